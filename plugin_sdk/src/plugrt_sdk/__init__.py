@@ -1,0 +1,1 @@
+"""Write, export and check PJRT plugins in Python."""

@@ -1,0 +1,1 @@
+"""The cpu plugin of plugrt."""

@@ -1,0 +1,1 @@
+"""The cuda plugin of plugrt."""

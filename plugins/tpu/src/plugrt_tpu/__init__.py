@@ -1,0 +1,1 @@
+"""The tpu plugin of plugrt."""

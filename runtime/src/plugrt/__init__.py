@@ -1,0 +1,1 @@
+"""plugrt: a host runtime for any device that has a PJRT plugin."""

@@ -1,0 +1,270 @@
+"""Every exception that plugrt raises, in one tree.
+
+``PlugrtError`` is the root. ``PjrtError`` and its sixteen subclasses mirror the error codes of the
+PJRT C API (``PJRT_Error_Code``, which are absl's canonical status codes); the other branches say
+who is at fault: a plugin, the caller's arguments, the traced function, or a program text.
+
+Where Python or JAX users would expect a built-in class (``TypeError`` for a wrong type,
+``RuntimeError`` for a failing backend), the class inherits from it too.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PlugrtError(Exception):
+    """The root: every exception that plugrt raises on purpose."""
+
+
+# --- what a backend reports ------------------------------------------------------------------
+
+
+class PjrtError(PlugrtError, RuntimeError):
+    """A backend reported an error; ``code`` is its PJRT code and ``message`` its own words.
+
+    ``str(error)`` is ``"NAME: message"``, as XLA prints a status. Catch a subclass to handle one
+    code; make an instance from a code with `error_from_code`.
+    """
+
+    code: ClassVar[int] = 2
+    code_name: ClassVar[str] = "UNKNOWN"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.code_name}: {self.message}"
+
+
+class Cancelled(PjrtError):
+    """PJRT code 1: the operation was cancelled, usually by its caller."""
+
+    code, code_name = 1, "CANCELLED"
+
+
+class Unknown(PjrtError):
+    """PJRT code 2: an error with no better code; parsers of programs often report this one."""
+
+    code, code_name = 2, "UNKNOWN"
+
+
+class InvalidArgument(PjrtError, ValueError):
+    """PJRT code 3: the caller passed something that is wrong whatever the backend's state."""
+
+    code, code_name = 3, "INVALID_ARGUMENT"
+
+
+class DeadlineExceeded(PjrtError, TimeoutError):
+    """PJRT code 4: the deadline passed before the operation ended."""
+
+    code, code_name = 4, "DEADLINE_EXCEEDED"
+
+
+class NotFound(PjrtError):
+    """PJRT code 5: something named was not there; libtpu reports absent hardware with it."""
+
+    code, code_name = 5, "NOT_FOUND"
+
+
+class AlreadyExists(PjrtError):
+    """PJRT code 6: something that was to be created exists."""
+
+    code, code_name = 6, "ALREADY_EXISTS"
+
+
+class PermissionDenied(PjrtError):
+    """PJRT code 7: the caller may not do that."""
+
+    code, code_name = 7, "PERMISSION_DENIED"
+
+
+class ResourceExhausted(PjrtError, MemoryError):
+    """PJRT code 8: out of memory, on the device or on the host, or another quota is spent."""
+
+    code, code_name = 8, "RESOURCE_EXHAUSTED"
+
+
+class FailedPrecondition(PjrtError):
+    """PJRT code 9: the system is not in the state that the operation needs."""
+
+    code, code_name = 9, "FAILED_PRECONDITION"
+
+
+class Aborted(PjrtError):
+    """PJRT code 10: the operation was given up, usually over a concurrency conflict."""
+
+    code, code_name = 10, "ABORTED"
+
+
+class OutOfRange(PjrtError):
+    """PJRT code 11: an index or an offset lies past the end."""
+
+    code, code_name = 11, "OUT_OF_RANGE"
+
+
+class Unimplemented(PjrtError, NotImplementedError):
+    """PJRT code 12: the backend cannot do that; its name is in the message."""
+
+    code, code_name = 12, "UNIMPLEMENTED"
+
+
+class Internal(PjrtError):
+    """PJRT code 13: an invariant of the backend is broken."""
+
+    code, code_name = 13, "INTERNAL"
+
+
+class Unavailable(PjrtError):
+    """PJRT code 14: the service is not there now; trying again may help."""
+
+    code, code_name = 14, "UNAVAILABLE"
+
+
+class DataLoss(PjrtError):
+    """PJRT code 15: data were lost or corrupted beyond repair."""
+
+    code, code_name = 15, "DATA_LOSS"
+
+
+class Unauthenticated(PjrtError):
+    """PJRT code 16: the caller has no valid credentials."""
+
+    code, code_name = 16, "UNAUTHENTICATED"
+
+
+PJRT_ERRORS: dict[int, type[PjrtError]] = {
+    cls.code: cls
+    for cls in (
+        Cancelled, Unknown, InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists,
+        PermissionDenied, ResourceExhausted, FailedPrecondition, Aborted, OutOfRange,
+        Unimplemented, Internal, Unavailable, DataLoss, Unauthenticated,
+    )
+}  # fmt: skip
+"""PJRT error code (1 to 16) to exception class."""
+
+
+def error_from_code(code: int, message: str) -> PjrtError:
+    """Returns the exception for a PJRT code; a code that PJRT does not define gives `Unknown`."""
+    cls = PJRT_ERRORS.get(code)
+    if cls is None:
+        return Unknown(f"{message} (the backend used the undefined PJRT error code {code})")
+    return cls(message)
+
+
+# --- finding, choosing and loading plugins ---------------------------------------------------
+
+
+class PluginError(PlugrtError, RuntimeError):
+    """Something about a plugin: finding, choosing, loading or starting it failed."""
+
+
+class UnknownPlatform(PluginError):
+    """A platform was asked for that no installed plugin provides."""
+
+
+class PluginUnavailable(PluginError):
+    """The plugin is healthy but cannot work here, usually because its hardware is absent."""
+
+
+class PluginBroken(PluginError):
+    """The plugin failed to import, to load or to start; its own exception is the cause."""
+
+
+class PluginIncompatible(PluginError):
+    """The plugin and plugrt (or a library below them) are of versions that do not fit."""
+
+
+class DuplicatePlugin(PluginError):
+    """Two distributions provide one name, and that name was asked for."""
+
+
+class RegistrationError(PluginError, ValueError):
+    """A call that registers a plugin was wrong: its arguments, its time, or a name twice."""
+
+
+class ConfigError(PlugrtError, ValueError):
+    """An environment variable or an option has a value that cannot be understood."""
+
+
+# --- what the caller passed ------------------------------------------------------------------
+
+
+class ArgumentError(PlugrtError):
+    """An argument of a call is wrong; the message names it."""
+
+
+class NotAnArray(ArgumentError, TypeError):
+    """A value that has no meaning as an array was passed or returned where one must be."""
+
+
+class UnsupportedDtype(NotAnArray):
+    """The dtype has no StableHLO element type (object, structured, strings, dates…)."""
+
+
+class ShapeError(ArgumentError, ValueError):
+    """Shapes do not fit together; the message shows both."""
+
+
+class DtypeError(ArgumentError, TypeError):
+    """An operation does not admit this dtype, or two dtypes do not promote."""
+
+
+class ArgumentMismatch(ArgumentError, TypeError):
+    """A compiled object was called with arguments other than it was compiled for."""
+
+
+class UnhashableStaticArgument(ArgumentError, ValueError):
+    """A static argument cannot be hashed, so that it cannot be part of a cache key."""
+
+
+class DeviceMismatch(ArgumentError, ValueError):
+    """Arrays committed to different devices met in one computation."""
+
+
+class DeletedBuffer(PlugrtError, RuntimeError):
+    """An array was used after `delete` or after a call that took it as a donation."""
+
+
+# --- what happens while a function is traced -------------------------------------------------
+
+
+class TracingError(PlugrtError):
+    """A function cannot be traced as it stands."""
+
+
+class ConcretizationError(TracingError, TypeError):
+    """Python asked a traced array for its value (``if x:``, ``int(x)``, ``np.asarray(x)``)."""
+
+
+class LeakedTracer(TracingError):
+    """A traced array was used after, or outside, the call that it belongs to."""
+
+
+class DataDependentShape(TracingError, TypeError):
+    """The result's shape depends on the data, which a traced function cannot express."""
+
+
+class UnboundAxis(TracingError, NameError):
+    """A collective names an axis that no surrounding pmap has bound."""
+
+
+class MissingTraceExtra(TracingError, ImportError):
+    """Tracing needs jaxlib's MLIR bindings, and they are not installed."""
+
+
+class FloatingPointFault(PlugrtError, FloatingPointError):
+    """`debug_nans` or `debug_infs` found a NaN or an infinity in a result."""
+
+
+# --- programs from elsewhere -----------------------------------------------------------------
+
+
+class ProgramError(PlugrtError, ValueError):
+    """A program cannot be read; ``line`` and ``column`` are 1-based where the parser gave them."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column

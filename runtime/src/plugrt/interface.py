@@ -1,0 +1,712 @@
+"""The waist of the hourglass: what every backend gives, and all that the rest of plugrt uses.
+
+The nouns and their division are those of the PJRT C API (``xla/pjrt/c/pjrt_c_api.h``): `Client`,
+`Device`, `Memory`, `Topology`, `Executable`, `LoadedExecutable`, `Buffer`, `Event`. No jaxlib
+type, no C pointer and no MLIR object crosses this file.
+
+Two rules hold for every class here:
+
+* What is not marked optional must be implemented. A backend that leaves an optional method out
+  raises `Unimplemented` (PJRT code 12) with its own name in the message, never `AttributeError`.
+* Ownership is explicit: ``delete()`` and ``close()`` may be called twice; a client may be closed
+  while buffers live; nothing relies on the order in which the interpreter tears things down.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import InvalidArgument, PjrtError, Unimplemented
+
+OptionValue = str | bool | int | float | list[int]
+"""What a create option or an attribute may hold (``PJRT_NamedValue``)."""
+
+# --- value types -----------------------------------------------------------------------------
+
+
+class HostBufferSemantics(enum.IntEnum):
+    """What the caller promises about host memory that it hands to `Client.buffer_from_host`.
+
+    The values are those of ``PJRT_HostBufferSemantics``.
+    """
+
+    IMMUTABLE_ONLY_DURING_CALL = 0
+    """The source may change as soon as the call returns: the backend copies at once."""
+    IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
+    """The source stays as it is until the buffer's transfer is done."""
+    IMMUTABLE_ZERO_COPY = 2
+    """The source never changes while the buffer lives, and the backend may alias it."""
+    MUTABLE_ZERO_COPY = 3
+    """As above, and the backend may write to it (a donated computation may reuse it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The shape and dtype of one array on one device."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the host; sub-byte types count one byte an element, as ml_dtypes stores them."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program as a backend takes it.
+
+    ``format`` is PJRT's: ``"mlir"`` (StableHLO as text, MLIR bytecode or portable artifact),
+    ``"hlo"`` or ``"hlo_with_config"`` (serialised XLA protos).
+    """
+
+    code: bytes
+    format: str = "mlir"
+    name: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAssignment:
+    """Which device runs which replica and partition: ``device_ids[replica][partition]``."""
+
+    device_ids: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.device_ids or not self.device_ids[0]:
+            raise InvalidArgument("a device assignment needs at least one replica and partition")
+        if len({len(row) for row in self.device_ids}) != 1:
+            raise InvalidArgument(
+                "every replica of a device assignment needs as many partitions; found "
+                f"{[len(row) for row in self.device_ids]}"
+            )
+        flat = self.flat
+        if len(set(flat)) != len(flat):
+            raise InvalidArgument(f"a device appears twice in the device assignment {flat}")
+
+    @property
+    def num_replicas(self) -> int:
+        """The number of replicas (rows)."""
+        return len(self.device_ids)
+
+    @property
+    def num_partitions(self) -> int:
+        """The number of partitions of each replica (columns)."""
+        return len(self.device_ids[0])
+
+    @property
+    def flat(self) -> tuple[int, ...]:
+        """All device ids, replica-major: the order of `LoadedExecutable.addressable_devices`."""
+        return tuple(i for row in self.device_ids for i in row)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How to compile a `Program` (the parts of XLA's ``CompileOptionsProto`` that hosts use).
+
+    ``device_assignment`` None means the client's default for the replica and partition counts.
+    ``env_overrides`` are XLA debug options by name. ``encoded`` is a whole serialised
+    ``CompileOptionsProto`` for callers that need more; the other fields are then ignored.
+    """
+
+    num_replicas: int = 1
+    num_partitions: int = 1
+    device_assignment: DeviceAssignment | None = None
+    use_spmd_partitioning: bool = False
+    use_shardy_partitioner: bool = False
+    parameter_is_tupled: bool = False
+    env_overrides: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    encoded: bytes | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_replicas < 1 or self.num_partitions < 1:
+            raise InvalidArgument(
+                f"num_replicas and num_partitions must be at least 1; got {self.num_replicas} "
+                f"and {self.num_partitions}"
+            )
+        a = self.device_assignment
+        if a and (a.num_replicas, a.num_partitions) != (self.num_replicas, self.num_partitions):
+            raise InvalidArgument(
+                f"the device assignment is {a.num_replicas} x {a.num_partitions} but the options "
+                f"ask for {self.num_replicas} replicas x {self.num_partitions} partitions"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteOptions:
+    """How to launch a `LoadedExecutable`.
+
+    ``launch_id`` ties together the launches of one multi-process step.
+    ``non_donatable_input_indices`` are arguments that must survive although the program donates
+    them.
+    """
+
+    launch_id: int = 0
+    non_donatable_input_indices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnalysis:
+    """What an executable needs of memory, in bytes (``PJRT_Executable_GetCompiledMemoryStats``)."""
+
+    generated_code_size_in_bytes: int = 0
+    argument_size_in_bytes: int = 0
+    output_size_in_bytes: int = 0
+    alias_size_in_bytes: int = 0
+    temp_size_in_bytes: int = 0
+    host_generated_code_size_in_bytes: int = 0
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
+    peak_memory_in_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDescription:
+    """A device as a topology knows it: there may be no such device on this machine."""
+
+    id: int
+    process_index: int
+    kind: str
+    debug_string: str = ""
+    attributes: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+def _says(sentence: str, default: bool = False) -> Any:
+    return field(default=default, metadata={"says": sentence})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a backend declares that it can do; what is not declared must be refused cleanly.
+
+    Each boolean carries in its metadata (key ``says``) the sentence that reports print for it.
+    """
+
+    asynchronous_dispatch: bool = _says("execute returns before the computation has finished")
+    donation: bool = _says("a donated argument's memory is reused for results")
+    zero_copy_put: bool = _says("aligned host memory can become a buffer without a copy")
+    zero_copy_get: bool = _says("a buffer can be read on the host without a copy")
+    executable_serialization: bool = _says("an executable can be saved and loaded again")
+    cost_analysis: bool = _says("an executable states its flops and bytes accessed")
+    memory_analysis: bool = _says("an executable states the memory that it needs")
+    optimized_program: bool = _says("the optimised program can be read back")
+    fingerprint: bool = _says("equal programs have equal fingerprints")
+    multiple_devices: bool = _says("one launch can run on several devices")
+    partitions: bool = _says("one program can be partitioned over devices (SPMD)")
+    collectives: bool = _says("devices of one launch can exchange data")
+    memory_kinds: bool = _says("a device has memories besides its default one")
+    device_to_device_copy: bool = _says("a buffer can be copied to another device directly")
+    memory_stats: bool = _says("a device states how much of its memory is in use")
+    dlpack: bool = _says("buffers can be exchanged through DLPack")
+    unsafe_pointer: bool = _says("the address of a buffer's memory can be read")
+    strided_put: bool = _says("strided host arrays can be put without a host-side copy")
+    topology: bool = _says("programs can be compiled for devices that are not there")
+    custom_calls: bool = _says("handlers for custom calls can be registered")
+    program_formats: tuple[str, ...] = ("mlir",)
+    stablehlo_current_version: tuple[int, int, int] | None = None
+    stablehlo_minimum_version: tuple[int, int, int] | None = None
+    dtypes: frozenset[str] = frozenset()
+
+    def sentences(self) -> dict[str, tuple[bool, str]]:
+        """Returns field name to (declared, sentence), for the boolean fields."""
+        return {
+            f.name: (getattr(self, f.name), f.metadata["says"])
+            for f in fields(self)
+            if "says" in f.metadata
+        }
+
+
+# --- the abstract classes --------------------------------------------------------------------
+
+
+class _Backed:
+    """Mixin of everything that belongs to a backend and may leave methods out."""
+
+    __slots__ = ()
+
+    @property
+    def backend_name(self) -> str:
+        """The name of the backend for error messages: platform and class."""
+        return f"{type(self).__module__.split('.')[0]}.{type(self).__name__}"
+
+    def _unimplemented(self, what: str) -> NoReturn:
+        raise Unimplemented(f"{what} is not implemented by the backend {self.backend_name}")
+
+
+class Event(ABC):
+    """Something that will have happened; errors of asynchronous work surface here."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Returns whether it has happened, with success or not. Never blocks."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Blocks until it has happened; raises the `PjrtError` if it ended in one."""
+
+    @abstractmethod
+    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        """Calls ``callback(error or None)`` exactly once, now or later, on any thread."""
+
+
+class ReadyEvent(Event):
+    """An event that has already happened, for backends that do everything at once."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: PjrtError | None = None) -> None:
+        self._error = error
+
+    def is_ready(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        callback(self._error)
+
+
+class Memory(_Backed, ABC):
+    """A memory space, such as a device's own (kind ``device``) or pinned host memory."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def id(self) -> int:
+        """Unique among the memories of the client."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """``device``, ``pinned_host``, ``unpinned_host`` or a backend's own word."""
+
+    @property
+    @abstractmethod
+    def client(self) -> Client:
+        """The client that it belongs to."""
+
+    @abstractmethod
+    def addressable_by_devices(self) -> Sequence[Device]:
+        """The devices that can read and write it."""
+
+    def __repr__(self) -> str:
+        return f"<{self.client.platform} memory {self.id} ({self.kind})>"
+
+
+class Device(_Backed, ABC):
+    """One device of a client. Devices are compared by identity: a client has one object for each."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def id(self) -> int:
+        """Unique among all devices of the client, across processes."""
+
+    @property
+    @abstractmethod
+    def client(self) -> Client:
+        """The client that it belongs to."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The vendor's name for this kind of device, such as ``NVIDIA H100``."""
+
+    @property
+    def platform(self) -> str:
+        """The platform of the client, such as ``cpu``."""
+        return self.client.platform
+
+    @property
+    def process_index(self) -> int:
+        """The process that the device belongs to."""
+        return 0
+
+    @property
+    def local_hardware_id(self) -> int:
+        """The index of the device on its own machine."""
+        return self.id
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether this process can put, get and execute there."""
+        return self.process_index == self.client.process_index
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        """Facts that the backend states of the device, such as ``coords``."""
+        return {}
+
+    @abstractmethod
+    def memories(self) -> Sequence[Memory]:
+        """The memories that the device can address."""
+
+    @abstractmethod
+    def default_memory(self) -> Memory:
+        """The memory that buffers live in unless another is named."""
+
+    def memory(self, kind: str) -> Memory:
+        """Returns the device's memory of that kind; `InvalidArgument` lists what there is."""
+        for memory in self.memories():
+            if memory.kind == kind:
+                return memory
+        raise InvalidArgument(
+            f"device {self!r} has no memory of kind {kind!r}; it has "
+            f"{sorted(m.kind for m in self.memories())}"
+        )
+
+    def memory_stats(self) -> Mapping[str, int]:
+        """Bytes in use, peak, limit (keys of ``PJRT_Device_MemoryStats``). Optional."""
+        self._unimplemented("memory_stats")
+
+    def __repr__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+
+class Buffer(_Backed, ABC):
+    """An array on one device. Reading it waits for the computation that makes it."""
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy (or ml_dtypes) dtype of an element."""
+
+    @property
+    @abstractmethod
+    def device(self) -> Device:
+        """The device that holds it."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that it lives in."""
+        return self.device.default_memory()
+
+    @abstractmethod
+    def to_host(self) -> npt.NDArray[Any]:
+        """Waits, then returns the contents as a read-only, C-contiguous or strided NumPy array.
+
+        Where the backend declares ``zero_copy_get`` the array aliases the buffer and keeps it
+        alive. Raises the `PjrtError` of the computation that failed to make it, and
+        `DeletedBuffer` after `delete` or donation.
+        """
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Gives the memory back; pending work is finished first. A second call does nothing."""
+
+    @abstractmethod
+    def is_deleted(self) -> bool:
+        """Whether `delete` was called or the buffer was donated."""
+
+    @abstractmethod
+    def ready_event(self) -> Event:
+        """An event that tells when the contents are there."""
+
+    def block_until_ready(self) -> None:
+        """Waits until the contents are there; raises if making them failed."""
+        self.ready_event().wait()
+
+    def copy_to_host_async(self) -> None:
+        """Begins to copy to the host so that `to_host` need not wait. A hint; may do nothing."""
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes that it takes on the device, padding included. Optional."""
+        self._unimplemented("on_device_size_in_bytes")
+
+    def copy_to_device(self, device: Device) -> Buffer:
+        """Returns a copy on another device of the same client. Optional."""
+        self._unimplemented("copy_to_device")
+
+    def copy_to_memory(self, memory: Memory) -> Buffer:
+        """Returns a copy in another memory of the same client. Optional."""
+        self._unimplemented("copy_to_memory")
+
+    def unsafe_pointer(self) -> int:
+        """The address of the contents; valid until the buffer is deleted. Optional."""
+        self._unimplemented("unsafe_pointer")
+
+    def to_dlpack(self, stream: int | None = None) -> Any:
+        """Returns a ``dltensor`` PyCapsule that shares the memory. Optional."""
+        self._unimplemented("to_dlpack")
+
+    def dlpack_device(self) -> tuple[int, int]:
+        """Returns DLPack's ``(device_type, device_id)``. Optional."""
+        self._unimplemented("dlpack_device")
+
+
+Shards = Sequence[Buffer]
+"""The buffers of one array, one for each addressable device, in device-assignment order.
+
+An implementation may return a sequence class of its own from `LoadedExecutable.execute` and
+recognise it when it comes back as an argument (so that nothing is taken apart and put together
+again between launches), but it accepts any sequence of its own buffers.
+"""
+
+
+class Executable(_Backed, ABC):
+    """A compiled program that is not tied to devices in use."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the program, for people."""
+
+    @property
+    @abstractmethod
+    def num_replicas(self) -> int:
+        """The number of replicas that it was compiled for."""
+
+    @property
+    @abstractmethod
+    def num_partitions(self) -> int:
+        """The number of partitions that it was compiled for."""
+
+    @property
+    @abstractmethod
+    def output_types(self) -> Sequence[TensorType]:
+        """The types of the results on one device. Known when the executable is made."""
+
+    @property
+    def output_memory_kinds(self) -> Sequence[str]:
+        """The memory kind of each result. Optional."""
+        self._unimplemented("output_memory_kinds")
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """``flops``, ``bytes accessed`` and what else the compiler states. Optional."""
+        self._unimplemented("cost_analysis")
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """The memory that a launch needs. Optional."""
+        self._unimplemented("memory_analysis")
+
+    def optimized_program(self) -> Program:
+        """The program after the compiler's work, in a format of the backend's. Optional."""
+        self._unimplemented("optimized_program")
+
+    def as_text(self) -> str:
+        """The optimised program for people to read. Optional."""
+        self._unimplemented("as_text")
+
+    def fingerprint(self) -> bytes:
+        """Equal for equal programs and options on equal versions. Optional."""
+        self._unimplemented("fingerprint")
+
+    def generated_code_size_in_bytes(self) -> int:
+        """The size of the machine code. Optional."""
+        self._unimplemented("generated_code_size_in_bytes")
+
+    def serialize(self) -> bytes:
+        """Returns bytes for `Client.deserialize_executable` on a backend that fits. Optional."""
+        self._unimplemented("serialize")
+
+
+class LoadedExecutable(_Backed, ABC):
+    """An executable that is loaded on devices and can be launched."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def client(self) -> Client:
+        """The client that it is loaded on."""
+
+    @property
+    @abstractmethod
+    def executable(self) -> Executable:
+        """What was compiled: types, analyses, serialisation."""
+
+    @property
+    @abstractmethod
+    def addressable_devices(self) -> Sequence[Device]:
+        """The devices of this process that it runs on, in device-assignment order."""
+
+    @abstractmethod
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        """Launches the program and returns its results at once, argument- and result-major.
+
+        ``arguments[i]`` holds parameter i: one buffer for each of `addressable_devices`. The
+        result has the same form. Donated arguments are deleted when the call returns. Errors in
+        the arguments raise here; errors of the computation surface when a result is read.
+
+        This is the hot method: it parses no keywords, asks nothing of the backend for each
+        result, and makes no event that nobody asked for.
+        """
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Unloads it; launches under way finish. A second call does nothing."""
+
+    @abstractmethod
+    def is_deleted(self) -> bool:
+        """Whether `delete` was called."""
+
+
+class Topology(_Backed, ABC):
+    """Devices that programs can be compiled for, whether or not they are there."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def platform(self) -> str:
+        """The platform that it describes, such as ``tpu``."""
+
+    @property
+    @abstractmethod
+    def platform_version(self) -> str:
+        """The version of the platform's runtime."""
+
+    @property
+    @abstractmethod
+    def devices(self) -> Sequence[DeviceDescription]:
+        """The devices, in id order."""
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        """Facts that the backend states of the topology."""
+        return {}
+
+    @abstractmethod
+    def compile(self, program: Program, options: CompileOptions) -> Executable:
+        """Compiles for these devices."""
+
+    def serialize(self) -> bytes:
+        """Returns a description that the same backend reads back. Optional."""
+        self._unimplemented("serialize")
+
+    def fingerprint(self) -> int:
+        """Equal for equal topologies. Optional."""
+        self._unimplemented("fingerprint")
+
+
+class Client(_Backed, ABC):
+    """A started backend: its devices, and the way to compile for them and to move data."""
+
+    @property
+    @abstractmethod
+    def platform(self) -> str:
+        """The platform name, such as ``cpu``, ``cuda``, ``tpu``."""
+
+    @property
+    @abstractmethod
+    def platform_version(self) -> str:
+        """The version of the platform's runtime, for people."""
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What the backend declares that it can do."""
+
+    @property
+    def backend_name(self) -> str:
+        return f"{self.platform!r} ({type(self).__module__.split('.')[0]})"
+
+    @property
+    def process_index(self) -> int:
+        """The index of this process among those that share the client's devices."""
+        return 0
+
+    @property
+    def process_count(self) -> int:
+        """The number of processes that share the client's devices."""
+        return len({d.process_index for d in self.devices()}) or 1
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        """Facts that the backend states of itself (``PJRT_Plugin_Attributes``)."""
+        return {}
+
+    @abstractmethod
+    def devices(self) -> Sequence[Device]:
+        """All devices, those of other processes too, in id order. The same objects each time."""
+
+    def addressable_devices(self) -> Sequence[Device]:
+        """The devices of this process."""
+        return [d for d in self.devices() if d.is_addressable]
+
+    def lookup_device(self, device_id: int) -> Device:
+        """Returns the device with that id; `InvalidArgument` lists the ids there are."""
+        for device in self.devices():
+            if device.id == device_id:
+                return device
+        raise InvalidArgument(
+            f"{self.backend_name} has no device {device_id}; it has "
+            f"{[d.id for d in self.devices()]}"
+        )
+
+    def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
+        """Returns the backend's choice of devices; replica-major in id order by default."""
+        need, ids = num_replicas * num_partitions, [d.id for d in self.devices()]
+        if need > len(ids):
+            raise InvalidArgument(
+                f"{num_replicas} replicas x {num_partitions} partitions need {need} devices; "
+                f"{self.backend_name} has {len(ids)}"
+            )
+        rows = (ids[r * num_partitions : (r + 1) * num_partitions] for r in range(num_replicas))
+        return DeviceAssignment(tuple(map(tuple, rows)))
+
+    @abstractmethod
+    def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
+        """Compiles and loads a program."""
+
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> LoadedExecutable:
+        """Loads what `Executable.serialize` gave, on a backend of the same version. Optional."""
+        self._unimplemented("deserialize_executable")
+
+    @abstractmethod
+    def buffer_from_host(
+        self,
+        array: npt.NDArray[Any],
+        device: Device,
+        memory: Memory | None = None,
+        semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+    ) -> Buffer:
+        """Puts a host array (any strides, any alignment, 0-d and empty too) on a device.
+
+        ``memory`` None is the device's default memory. The backend keeps ``array`` alive for as
+        long as ``semantics`` lets it use the memory, and no longer. Raises `ResourceExhausted`
+        when the device has no room and `UnsupportedDtype` for a dtype that it lacks.
+        """
+
+    def buffer_from_dlpack(self, capsule: Any, device: Device) -> Buffer:
+        """Takes a ``dltensor`` PyCapsule over as a buffer, without a copy. Optional."""
+        self._unimplemented("buffer_from_dlpack")
+
+    def topology(self) -> Topology:
+        """Returns the topology of the client's devices. Optional."""
+        self._unimplemented("topology")
+
+    @abstractmethod
+    def close(self) -> None:
+        """Frees the backend's resources once live buffers are gone. A second call does nothing."""

@@ -1,0 +1,1 @@
+"""Who is there, and who is chosen: discovery, registry, selection and loading of plugins."""
