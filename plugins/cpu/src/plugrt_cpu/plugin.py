@@ -1,0 +1,38 @@
+"""What plugrt finds: the plugin object named ``cpu``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from plugrt.interface import Client, OptionValue
+from plugrt.plugins.plugin import Plugin
+
+if TYPE_CHECKING:
+    from plugrt.config import Config
+
+
+class CpuPlugin(Plugin):
+    """The CPU of this machine, through the XLA client that is inside jaxlib."""
+
+    name = "cpu"
+    priority = 0
+
+    def client_options(self, config: Config) -> dict[str, OptionValue]:
+        """Returns ``num_devices`` and ``asynchronous`` from the configuration."""
+        options: dict[str, OptionValue] = {}
+        if config.num_cpu_devices is not None:
+            options["num_devices"] = config.num_cpu_devices
+        return options
+
+    def create_client(
+        self, options: Mapping[str, OptionValue], distributed: Any | None = None
+    ) -> Client:
+        """Starts a client; options are those of the package's README."""
+        from plugrt_cpu.client import CpuClient
+
+        return CpuClient.create(options, distributed)
+
+
+plugin = CpuPlugin()
+"""The object that the entry point ``plugrt.plugins`` names."""
