@@ -1,0 +1,296 @@
+"""`config`: every setting that plugrt honours, declared once, with the variable that sets it.
+
+The documentation's table (``docs/configuration.md``) is generated from here; so is what
+``python -m plugrt.config`` prints. Names are JAX's where JAX has the setting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plugrt.errors import ConfigError
+from plugrt.interface import OptionValue
+from plugrt.kinds import (
+    BOOLEAN,
+    CREATE_OPTIONS,
+    DEVICE,
+    INTEGERS,
+    NAMES,
+    TEXT,
+    choice,
+    integer,
+    number,
+)
+from plugrt.options import Options, option
+
+_FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
+
+
+def _forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
+    found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
+    if not found:
+        return None
+    if not found[-1].isdecimal() or int(found[-1]) < 1:
+        raise ConfigError(
+            f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
+            "understood; accepted: a whole number from 1"
+        )
+    return int(found[-1])  # XLA takes the last one, too
+
+
+_NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
+
+
+class Config(Options):
+    """The settings; an attribute for each. `update`, `override` and `reset` change them."""
+
+    # --- which backends -----------------------------------------------------------------------
+    platforms = option(
+        "JAX_PLATFORMS", TEXT, None,
+        "The backends to start, separated by commas; the first is the default, and each must "
+        "start. Unset: the available one of the highest priority, and cpu.",
+    )  # fmt: skip
+    platform_name = option(
+        "JAX_PLATFORM_NAME", TEXT, None,
+        "Deprecated, as in JAX: the default backend where JAX_PLATFORMS is unset.",
+    )  # fmt: skip
+    default_device = option(
+        "JAX_DEFAULT_DEVICE", DEVICE, None,
+        "Where uncommitted arrays are put and computations without committed arguments run.",
+        traced=True,
+    )  # fmt: skip
+    pjrt_names_and_library_paths = option(
+        "PJRT_NAMES_AND_LIBRARY_PATHS", TEXT, None,
+        "PJRT libraries to offer as backends: name:path,name2:path2 (name;path on Windows); a "
+        ".json path holds library_path and create_options.",
+    )  # fmt: skip
+    plugins_allow = option(
+        "PLUGRT_PLUGINS_ALLOW", NAMES, None,
+        "If set, only these plugins (by name or by distribution) are used; the rest is listed.",
+    )  # fmt: skip
+    plugins_block = option(
+        "PLUGRT_PLUGINS_BLOCK", NAMES, (),
+        "Plugins (by name or by distribution) that are listed, but never used.",
+    )  # fmt: skip
+    strict_plugins = option(
+        "PLUGRT_STRICT_PLUGINS", BOOLEAN, False,
+        "Whether a broken plugin raises even where another can be used instead; for CI.",
+    )  # fmt: skip
+    trace_plugins = option(
+        "PLUGRT_TRACE_PLUGINS", BOOLEAN, False,
+        "Whether each step of finding, choosing and loading plugins is printed to stderr.",
+    )  # fmt: skip
+    init_warn_seconds = option(
+        "PLUGRT_INIT_WARN_SECONDS", number(), 60.0,
+        "After how many seconds a plugin that is still starting its backend is named in a "
+        "warning; 0 means never.",
+    )  # fmt: skip
+    load_warn_seconds = option(
+        "PLUGRT_LOAD_WARN_SECONDS", number(), 10.0,
+        "After how many seconds a plugin that is still being imported is named in a warning; 0 "
+        "means never.",
+    )  # fmt: skip
+    load_budget_seconds = option(
+        "PLUGRT_LOAD_BUDGET_SECONDS", number(), 0.0,
+        "After how many seconds the import of a plugin is given up (on the main thread, where "
+        "Python code can be interrupted); 0 means never.",
+    )  # fmt: skip
+
+    # --- clients ------------------------------------------------------------------------------
+    pjrt_client_create_options = option(
+        "JAX_PJRT_CLIENT_CREATE_OPTIONS", CREATE_OPTIONS, _NO_OPTIONS,
+        "Create options for every PJRT library that is started. Values are typed: true, 4, 0.5, "
+        "1,2 and text (also in quotes).",
+    )  # fmt: skip
+    num_cpu_devices = option(
+        "JAX_NUM_CPU_DEVICES", integer(1), None,
+        "How many virtual devices the cpu backend has; else XLA_FLAGS' "
+        "--xla_force_host_platform_device_count says, else 1.",
+        derive=_forced_cpu_devices,
+    )  # fmt: skip
+    cpu_enable_async_dispatch = option(
+        "JAX_CPU_ENABLE_ASYNC_DISPATCH", BOOLEAN, True,
+        "Whether the cpu backend returns before a computation has finished.",
+    )  # fmt: skip
+    cpu_collectives_implementation = option(
+        "JAX_CPU_COLLECTIVES_IMPLEMENTATION", choice("gloo", "mpi", "none"), "gloo",
+        "How cpu backends of several processes exchange data.",
+    )  # fmt: skip
+    cuda_visible_devices = option(
+        "JAX_CUDA_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that the cuda backend uses, by index. (JAX takes it as a flag only.)",
+    )  # fmt: skip
+    rocm_visible_devices = option(
+        "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that the rocm backend uses, by index. (JAX takes it as a flag only.)",
+    )  # fmt: skip
+    oneapi_visible_devices = option(
+        "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that the oneapi backend uses, by index. (JAX takes it as a flag only.)",
+    )  # fmt: skip
+    mock_gpu_topology = option(
+        "JAX_MOCK_GPU_TOPOLOGY", TEXT, None,
+        "Slices x hosts x devices of a topology to pretend, such as 2x1x4.",
+    )  # fmt: skip
+    mock_num_gpu_processes = option(
+        "JAX_MOCK_NUM_GPU_PROCESSES", integer(0), 0,
+        "The number of processes to pretend when compiling for a mock topology.",
+    )  # fmt: skip
+    skip_cuda_constraints_check = option(
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK", BOOLEAN, False,
+        "Whether the checks of CUDA library versions are left out.",
+    )  # fmt: skip
+    tpu_library_path = option(
+        "TPU_LIBRARY_PATH", TEXT, None, "The libtpu library to use instead of the installed one."
+    )
+    force_tpu_init = option(
+        "JAX_FORCE_TPU_INIT", BOOLEAN, False,
+        "Whether the tpu backend is tried although no TPU device is seen.",
+    )  # fmt: skip
+    xla_python_client_allocator = option(
+        "XLA_PYTHON_CLIENT_ALLOCATOR", choice("default", "platform", "bfc", "cuda_async", "vmm"),
+        "default", "The device memory allocator of GPU backends.",
+    )  # fmt: skip
+    xla_python_client_preallocate = option(
+        "XLA_PYTHON_CLIENT_PREALLOCATE", BOOLEAN, None,
+        "Whether GPU backends take their share of the device's memory at the start.",
+    )  # fmt: skip
+    xla_client_mem_fraction = option(
+        "XLA_CLIENT_MEM_FRACTION", number(), None,
+        "The share of the device's memory that GPU backends take; else "
+        "XLA_PYTHON_CLIENT_MEM_FRACTION says (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
+    )  # fmt: skip
+    xla_python_client_collective_mem_size_mb = option(
+        "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB", integer(0), None,
+        "The memory that GPU backends keep for collectives, in MB.",
+    )  # fmt: skip
+    xla_python_client_abort_collectives_on_failure = option(
+        "XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", BOOLEAN, None,
+        "Whether GPU backends abort collectives when one participant fails.",
+    )  # fmt: skip
+    xla_python_client_use_tfrt_gpu_client = option(
+        "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT", BOOLEAN, None,
+        "Whether GPU backends use the TFRT client.",
+    )  # fmt: skip
+
+    # --- tracing, compiling and dispatch ------------------------------------------------------
+    enable_x64 = option(
+        "JAX_ENABLE_X64", BOOLEAN, None,
+        "Unset: 64-bit data keep their width, creation functions default to 32 bits. 1: defaults "
+        "are 64-bit. 0: as JAX, all is narrowed to 32 bits, with one warning.",
+        traced=True,
+    )  # fmt: skip
+    default_matmul_precision = option(
+        "JAX_DEFAULT_MATMUL_PRECISION",
+        choice("default", "bfloat16", "high", "tensorfloat32", "highest", "float32"), None,
+        "The precision of matrix products and convolutions that ask for none.", traced=True,
+    )  # fmt: skip
+    disable_jit = option(
+        "JAX_DISABLE_JIT", BOOLEAN, False,
+        "Whether jitted functions run operation by operation.", traced=True,
+    )  # fmt: skip
+    debug_nans = option(
+        "JAX_DEBUG_NANS", BOOLEAN, False,
+        "Whether results are checked for NaN, and the operation that made one is found.",
+        traced=True,
+    )  # fmt: skip
+    debug_infs = option(
+        "JAX_DEBUG_INFS", BOOLEAN, False,
+        "Whether results are checked for infinities, and the operation that made one is found.",
+        traced=True,
+    )  # fmt: skip
+    use_shardy_partitioner = option(
+        "JAX_USE_SHARDY_PARTITIONER", BOOLEAN, True,
+        "Whether programs over several devices are partitioned by Shardy rather than GSPMD.",
+        traced=True,
+    )  # fmt: skip
+    log_compiles = option(
+        "JAX_LOG_COMPILES", BOOLEAN, False,
+        "Whether each compilation is logged with its name, argument types and duration.",
+    )  # fmt: skip
+    dump_ir_to = option(
+        "JAX_DUMP_IR_TO", TEXT, None,
+        "A folder that every program handed to a backend is written to, as StableHLO text.",
+    )  # fmt: skip
+    enable_compilation_cache = option(
+        "JAX_ENABLE_COMPILATION_CACHE", BOOLEAN, True,
+        "Whether the persistent compilation cache is used where a folder for it is set.",
+    )  # fmt: skip
+    compilation_cache_dir = option(
+        "JAX_COMPILATION_CACHE_DIR", TEXT, None,
+        "The folder of the persistent compilation cache; unset means there is none.",
+    )  # fmt: skip
+    compilation_cache_max_size = option(
+        "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,
+        "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
+    )  # fmt: skip
+    persistent_cache_min_compile_time_secs = option(
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 1.0,
+        "Programs that compiled faster than this are not kept in the persistent cache.",
+    )  # fmt: skip
+    persistent_cache_min_entry_size_bytes = option(
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", integer(-1), 0,
+        "Executables smaller than this are not kept in the persistent cache.",
+    )  # fmt: skip
+    raise_persistent_cache_errors = option(
+        "JAX_RAISE_PERSISTENT_CACHE_ERRORS", BOOLEAN, False,
+        "Whether a fault of the persistent cache raises instead of warning.",
+    )  # fmt: skip
+
+    # --- several processes --------------------------------------------------------------------
+    coordinator_address = option(
+        "JAX_COORDINATOR_ADDRESS", TEXT, None, "host:port of the first process's coordinator."
+    )
+    coordinator_port = option(
+        "JAX_COORDINATOR_PORT", integer(1), None, "The coordinator's port where none is given."
+    )
+    coordinator_bind_address = option(
+        "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None, "The address that the coordinator listens on."
+    )
+    num_processes = option("JAX_NUM_PROCESSES", integer(1), None, "How many processes there are.")
+    process_id = option("JAX_PROCESS_ID", integer(0), None, "The index of this process.")
+    local_device_ids = option(
+        "JAX_LOCAL_DEVICE_IDS", INTEGERS, None, "The local devices that this process uses."
+    )
+    partition_index = option(
+        "JAX_PARTITION_INDEX", integer(0), None, "The index of the partition of this process."
+    )
+    slice_index = option(
+        "JAX_SLICE_INDEX", integer(0), None, "The index of the slice of this process."
+    )
+
+    # --- read by libraries below us -----------------------------------------------------------
+    xla_flags = option(
+        "XLA_FLAGS", TEXT, None, "XLA's debug options; read by each library, and shown by doctor."
+    )
+    libtpu_init_args = option(
+        "LIBTPU_INIT_ARGS", TEXT, None, "libtpu's flags; read by that library, shown by doctor."
+    )
+    tf_cpp_min_log_level = option(
+        "TF_CPP_MIN_LOG_LEVEL", integer(0), None,
+        "The least severe log line that XLA prints (0 info to 3 fatal); read by each library.",
+    )  # fmt: skip
+
+
+config = Config()
+"""The settings of this process."""
+
+
+def options_table() -> str:
+    """Returns the table of all options as Markdown."""
+    rows = [
+        "| variable | `config.` | accepts | default | affects tracing | what it does |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for o in Config.declared().values():
+        accepts = o.kind.accepts.replace("|", "\\|")
+        default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
+        traced = "yes" if o.traced else ""
+        rows.append(f"| `{o.env}` | `{o.name}` | {accepts} | {default} | {traced} | {o.doc} |")
+    return "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    print(options_table(), end="")

@@ -1,0 +1,155 @@
+"""The kinds of values that options have: how each is read from text and checked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from plugrt.interface import Device, OptionValue
+from plugrt.options import Kind
+
+T = TypeVar("T")
+
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+def _parse_boolean(text: str) -> bool:
+    word = text.lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError
+
+
+def _instance_of(*types: type[T]) -> Any:
+    def check(value: Any) -> T:
+        # bool is an int to Python, but never what a count or a text was meant to be.
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise ValueError(f"a {type(value).__name__} was given")
+        return value
+
+    return check
+
+
+def integer(minimum: int | None = None) -> Kind[int]:
+    """A whole number, not below ``minimum``."""
+
+    def check(value: Any) -> int:
+        number: int = _instance_of(int)(value)
+        if minimum is not None and number < minimum:
+            raise ValueError
+        return number
+
+    accepts = "a whole number" + ("" if minimum is None else f" from {minimum}")
+    return Kind("int", accepts, lambda text: check(int(text)), check)
+
+
+def number(minimum: float = 0.0) -> Kind[float]:
+    """A number, not below ``minimum``."""
+
+    def check(value: Any) -> float:
+        found = float(_instance_of(int, float)(value))
+        if not found >= minimum:
+            raise ValueError
+        return found
+
+    return Kind("float", f"a number from {minimum:g}", lambda text: check(float(text)), check)
+
+
+def choice(*words: str) -> Kind[str]:
+    """One of some words; case does not matter."""
+
+    def check(value: Any) -> str:
+        word: str = _instance_of(str)(value).lower()
+        if word not in words:
+            raise ValueError
+        return word
+
+    return Kind("word", " | ".join(words), check, check)
+
+
+def _parse_integers(text: str) -> tuple[int, ...] | None:
+    if text.lower() == "all":
+        return None
+    return tuple(int(item) for item in text.split(","))
+
+
+def _check_integers(value: Any) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str | bytes) or any(type(item) is not int for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _check_names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or any(not isinstance(item, str) for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def option_value(text: str) -> OptionValue:
+    """Returns text as the value of a create option: bool, int, float, list of ints, or text.
+
+    Quotes keep text as it is: ``"1"`` is the text 1. The PJRT C API is typed, and real libraries
+    abort on a value of the wrong type.
+    """
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?\d+(\s*,\s*[+-]?\d+)+", text):
+        return [int(item) for item in text.split(",")]
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _parse_create_options(text: str) -> dict[str, OptionValue]:
+    found: dict[str, OptionValue] = {}
+    for item in filter(None, map(str.strip, text.split(";"))):
+        key, colon, value = item.partition(":")
+        if not colon or not key.strip():
+            raise ValueError(f"the item {item!r} is not key:value")
+        found[key.strip()] = option_value(value)
+    return found
+
+
+def _check_create_options(value: Any) -> dict[str, OptionValue]:
+    if not isinstance(value, dict):
+        raise ValueError
+    for key, item in value.items():
+        if isinstance(item, list) and all(type(i) is int for i in item):
+            continue
+        if not isinstance(key, str) or not isinstance(item, str | bool | int | float):
+            raise ValueError(f"the item {key!r}: {item!r}")
+    return dict(value)
+
+
+BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean,
+                           _instance_of(bool))  # fmt: skip
+TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
+DEVICE: Kind[str | Device] = Kind(
+    "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
+    str, _instance_of(str, Device),
+)  # fmt: skip
+INTEGERS: Kind[tuple[int, ...] | None] = Kind(
+    "ints", "all, or whole numbers separated by commas", _parse_integers, _check_integers
+)
+NAMES: Kind[tuple[str, ...]] = Kind(
+    "names", "names separated by commas", _parse_names, _check_names
+)
+CREATE_OPTIONS: Kind[dict[str, OptionValue]] = Kind(
+    "options", "key:value;key:value (in Python a dict)", _parse_create_options,
+    _check_create_options,
+)  # fmt: skip

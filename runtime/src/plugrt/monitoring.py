@@ -1,0 +1,96 @@
+"""Listeners for events and durations: what plugrt did and how long it took.
+
+The functions are those of ``jax.monitoring``. With no listener registered, recording costs one
+truth test of an empty list.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from plugrt.errors import ArgumentError
+
+TRACE: Final = "/plugrt/trace"
+"""Duration: tracing one Python function into a StableHLO module."""
+LOWER: Final = "/plugrt/lower"
+"""Duration: passes over a module and its serialisation for a backend."""
+COMPILE: Final = "/plugrt/compile"
+"""Duration: a backend's compilation of one program."""
+CACHE_HIT: Final = "/plugrt/cache/hit"
+"""Event: a compiled program was found in the persistent compilation cache."""
+CACHE_MISS: Final = "/plugrt/cache/miss"
+"""Event: a program was looked for in the persistent compilation cache and not found."""
+PLUGIN_LOAD: Final = "/plugrt/plugin/load"
+"""Duration: importing one plugin (``plugin=`` its name)."""
+CLIENT_CREATED: Final = "/plugrt/client/create"
+"""Duration: starting one client (``platform=`` the name it was asked for by)."""
+
+
+class EventListener(Protocol):
+    """What `register_event_listener` takes."""
+
+    def __call__(self, event: str, /, **kwargs: str | int) -> None: ...
+
+
+class DurationListener(Protocol):
+    """What `register_event_duration_secs_listener` takes."""
+
+    def __call__(self, event: str, duration: float, /, **kwargs: str | int) -> None: ...
+
+
+_event_listeners: list[EventListener] = []
+_duration_listeners: list[DurationListener] = []
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tells every event listener that ``event`` happened."""
+    if _event_listeners:
+        for listener in tuple(_event_listeners):
+            listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Tells every duration listener that ``event`` took ``duration`` seconds."""
+    if _duration_listeners:
+        for listener in tuple(_duration_listeners):
+            listener(event, duration, **kwargs)
+
+
+def register_event_listener(callback: EventListener) -> None:
+    """Calls ``callback(event, **kwargs)`` at each event from now on."""
+    _event_listeners.append(callback)
+
+
+def register_event_duration_secs_listener(callback: DurationListener) -> None:
+    """Calls ``callback(event, seconds, **kwargs)`` at each duration from now on."""
+    _duration_listeners.append(callback)
+
+
+def get_event_listeners() -> list[EventListener]:
+    """Returns the registered event listeners."""
+    return list(_event_listeners)
+
+
+def get_event_duration_listeners() -> list[DurationListener]:
+    """Returns the registered duration listeners."""
+    return list(_duration_listeners)
+
+
+def unregister_event_listener(callback: EventListener) -> None:
+    """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    if callback not in _event_listeners:
+        raise ArgumentError(f"{callback!r} is not a registered event listener")
+    _event_listeners.remove(callback)
+
+
+def unregister_event_duration_listener(callback: DurationListener) -> None:
+    """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    if callback not in _duration_listeners:
+        raise ArgumentError(f"{callback!r} is not a registered duration listener")
+    _duration_listeners.remove(callback)
+
+
+def clear_event_listeners() -> None:
+    """Forgets every listener of both kinds."""
+    _event_listeners.clear()
+    _duration_listeners.clear()

@@ -1,0 +1,241 @@
+"""`Option` and `Options`: how a setting is declared, read, checked, overridden and made a key.
+
+`plugrt.config` declares what plugrt honours; this file is the machinery.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+from plugrt.errors import ConfigError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+D = TypeVar("D")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T_co]):
+    """What an option accepts: ``parse`` reads text, ``check`` admits a Python value.
+
+    Both raise `ValueError` for what they do not accept; ``accepts`` says in words what they do.
+    """
+
+    name: str
+    accepts: str
+    parse: Callable[[str], T_co]
+    check: Callable[[Any], T_co]
+
+
+class Option(Generic[T]):
+    """One setting: a descriptor whose value on a `Config` is the option's value in this thread.
+
+    ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
+    ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
+    affects what is traced or dispatched, and so is part of `Options.token`.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        kind: Kind[Any],
+        default: T,
+        doc: str,
+        *,
+        traced: bool = False,
+        also: str = "",
+        derive: Callable[[Mapping[str, str]], T] | None = None,
+    ) -> None:
+        self.env, self.kind, self.default, self.doc = env, kind, default, doc
+        self.traced, self.also, self.derive = traced, also, derive
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Option[T]: ...
+    @overload
+    def __get__(self, instance: Options, owner: type) -> T: ...
+    def __get__(self, instance: Options | None, owner: type) -> Option[T] | T:
+        if instance is None:
+            return self
+        value: T = instance.lookup(self)[0]
+        return value
+
+    def __set__(self, instance: Options, value: T) -> NoReturn:
+        raise AttributeError(
+            f"config.{self.name} cannot be assigned; call config.update({self.name!r}, {value!r}), "
+            f"or use the context manager config.override({self.name}={value!r})"
+        )
+
+    def read(self, environ: Mapping[str, str]) -> tuple[T, str]:
+        """Returns the value and its source; `ConfigError` for text that cannot be understood."""
+        for variable in filter(None, (self.env, self.also)):
+            text = environ.get(variable, "").strip()
+            if text:
+                return self._parsed(text, f"{variable}={text!r}"), "environment"
+        derived = self.derive(environ) if self.derive else None
+        return (self.default, "default") if derived is None else (derived, "environment")
+
+    def checked(self, value: Any) -> T:
+        """Returns ``value`` if the option admits it, and raises `ConfigError` if not.
+
+        The default (often None) is always admitted; text is read as the environment's would be.
+        """
+        if value is None and self.default is None:
+            return self.default
+        try:
+            checked: T = self.kind.check(value)
+        except ValueError as error:
+            if isinstance(value, str):
+                return self._parsed(value, f"{self.name} = {value!r}")
+            raise ConfigError(self._refusal(f"{self.name} = {value!r}", error)) from None
+        return checked
+
+    def _parsed(self, text: str, what: str) -> T:
+        try:
+            value: T = self.kind.parse(text)
+        except ValueError as error:
+            raise ConfigError(self._refusal(what, error)) from None
+        return value
+
+    def _refusal(self, what: str, error: ValueError) -> str:
+        why = f" ({error})" if str(error) else ""
+        return f"{what} cannot be understood{why}; accepted: {self.kind.accepts}"
+
+
+def option(env: str, kind: Kind[T], default: D, doc: str, **more: Any) -> Option[T | D]:
+    """Declares an option read from the environment variable ``env``; see `Option`."""
+    return Option(env, kind, default, doc, **more)
+
+
+class Token:
+    """One combination of the settings that affect tracing; equal settings give the same object."""
+
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"<settings {self.values}>"
+
+
+class _ThreadToken(threading.local):
+    value: Token | None = None
+
+
+class _ThreadOverrides(threading.local):
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+
+class Options:
+    """Base of `plugrt.config.Config`: the values of the options that the subclass declares.
+
+    A value comes from the innermost `override` of this thread, else from `update`, else from the
+    environment as it was when the option was first asked for, else it is the default.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[Any, str]] = {}
+        self._updated: dict[str, Any] = {}
+        self._overrides = _ThreadOverrides()
+        self._token = _ThreadToken()
+        self._tokens: weakref.WeakValueDictionary[tuple[Any, ...], Token] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @classmethod
+    def declared(cls) -> dict[str, Option[Any]]:
+        """Returns every option by name, in the order of declaration."""
+        return {n: o for base in reversed(cls.__mro__) for n, o in vars(base).items()
+                if isinstance(o, Option)}  # fmt: skip
+
+    def lookup(self, option: Option[T]) -> tuple[T, str]:
+        """Returns the value and where it comes from: override, update, environment or default."""
+        name = option.name
+        overrides = self._overrides.values
+        if name in overrides:
+            return overrides[name], "override"
+        if name in self._updated:
+            return self._updated[name], "update"
+        found = self._read.get(name)
+        if found is None:
+            # Not under the lock: two threads that race here read the same environment.
+            found = self._read[name] = option.read(self._environ)
+        return found
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
+
+        Raises `ConfigError` for an unknown name or a value that the option does not admit.
+        """
+        option = self._option(name)
+        checked = option.checked(value)
+        with self._lock:
+            self._updated = {**self._updated, option.name: checked}
+            self._token = _ThreadToken()  # forgets the cached token of every thread at once
+
+    @contextmanager
+    def override(self, **values: Any) -> Iterator[None]:
+        """Sets options for this thread until the ``with`` block ends."""
+        checked = {}
+        for name, value in values.items():
+            option = self._option(name)
+            checked[option.name] = option.checked(value)
+        local, before = self._overrides, self._overrides.values
+        local.values = {**before, **checked}
+        self._token.value = None
+        try:
+            yield
+        finally:
+            local.values = before
+            self._token.value = None
+
+    def reset(self) -> None:
+        """Forgets updates, this thread's overrides, and what was read of the environment."""
+        with self._lock:
+            self._read, self._updated = {}, {}
+            self._overrides.values = {}
+            self._token = _ThreadToken()
+
+    def token(self) -> Token:
+        """Returns an object that stands for this thread's settings that affect tracing.
+
+        The same object for equal settings, so that a cache compares it with ``is``.
+        """
+        return self._token.value or self._make_token()
+
+    def _make_token(self) -> Token:
+        # The holder is read first: an update that comes in between replaces it, and then the
+        # token made of the old values is kept nowhere.
+        holder = self._token
+        values = tuple(self.lookup(o)[0] for o in self.declared().values() if o.traced)
+        with self._lock:
+            token = self._tokens.get(values)
+            if token is None:
+                token = self._tokens[values] = Token(values)
+        holder.value = token
+        return token
+
+    def _option(self, name: str) -> Option[Any]:
+        declared = self.declared()
+        known = declared.get(name) or declared.get(name.removeprefix("jax_"))
+        if known is None:
+            close = get_close_matches(name.removeprefix("jax_"), declared, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(
+                f"there is no option {name!r}{hint} (python -m plugrt.config lists all)"
+            )
+        return known
