@@ -30,8 +30,16 @@ class OneDevice(_jax.SingleDeviceSharding):  # type: ignore[misc]
 
     def __init__(self, device: Any, memory_kind: str) -> None:
         super().__init__(device, memory_kind)
-        self.memory_kind = memory_kind
-        self._device_assignment = (device,)
+
+        self._devices_in_order = (device,)
+
+    @property
+    def memory_kind(self) -> str:  # a property: JAX adds one without a setter to the base class
+        return str(self._memory_kind)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self._devices_in_order
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return _hlo.HloSharding.replicate()
@@ -47,8 +55,16 @@ class ManyDevices(_jax.GSPMDSharding):  # type: ignore[misc]
         super().__init__(
             _jax.DeviceList(tuple(devices)), _hlo.HloSharding.replicate(), memory_kind=memory_kind
         )
-        self.memory_kind = memory_kind
-        self._device_assignment = tuple(devices)
+
+        self._devices_in_order = tuple(devices)
+
+    @property
+    def memory_kind(self) -> str:  # a property: JAX adds one without a setter to the base class
+        return str(self._memory_kind)
+
+    @property
+    def _device_assignment(self) -> tuple[Any, ...]:
+        return self._devices_in_order
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return _hlo.HloSharding.replicate()
