@@ -1,0 +1,1 @@
+"""Arrays and launches: shardings, `Array`, transfers, and compiled programs that run on arrays."""

@@ -1,0 +1,380 @@
+"""`Array`: n-dimensional data on one or several devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature, signature_of
+from plugrt.interface import Buffer, Device, Shards
+
+
+class ArrayMeta(type):
+    """Lets ``isinstance(x, Array)`` hold for traced arrays as well, as in JAX."""
+
+    kin: type | None = None
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        kind = type(instance)
+        return (
+            kind is cls
+            or issubclass(kind, cls)
+            or (cls.kin is not None and issubclass(kind, cls.kin))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One device's part of an array: ``data`` is the part, ``index`` where it lies in the whole."""
+
+    device: Device
+    index: Index
+    data: Array
+    replica_id: int
+
+
+class Array(metaclass=ArrayMeta):
+    """An immutable array on one or several devices; operations on it are launched there.
+
+    Made by ``plugrt.device_put``, by the functions of ``plugrt.array_api`` and by jitted
+    functions, not by calling the class. It follows the Python array API standard 2024.12, NumPy's
+    and DLPack's protocols. Results arrive asynchronously: reading one waits for it, and raises
+    the error of the computation that failed to make it.
+    """
+
+    # `_extra` stays unset until it is needed, which keeps making an array two assignments:
+    # it holds the host copy, or after a donation the words that say which call took the data.
+    __slots__ = ("__weakref__", "_extra", "_shards", "_signature")
+
+    __array_priority__ = 100  # NumPy arrays on the left of an operator give way
+
+    _shards: Shards | None
+    _signature: Signature
+    _extra: Any
+
+    def __init__(self) -> None:
+        raise NotAnArray(
+            "plugrt.Array is not called directly; use plugrt.array_api.asarray(...) or "
+            "plugrt.device_put(...)"
+        )
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions of the whole array."""
+        return self._signature.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, NumPy's or ml_dtypes'."""
+        return self._signature.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._signature.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self._signature.shape, dtype=np.int64))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes on the host."""
+        return self._signature.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the whole array takes on the host."""
+        return self.size * self._signature.dtype.itemsize
+
+    @property
+    def sharding(self) -> Sharding:
+        """How the data lie on devices."""
+        return self._signature.sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array must stay where it is (`device_put` to a device was asked for)."""
+        return self._signature.committed
+
+    @property
+    def device(self) -> Device | Sharding:
+        """The device, or for an array on several devices its sharding (as in JAX)."""
+        sharding = self._signature.sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+
+    def devices(self) -> set[Device]:
+        """Returns the devices that hold a part."""
+        return self._signature.sharding.device_set
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of the data are in this process."""
+        return self._signature.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of the data."""
+        return self._signature.sharding.is_fully_replicated
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts that this process holds, each as an `Array` on its device, without a copy."""
+        sharding = self._signature.sharding
+        shape = sharding.shard_shape(self.shape)
+        where = sharding.devices_indices_map(self.shape)
+        seen: dict[str, int] = {}
+        result = []
+        for device, buffer in zip(sharding.addressable_devices, self._live(), strict=True):
+            replica = seen.setdefault(repr(where[device]), 0)
+            seen[repr(where[device])] += 1
+            kind = sharding.memory_kind
+            place = signature_of(
+                shape, self.dtype, SingleDeviceSharding(device, memory_kind=kind), True
+            )
+            result.append(Shard(device, where[device], new_array((buffer,), place), replica))
+        return result
+
+    def addressable_data(self, index: int) -> Array:
+        """Returns the part on the ``index``-th device of this process."""
+        return self.addressable_shards[index].data
+
+    # --- reading it ---------------------------------------------------------------------------
+
+    def _live(self) -> Shards:
+        if self._shards is None:
+            raise DeletedBuffer(self._obituary())
+        return self._shards
+
+    def _obituary(self) -> str:
+        taker = getattr(self, "_extra", None)
+        what = f"the array {self._signature.tensor_type} was"
+        if isinstance(taker, str):
+            return f"{what} donated to {taker}, which took its memory; it cannot be used again"
+        return f"{what} deleted and cannot be used again"
+
+    def _host(self) -> npt.NDArray[Any]:
+        """The contents as a read-only NumPy array, kept for the next time."""
+        shards = self._live()
+        host: npt.NDArray[Any] | None = getattr(self, "_extra", None)
+        if host is None:
+            sharding = self._signature.sharding
+            if sharding.is_fully_replicated and len(sharding.devices) == 1:
+                host = shards[0].to_host().reshape(self.shape)
+            else:
+                host = self._assemble(shards)
+            self._extra = host
+        return host
+
+    def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
+        sharding = self._signature.sharding
+        if sharding.is_fully_replicated:
+            return shards[0].to_host()
+        if not sharding.is_fully_addressable:
+            raise NotAnArray(
+                f"{self._signature} has parts in other processes; read .addressable_shards"
+            )
+        for shard in shards:
+            shard.copy_to_host_async()
+        host = np.empty(self.shape, self.dtype)
+        where = sharding.devices_indices_map(self.shape)
+        for device, shard in zip(sharding.addressable_devices, shards, strict=True):
+            host[where[device]] = shard.to_host()
+        host.flags.writeable = False
+        return host
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """Waits and returns the contents; read-only and without a copy where the device allows."""
+        host = self._host()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            if copy is False:
+                raise ValueError(f"a conversion from {host.dtype} to {dtype} needs a copy")
+            return host.astype(dtype)
+        return host.copy() if copy else host
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Returns a DLPack capsule that shares the memory of an array on one device."""
+        if copy or (dl_device is not None and dl_device != self.__dlpack_device__()):
+            if copy is False:
+                raise BufferError(f"{self!r} cannot be handed to {dl_device} without a copy")
+            return np.array(self._host()).__dlpack__()
+        return self._only_buffer("DLPack").to_dlpack(stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns DLPack's device type and id."""
+        return self._only_buffer("DLPack").dlpack_device()
+
+    def _only_buffer(self, use: str) -> Buffer:
+        shards = self._live()
+        if len(shards) != 1:
+            raise BufferError(
+                f"{use} takes an array on one device; this one lies on {len(shards)} "
+                f"({self.sharding!r}). Take one of .addressable_shards, or device_put it first"
+            )
+        return shards[0]
+
+    def item(self, *index: int) -> bool | int | float | complex:
+        """Returns the only element, or the one at ``index``, as a Python scalar."""
+        return self._host().item(*index)  # type: ignore[no-any-return]
+
+    def tolist(self) -> Any:
+        """Returns nested lists of Python scalars."""
+        return self._host().tolist()
+
+    def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
+        """Returns the contents as bytes in the given memory order."""
+        return self._host().tobytes(order)
+
+    def copy_to_host_async(self) -> None:
+        """Begins to copy the contents to the host, so that reading them need not wait."""
+        for shard in self._live():
+            shard.copy_to_host_async()
+
+    def block_until_ready(self) -> Array:
+        """Waits until the contents are there and returns the array; raises if making it failed."""
+        for shard in self._live():
+            shard.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the contents are there, so that reading them would not wait."""
+        return all(shard.ready_event().is_ready() for shard in self._live())
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the parts in this process take on their devices."""
+        return sum(shard.on_device_size_in_bytes() for shard in self._live())
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the data of an array on one device; valid until it is deleted."""
+        return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
+
+    # --- its life -----------------------------------------------------------------------------
+
+    def delete(self) -> None:
+        """Gives the memory back now. A second call does nothing; use afterwards raises."""
+        shards, self._shards = self._shards, None
+        if shards is not None:
+            self._extra = None
+            for shard in shards:
+                shard.delete()
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted or donated."""
+        return self._shards is None or any(shard.is_deleted() for shard in self._shards)
+
+    def _taken_by(self, taker: str) -> None:
+        self._shards, self._extra = None, taker
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (np.asarray(self),)
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self  # immutable
+
+    # --- Python's protocols (operators and indexing are installed by `plugrt.array_api`) -------
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"the truth value of an array of shape {self.shape} is ambiguous; use "
+                "array_api.any or array_api.all"
+            )
+        return bool(self._host().item())
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" and not self.dtype.name.startswith(("int", "uint")):
+            raise TypeError(f"only integer arrays can be an index; this one is {self.dtype.name}")
+        return int(self._scalar("index"))
+
+    def _scalar(self, target: str) -> Any:
+        if self.ndim != 0:
+            raise TypeError(f"only 0-d arrays convert to {target}; this one has shape {self.shape}")
+        return self._host().item()
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        from plugrt.execution.printing import array_repr
+
+        return array_repr(self)
+
+    def __str__(self) -> str:
+        from plugrt.execution.printing import array_str
+
+        return array_str(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("a formatted number"), spec) if spec else str(self)
+
+
+_new = object.__new__
+
+
+def new_array(shards: Shards, signature: Signature) -> Array:
+    """Returns the array of these buffers. The caller vouches that they fit the signature."""
+    array = _new(Array)
+    array._shards = shards
+    array._signature = signature
+    return array
+
+
+def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
+    """Returns the array of one buffer on its device."""
+    device, memory = buffer.device, buffer.memory
+    kind = None if memory is device.default_memory() else memory.kind
+    sharding = SingleDeviceSharding(device, memory_kind=kind)
+    return new_array((buffer,), signature_of(buffer.shape, buffer.dtype, sharding, committed, weak))
+
+
+def array_of_shards(
+    shape: Sequence[int], dtype: np.dtype[Any], sharding: Sharding, buffers: Shards
+) -> Array:
+    """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
+    return new_array(buffers, signature_of(tuple(shape), dtype, sharding, True))
+
+
+def _unpickle(host: npt.NDArray[Any]) -> Array:
+    from plugrt.execution.transfer import device_put
+
+    result: Array = device_put(host)
+    return result

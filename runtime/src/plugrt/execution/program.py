@@ -1,0 +1,146 @@
+"""`LoadedProgram`: a compiled program that takes arrays and returns arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer, FloatingPointFault
+from plugrt.execution.array import Array, new_array
+from plugrt.execution.signature import Signature, signature_of
+from plugrt.interface import LoadedExecutable, Shards
+
+Source = tuple[Literal["result", "argument", "constant"], int]
+"""Where an output comes from: the executable, or straight from an argument or a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the flat arguments and outputs of a call map to an executable's.
+
+    The executable's parameters are the arguments numbered in ``kept`` (unused ones never reach
+    it) followed by ``constants``, the arrays that the function closed over. ``donated`` numbers
+    the arguments whose memory the executable takes.
+    """
+
+    name: str
+    kept: tuple[int, ...]
+    sources: tuple[Source, ...]
+    constants: tuple[Array, ...] = ()
+    donated: tuple[int, ...] = ()
+    argument_names: tuple[str, ...] = field(default=())
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is nothing to execute: each output is an argument or a constant."""
+        return all(kind != "result" for kind, _ in self.sources)
+
+
+class LoadedProgram:
+    """Runs an executable on flat arguments that have the signatures it was made for."""
+
+    __slots__ = ("_execute", "_prepare", "_results", "executable", "plan")
+
+    def __init__(
+        self,
+        plan: Plan,
+        executable: LoadedExecutable | None,
+        results: Sequence[Signature],
+        prepare: Callable[[Sequence[Array]], Sequence[Array]] | None = None,
+    ) -> None:
+        """``results`` are the signatures of the executable's outputs; ``prepare`` moves arguments
+        that are elsewhere to where the executable takes them."""
+        self.plan = plan
+        self.executable = executable
+        self._results = tuple(results)
+        self._prepare = prepare
+        self._execute = executable.execute if executable else _nothing_to_execute
+
+    def runner(self, count: int) -> Callable[[Sequence[Array]], list[Array]]:
+        """Returns the shortest way to run it on ``count`` arguments."""
+        plan = self.plan
+        plain = (
+            self._prepare is None
+            and not plan.constants
+            and not plan.donated
+            and plan.kept == tuple(range(count))
+            and all(s == ("result", i) for i, s in enumerate(plan.sources))
+        )
+        return self.run_plain if plain else self.run
+
+    def run_plain(self, arguments: Sequence[Array]) -> list[Array]:
+        """Runs it where parameters and outputs are the executable's, one to one."""
+        try:
+            outputs = self._execute([a._shards for a in arguments])  # type: ignore[misc]
+        except Exception as error:
+            self._explain(arguments, error)
+        return [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """Runs it in full generality."""
+        plan = self.plan
+        placed = self._prepare(arguments) if self._prepare else arguments
+        parameters = [*[placed[i] for i in plan.kept], *plan.constants]
+        if plan.is_trivial:
+            outputs: Sequence[Shards] = ()
+        else:
+            try:
+                outputs = self._execute([a._live() for a in parameters])
+            except Exception as error:
+                self._explain(parameters, error)
+        made = [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
+        where = {"result": made, "argument": placed, "constant": plan.constants}
+        result = [_strong(where[kind][i]) for kind, i in plan.sources]
+        for i in plan.donated:
+            placed[i]._taken_by(plan.name)
+            arguments[i]._taken_by(plan.name)
+        return result
+
+    def _explain(self, arguments: Sequence[Array], error: Exception) -> NoReturn:
+        """Raises the error, or `DeletedBuffer` where an argument turns out to have no data."""
+        plan = self.plan
+        for parameter, argument in enumerate(arguments):
+            if argument.is_deleted():
+                if parameter < len(plan.kept):
+                    i = plan.kept[parameter]
+                    names = plan.argument_names
+                    which = f"argument {names[i] if i < len(names) else i}"
+                else:
+                    which = "an array in the closure"
+                raise DeletedBuffer(f"{which} of {plan.name}: {argument._obituary()}") from error
+        raise error
+
+    def delete(self) -> None:
+        """Unloads the executable."""
+        if self.executable is not None:
+            self.executable.delete()
+
+
+def _strong(array: Array) -> Array:
+    """Returns a Python scalar that was passed through as an ordinary array."""
+    signature = array._signature
+    if not signature.weak:
+        return array
+    s = signature_of(signature.shape, signature.dtype, signature.sharding, signature.committed)
+    return new_array(array._live(), s)
+
+
+def _nothing_to_execute(arguments: Sequence[Shards], options: Any = None) -> Sequence[Shards]:
+    return ()
+
+
+def check_floats(arrays: Sequence[Array], what: str, *, nans: bool, infs: bool) -> None:
+    """Raises `FloatingPointFault` if a floating-point result holds a NaN or an infinity."""
+    for array in arrays:
+        host = np.asarray(array)
+        if host.dtype.kind not in "fc" and not host.dtype.name.startswith(("bfloat", "float")):
+            continue
+        if host.dtype.kind not in "fc":
+            host = host.astype(np.float32)
+        if nans and np.isnan(host).any():
+            raise FloatingPointFault(f"invalid value (nan) encountered in {what}")
+        if infs and np.isinf(host).any():
+            raise FloatingPointFault(f"invalid value (inf) encountered in {what}")

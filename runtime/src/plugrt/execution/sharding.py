@@ -1,0 +1,182 @@
+"""How the data of one array lie on devices."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.errors import InvalidArgument, ShapeError
+from plugrt.interface import Device
+
+Index = tuple[slice | int, ...]
+"""Where a shard lies in the whole array: what NumPy takes in square brackets."""
+
+
+class Sharding:
+    """The base: an immutable, hashable description of where each part of an array lives."""
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """All devices that hold a part, in device-assignment order."""
+        raise NotImplementedError
+
+    @property
+    def device_set(self) -> set[Device]:
+        """All devices that hold a part."""
+        return set(self.devices)
+
+    @property
+    def addressable_devices(self) -> tuple[Device, ...]:
+        """The devices of this process, in device-assignment order."""
+        return tuple(d for d in self.devices if d.is_addressable)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of the array is in this process."""
+        return all(d.is_addressable for d in self.devices)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole array."""
+        raise NotImplementedError
+
+    @property
+    def memory_kind(self) -> str | None:
+        """The kind of memory that the parts live in; None is the devices' default."""
+        return None
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of one device's part of an array of ``global_shape``.
+
+        Raises `ShapeError` where the shape does not divide.
+        """
+        raise NotImplementedError
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part of an array of ``global_shape`` each device holds."""
+        raise NotImplementedError
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device. There is one object for each device and memory kind."""
+
+    __slots__ = ("_device", "_memory_kind")
+
+    _device: Device
+    _memory_kind: str | None
+
+    def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+        if not isinstance(device, Device):
+            raise InvalidArgument(
+                f"SingleDeviceSharding takes a device (see plugrt.devices()); got {device!r}"
+            )
+        key = (device, memory_kind)
+        found = _SINGLE.get(key)
+        if found is None:
+            if memory_kind is not None:
+                device.memory(memory_kind)  # refuses a kind that the device lacks
+            found = super().__new__(cls)
+            found._device, found._memory_kind = device, memory_kind
+            found = _SINGLE.setdefault(key, found)
+        return found
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return (self._device,)
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self._device
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(global_shape)
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        return {self._device: (slice(None),) * len(global_shape)}
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
+        return f"SingleDeviceSharding({self._device!r}{kind})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a sharding names devices of this process and cannot be pickled; pickle the array "
+            "instead: it comes back on the default device"
+        )
+
+
+_SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
+_SINGLE = weakref.WeakValueDictionary()
+
+
+class PmapSharding(Sharding):
+    """One slice of the array on each device: what `pmap` gives and takes without a copy.
+
+    ``sharded_dim`` is the dimension that is split into slices of size one, which the slices do
+    not have (as in JAX's PmapSharding); None means that each device holds the whole array.
+    """
+
+    __slots__ = ("_devices", "_hash", "_sharded_dim")
+
+    def __init__(self, devices: Sequence[Device], sharded_dim: int | None = 0) -> None:
+        self._devices = tuple(devices)
+        self._sharded_dim = sharded_dim
+        self._hash = hash((self._devices, sharded_dim))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
+
+    @property
+    def sharded_dim(self) -> int | None:
+        """The dimension that is split, or None."""
+        return self._sharded_dim
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._sharded_dim is None or len(self._devices) == 1
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        shape, dim = tuple(global_shape), self._sharded_dim
+        if dim is None:
+            return shape
+        if dim >= len(shape) or shape[dim] != len(self._devices):
+            raise ShapeError(
+                f"{self!r} splits dimension {dim} over {len(self._devices)} devices; an array of "
+                f"shape {shape} has "
+                + (f"size {shape[dim]} there" if dim < len(shape) else "no such dimension")
+            )
+        return shape[:dim] + shape[dim + 1 :]
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        self.shard_shape(global_shape)
+        whole: list[slice | int] = [slice(None)] * len(global_shape)
+        result: dict[Device, Index] = {}
+        for i, device in enumerate(self._devices):
+            if self._sharded_dim is not None:
+                whole[self._sharded_dim] = i
+            result[device] = tuple(whole)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PmapSharding):
+            return NotImplemented
+        return self._devices == other._devices and self._sharded_dim == other._sharded_dim
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"PmapSharding({list(self._devices)}, sharded_dim={self._sharded_dim})"

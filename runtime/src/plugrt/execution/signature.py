@@ -1,0 +1,75 @@
+"""`Signature`: everything about an array that decides which compiled program may take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.execution.sharding import Sharding
+from plugrt.interface import TensorType
+
+
+class Signature:
+    """Shape, dtype, placement and commitment of an array, as one object.
+
+    Equal signatures are the same object (see `signature_of`), so that a cache key of a call is a
+    tuple of them, hashed and compared by identity.
+    """
+
+    __slots__ = ("committed", "dtype", "ndim", "shape", "sharding", "weak")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        sharding: Sharding,
+        committed: bool,
+        weak: bool,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.ndim = len(shape)
+        self.sharding = sharding
+        self.committed = committed
+        self.weak = weak
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The shape and dtype alone."""
+        return TensorType(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        kind = "weak " if self.weak else ""
+        held = "committed to" if self.committed else "on"
+        return f"{kind}{self.tensor_type} {held} {self.sharding!r}"
+
+
+_KNOWN: dict[tuple[Any, ...], Signature] = {}
+_MOST = 65536
+
+
+def signature_of(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    sharding: Sharding,
+    committed: bool,
+    weak: bool = False,
+) -> Signature:
+    """Returns the one `Signature` with these contents.
+
+    ``weak`` marks Python scalars, whose dtype yields to that of the arrays they meet.
+    """
+    key = (shape, dtype, sharding, committed, weak)
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()  # costs compilations, never correctness: keys compare by identity
+        # setdefault is atomic: two threads get the same object.
+        found = _KNOWN.setdefault(key, Signature(shape, dtype, sharding, committed, weak))
+    return found
+
+
+def forget_signatures() -> None:
+    """Drops the table, and with it its references to devices of closed clients."""
+    _KNOWN.clear()

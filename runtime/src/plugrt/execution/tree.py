@@ -1,0 +1,103 @@
+"""Pytrees: nested containers of arrays, through optree.
+
+optree was chosen over jaxlib's own registry, which is two to three times as fast (measured here: 2.7
+against 0.9 µs for a dict of eight leaves), because it is public API and works without jaxlib. Calls
+whose arguments are all arrays never flatten anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import optree
+from optree import PyTreeSpec
+
+__all__ = [
+    "PyTreeSpec",
+    "flatten",
+    "flatten_with_paths",
+    "is_leaf_spec",
+    "map_leaves",
+    "register_dataclass",
+    "register_node",
+    "unflatten",
+]
+
+NAMESPACE = "plugrt"
+T = TypeVar("T")
+
+
+def flatten(tree: Any) -> tuple[list[Any], PyTreeSpec]:
+    """Returns the leaves of a pytree and its structure. None is a container without leaves."""
+    return optree.tree_flatten(tree, namespace=NAMESPACE)
+
+
+def unflatten(spec: PyTreeSpec, leaves: Iterable[Any]) -> Any:
+    """Returns the pytree of that structure with these leaves."""
+    return optree.tree_unflatten(spec, leaves)
+
+
+def map_leaves(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Returns the pytree with ``function`` applied to each leaf."""
+    return optree.tree_map(function, tree, *rest, namespace=NAMESPACE)
+
+
+def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
+    """Returns (path, leaf) pairs; a path reads like code, such as ``[0]['w']``."""
+    accessors, leaves, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
+    return [(a.codify(""), leaf) for a, leaf in zip(accessors, leaves, strict=True)]
+
+
+def is_leaf_spec(spec: PyTreeSpec) -> bool:
+    """Whether the structure is one leaf and nothing else."""
+    return spec.is_leaf()
+
+
+def register_node(
+    cls: type[T],
+    flatten_node: Callable[[T], tuple[Iterable[Any], Any]],
+    unflatten_node: Callable[[Any, Iterable[Any]], T],
+) -> type[T]:
+    """Makes a class a pytree container.
+
+    ``flatten_node(x)`` returns (children, hashable metadata) and ``unflatten_node(metadata,
+    children)`` builds it again, as in ``jax.tree_util.register_pytree_node``.
+    """
+    optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type, type-var]
+    return cls
+
+
+def register_dataclass(
+    cls: type[T],
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] = (),
+) -> type[T]:
+    """Makes a dataclass a pytree container: ``data_fields`` are children, ``meta_fields`` static.
+
+    As ``jax.tree_util.register_dataclass``; with no fields named, all but ``meta_fields`` are
+    data. Can be used as a class decorator.
+    """
+    if not dataclasses.is_dataclass(cls):
+        raise TypeError(f"register_dataclass takes a dataclass; got {cls!r}")
+    names = [f.name for f in dataclasses.fields(cls)]
+    data = [n for n in names if n not in meta_fields] if data_fields is None else list(data_fields)
+    if sorted([*data, *meta_fields]) != sorted(names):
+        raise ValueError(
+            f"{cls.__name__} has the fields {names}; data_fields {data} and meta_fields "
+            f"{list(meta_fields)} must name each of them once"
+        )
+
+    def flatten_node(value: T) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(value, n) for n in data], tuple(getattr(value, n) for n in meta_fields)
+
+    def unflatten_node(metadata: tuple[Any, ...], children: Iterable[Any]) -> T:
+        value = object.__new__(cls)  # __init__ may check types that tracers do not have
+        for name, child in zip(data, children, strict=True):
+            object.__setattr__(value, name, child)
+        for name, static in zip(meta_fields, metadata, strict=True):
+            object.__setattr__(value, name, static)
+        return value
+
+    return register_node(cls, flatten_node, unflatten_node)

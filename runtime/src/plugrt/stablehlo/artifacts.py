@@ -1,0 +1,103 @@
+"""StableHLO modules as bytes and text: reading every form, writing portable artifacts."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from plugrt.errors import ProgramError
+from plugrt.stablehlo.bindings import MLIRError, hlo, ir, new_context
+
+MLIR_MAGIC = b"ML\xefR"
+_PORTABLE_PRODUCER = b"StableHLO_v"
+
+Version = tuple[int, int, int]
+
+
+def current_version() -> Version:
+    """The newest StableHLO version that the installed bindings write."""
+    return parse_version(hlo.get_current_version())
+
+
+def minimum_version() -> Version:
+    """The oldest StableHLO version that the installed bindings write and read."""
+    return parse_version(hlo.get_minimum_version())
+
+
+def parse_version(text: str) -> Version:
+    """Reads ``"1.13.3"``."""
+    major, minor, patch = (int(part) for part in text.split("."))
+    return major, minor, patch
+
+
+def is_portable_artifact(code: bytes) -> bool:
+    """Whether the bytes are MLIR bytecode whose producer is StableHLO's serialiser."""
+    return code.startswith(MLIR_MAGIC) and _PORTABLE_PRODUCER in code[:64]
+
+
+def portable_artifact(module: ir.Module, target: Version | None = None) -> bytes:
+    """Returns the module as a portable artifact for a consumer at StableHLO ``target``.
+
+    The version used is the older of ``target`` and what the bindings write; None is the latter.
+    """
+    ours = current_version()
+    version = min(target, ours) if target else ours
+    try:
+        # The variant that takes a module rewrites it to VHLO in place; this one leaves it alone.
+        artifact: bytes = hlo.serialize_portable_artifact_str(
+            bytecode(module), ".".join(map(str, version))
+        )
+    except (MLIRError, ValueError) as error:
+        raise ProgramError(
+            f"the module cannot be written as StableHLO {'.'.join(map(str, version))}: {error}"
+        ) from error
+    return artifact
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """Returns the module as MLIR bytecode: the fastest form, read by the same jaxlib only."""
+    stream = io.BytesIO()
+    module.operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
+    """Reads StableHLO text, MLIR bytecode or a portable artifact into a context of its own.
+
+    Raises `ProgramError` with the parser's line and column.
+    """
+    context = new_context()
+    if isinstance(code, str):
+        code = code.encode()
+    if not code.strip():
+        raise ProgramError(f"{filename} is empty; expected a StableHLO module")
+    said: list[str] = []
+
+    def listen(diagnostic: Any) -> bool:
+        said.append(str(diagnostic.message))
+        return True  # handled: keeps the parser from writing to stderr
+
+    with context, ir.Location.unknown():
+        try:
+            if is_portable_artifact(code):
+                handler = context.attach_diagnostic_handler(listen)
+                try:
+                    return hlo.deserialize_portable_artifact(context, code)
+                finally:
+                    handler.detach()
+            module = ir.Module.parse(code)
+            module.operation.verify()
+            return module
+        except (MLIRError, ValueError) as error:
+            raise _program_error(error, filename, said) from error
+
+
+def _program_error(error: Exception, filename: str, said: list[str]) -> ProgramError:
+    for diagnostic in getattr(error, "error_diagnostics", ()):
+        found = re.search(r":(\d+):(\d+)\)?$", str(diagnostic.location))
+        if found and found[1] != "0":  # bytecode has no lines
+            line, column = int(found[1]), int(found[2])
+            return ProgramError(f"{filename}:{line}:{column}: {diagnostic.message}", line, column)
+        said = [*said, str(diagnostic.message)]
+    return ProgramError(f"{filename}: {'; '.join(said) or error}")

@@ -1,0 +1,40 @@
+"""jaxlib's MLIR bindings, imported in this one place: ``ir``, ``hlo``, ``chlo``, ``func``."""
+
+from __future__ import annotations
+
+from plugrt.errors import MissingTraceExtra
+
+try:
+    from jaxlib.mlir import ir, passmanager
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, func
+    from jaxlib.mlir.dialects import stablehlo as hlo
+except ImportError as error:
+    raise MissingTraceExtra(
+        f"tracing and reading StableHLO need jaxlib's MLIR bindings, and importing them failed "
+        f'({error}); install them with: pip install "plugrt[trace]"'
+    ) from error
+
+__all__ = ["MLIRError", "chlo", "func", "hlo", "ir", "new_context", "passmanager"]
+
+MLIRError = ir.MLIRError
+
+_registry = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(_registry)
+hlo.register_stablehlo_passes()
+
+
+def new_context() -> ir.Context:
+    """Returns a context of its own with the dialects that programs use.
+
+    Each trace has one: making it takes half a millisecond, while a shared one would keep every
+    constant ever traced alive and would need locks between threads.
+    """
+    context = ir.Context()
+    context.enable_multithreading(False)
+    context.append_dialect_registry(_registry)
+    hlo.register_dialect(context)
+    chlo.register_dialect(context)
+    for name in ("func", "stablehlo", "chlo"):
+        context.get_dialect_descriptor(name)
+    return context

@@ -1,0 +1,19 @@
+"""MLIR passes that programs go through before a backend sees them."""
+
+from __future__ import annotations
+
+from plugrt.stablehlo.bindings import ir, passmanager
+
+
+def run_passes(module: ir.Module, pipeline: str) -> None:
+    """Runs a textual pass pipeline on a module, in place."""
+    with module.context:
+        passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
+
+
+def legalize_chlo(module: ir.Module) -> None:
+    """Rewrites CHLO operations to StableHLO, which is all that crosses the plugin boundary.
+
+    A backend need not know CHLO (jax#15608 is what happens when it leaks).
+    """
+    run_passes(module, "func.func(chlo-legalize-to-stablehlo)")

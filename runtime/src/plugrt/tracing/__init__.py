@@ -1,0 +1,1 @@
+"""From a Python function to a StableHLO module: tracers, traces, and the functions made of them."""

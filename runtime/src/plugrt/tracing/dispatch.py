@@ -1,0 +1,118 @@
+"""From a staged function to a program that runs on given arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.execution.compile import compile_program
+from plugrt.execution.placement import default_device, resolve_device
+from plugrt.execution.program import LoadedProgram, Plan
+from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.transfer import host_array, move, put, scalar_dtype
+from plugrt.interface import CompileOptions, Device, DeviceAssignment
+from plugrt.tracing.staging import Parameter, Staged
+
+Runner = Callable[[Sequence[Array]], Any]
+"""Takes flat arguments and returns the output pytree."""
+
+_SCALARS = (bool, int, float, complex)
+_scalar_arrays: dict[tuple[Any, ...], Array] = {}
+_MOST_SCALARS = 512
+
+
+def as_array(x: Any, name: str) -> Array:
+    """Returns an argument as an array: host data go to the default device, uncommitted.
+
+    Raises `NotAnArray` or `UnsupportedDtype` with the argument's ``name``.
+    """
+    if type(x) is Array:
+        x._live()
+        return x
+    if type(x) in _SCALARS:
+        return _scalar_array(x)
+    return put(host_array(x, name), default_device(), committed=False)
+
+
+def _scalar_array(x: bool | int | float | complex) -> Array:
+    # The same few scalars come again and again (x + 1, 0.5 * x): each is put once.
+    device = default_device()
+    key = (type(x), repr(x), scalar_dtype(x), device)
+    found = _scalar_arrays.get(key)
+    if found is None or found._shards is None:
+        if len(_scalar_arrays) >= _MOST_SCALARS:
+            _scalar_arrays.clear()
+        found = put(np.asarray(x, key[2]), device, committed=False, weak=True)
+        _scalar_arrays[key] = found
+    return found
+
+
+def forget_scalars() -> None:
+    """Drops the scalars that were put, which belong to clients that may be closed."""
+    _scalar_arrays.clear()
+
+
+def parameters_of(
+    signatures: Sequence[Signature], names: Sequence[str], donated: frozenset[int] = frozenset()
+) -> list[Parameter]:
+    """Returns the parameters of a function that is staged for arguments with these signatures."""
+    return [
+        Parameter(s.tensor_type, s.weak, name, i in donated)
+        for i, (s, name) in enumerate(zip(signatures, names, strict=True))
+    ]
+
+
+def load(staged: Staged, signatures: Sequence[Signature], explicit: Device | None) -> LoadedProgram:
+    """Compiles a staged function for arguments with these signatures and loads it.
+
+    The device is ``explicit`` or follows from the arguments (`resolve_device`).
+    """
+    plan = staged.plan
+    names = [n or str(i) for i, n in enumerate(plan.argument_names)]
+    closed_over = [c._signature for c in plan.constants]
+    device, committed = resolve_device(
+        [*signatures, *closed_over],
+        [*names, *["an array in the closure"] * len(closed_over)],
+        explicit,
+        plan.name,
+    )
+    executable = None
+    if not plan.is_trivial:
+        options = CompileOptions(device_assignment=DeviceAssignment(((device.id,),)))
+        inputs = [staged.parameters[i].type for i in plan.kept]
+        executable = compile_program(device.client, staged.program(device.client), options, inputs)
+    here = SingleDeviceSharding(device)
+    results = [signature_of(t.shape, t.dtype, here, committed) for t in staged.result_types]
+    if any(s.sharding is not here for s in closed_over):
+        plan = _with_constants_on(plan, device)
+    away = [i for i, s in enumerate(signatures) if s.sharding is not here and i in plan.kept]
+    return LoadedProgram(plan, executable, results, _mover(away, device) if away else None)
+
+
+def _with_constants_on(plan: Plan, device: Device) -> Plan:
+    return replace(plan, constants=tuple(move(c, device, c.committed) for c in plan.constants))
+
+
+def _mover(away: list[int], device: Device) -> Callable[[Sequence[Array]], list[Array]]:
+    def prepare(arguments: Sequence[Array]) -> list[Array]:
+        placed = list(arguments)
+        for i in away:
+            placed[i] = move(placed[i], device, placed[i].committed)
+        return placed
+
+    return prepare
+
+
+def finisher(spec: tree.PyTreeSpec, run: Runner) -> Runner:
+    """Returns a runner that gives the output pytree instead of a flat list."""
+    if tree.is_leaf_spec(spec):
+        return lambda arguments: run(arguments)[0]
+    if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
+        return lambda arguments: tuple(run(arguments))
+    return lambda arguments: tree.unflatten(spec, run(arguments))

@@ -1,0 +1,291 @@
+"""The vocabulary of operations: functions on tracers that add StableHLO to the current trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import NotAnArray, TracingError
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import check_dtype, default_device, host_array, put
+from plugrt.interface import TensorType
+from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
+from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.tracer import Tracer
+
+_EMBED = 4096
+"""Host constants up to this many bytes stand in the program; larger ones become parameters."""
+
+
+def tracing() -> Trace:
+    """Returns the current trace; an error if nothing is being traced."""
+    trace = current_trace()
+    if trace is None:
+        raise TracingError("this function adds to a trace, and nothing is being traced")
+    return trace
+
+
+def emit(
+    builder: Callable[..., Any],
+    *operands: Tracer,
+    result: TensorType | Sequence[TensorType] | None = None,
+    **attributes: Any,
+) -> Any:
+    """Adds one operation and returns its result as a `Tracer` (a tuple of them if it has several).
+
+    ``builder`` is a function of jaxlib's StableHLO or CHLO bindings. ``result`` is needed by those
+    whose first parameter is a result type, which MLIR does not infer.
+    """
+    trace = tracing()
+    values: list[Any] = [trace.value_of(x) for x in operands]
+    if isinstance(result, TensorType):
+        values.insert(0, trace.mlir_type(result.shape, result.dtype))
+    elif result is not None:
+        values.insert(0, [trace.mlir_type(r.shape, r.dtype) for r in result])
+    try:
+        made = builder(*values, loc=trace.location(), **attributes)
+    except MLIRError as error:
+        types = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in operands)
+        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
+        raise TracingError(f"{builder.__name__}({types}) is not valid StableHLO: {said}") from error
+    if builder.__module__.endswith("_chlo_ops_gen"):
+        trace.uses_chlo = True
+    return wrap(made)
+
+
+def wrap(made: Any) -> Any:
+    """Returns an MLIR result as a `Tracer`, or several as a tuple of tracers."""
+    trace = tracing()
+    if isinstance(made, ir.OpView | ir.Operation):
+        made = made.results
+    if isinstance(made, ir.Value):
+        return Tracer(made, trace)
+    return tuple(Tracer(value, trace) for value in made)
+
+
+def as_tracer(x: Any, name: str = "the value") -> Tracer:
+    """Returns anything that means an array as a tracer of the current trace.
+
+    Arrays and large host data become parameters of the program, small host data constants, Python
+    scalars weak constants. Raises `NotAnArray` with ``name``.
+    """
+    if type(x) is Tracer:
+        return x
+    if type(x) is Array:
+        return _capture(x)
+    if type(x) in (bool, int, float, complex):
+        tracer = constant(host_array(x, name))
+        tracer.weak = True
+        return tracer
+    if isinstance(x, np.ndarray | np.generic):
+        host = host_array(x, name)
+        if host.nbytes <= _EMBED:
+            return constant(host)
+        return _capture(put(host, default_device(), committed=False))
+    raise NotAnArray(
+        f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
+    )
+
+
+def _capture(array: Array) -> Tracer:
+    trace = tracing()
+    found = trace.captured.get(id(array))
+    if found is None:
+        array._live()
+        root = trace.root
+        value = root.block.add_argument(trace.mlir_type(array.shape, array.dtype), trace.location())
+        tracer = Tracer(value, trace)
+        tracer.scope = root
+        found = trace.captured[id(array)] = (array, tracer)
+    return found[1]
+
+
+def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
+    """Returns a host array or scalar as a constant of the program, in the dtype given."""
+    data = np.asarray(host, dtype)
+    check_dtype(data.dtype, "the constant")
+    trace = tracing()
+    assert trace.scope is not None
+    constants, key = trace.scope.constants, (data.tobytes(), data.dtype.name, data.shape)
+    value = constants.get(key)
+    if value is None:
+        value = hlo.constant(dense_attribute(data, trace), loc=trace.location())
+        constants[key] = value
+    return Tracer(value, trace)
+
+
+def dense_attribute(data: np.ndarray[Any, Any], trace: Trace) -> ir.DenseElementsAttr:
+    """Returns the contents of a host array as an MLIR attribute of its tensor type."""
+    tensor = trace.mlir_type(data.shape, data.dtype)
+    contiguous = np.ascontiguousarray(data)
+    if data.dtype == np.bool_:
+        if data.size and (data.all() or not data.any()):
+            return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(data.flat[0])))
+        packed = np.packbits(contiguous, bitorder="little")
+        return ir.DenseElementsAttr.get(
+            packed, type=ir.IntegerType.get_signless(1), shape=list(data.shape)
+        )
+    if data.size == 0:
+        return ir.DenseElementsAttr.get(
+            np.zeros(0, np.uint8), type=tensor.element_type, shape=list(data.shape)
+        )
+    if data.dtype.kind == "V" or data.dtype.name in ("int4", "uint4"):
+        raw = contiguous.view(f"u{data.dtype.itemsize}")
+        return ir.DenseElementsAttr.get(raw, type=tensor.element_type, shape=list(data.shape))
+    return ir.DenseElementsAttr.get(contiguous, type=tensor.element_type, shape=list(data.shape))
+
+
+def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
+    """Returns an array of ``shape`` filled with a host scalar."""
+    return broadcast_to(constant(np.asarray(value).astype(dtype)), shape)
+
+
+def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Tracer:
+    """Returns an array that counts from 0 along one dimension."""
+    tracer: Tracer = emit(
+        hlo.iota, result=TensorType(tuple(shape), dtype), iota_dimension=dimension
+    )
+    return tracer
+
+
+def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
+    """Returns ``x`` in another dtype (itself if it has it); the result is not weak."""
+    dtype = np.dtype(dtype)
+    if x.dtype == dtype:
+        return strong(x)
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        if dtype == np.bool_:
+            zero = full(x.shape, 0, x.dtype)
+            return compare(x, zero, "NE")
+        return convert(emit(hlo.real, x), dtype)
+    tracer: Tracer = emit(hlo.convert, x, result=TensorType(x.shape, dtype))
+    return tracer
+
+
+def strong(x: Tracer) -> Tracer:
+    """Returns ``x`` as an ordinary array even if it stands for a Python scalar."""
+    if not x.weak:
+        return x
+    tracer = Tracer(x.value, x.trace, origin=x.origin)
+    return tracer
+
+
+def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:
+    """Returns the elements in row-major order in another shape of as many elements."""
+    if x.shape == tuple(shape):
+        return strong(x)
+    tracer: Tracer = emit(hlo.reshape, x, result=TensorType(tuple(shape), x.dtype))
+    return tracer
+
+
+def broadcast_in_dim(x: Tracer, shape: Sequence[int], dimensions: Sequence[int]) -> Tracer:
+    """Returns ``x`` with its dimension i as dimension ``dimensions[i]`` of ``shape``."""
+    tracer: Tracer = emit(
+        hlo.broadcast_in_dim,
+        x,
+        result=TensorType(tuple(shape), x.dtype),
+        broadcast_dimensions=list(dimensions),
+    )
+    return tracer
+
+
+def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
+    """Returns ``x`` repeated to ``shape`` by NumPy's rule; the caller has checked that it fits."""
+    shape = tuple(shape)
+    if x.shape == shape:
+        return strong(x)
+    return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
+
+
+def transpose(x: Tracer, permutation: Sequence[int]) -> Tracer:
+    """Returns ``x`` with its dimensions in another order."""
+    if list(permutation) == list(range(x.ndim)):
+        return strong(x)
+    tracer: Tracer = emit(hlo.transpose, x, permutation=list(permutation))
+    return tracer
+
+
+def compare(x: Tracer, y: Tracer, direction: str) -> Tracer:
+    """Returns booleans of ``x DIRECTION y``: EQ NE LT LE GT GE. Same shape and dtype."""
+    tracer: Tracer = emit(
+        hlo.compare, x, y, comparison_direction=hlo.ComparisonDirectionAttr.get(direction)
+    )
+    return tracer
+
+
+def select(condition: Tracer, x: Tracer, y: Tracer) -> Tracer:
+    """Returns ``x`` where the booleans hold, else ``y``. All of one shape."""
+    tracer: Tracer = emit(hlo.select, condition, x, y)
+    return tracer
+
+
+def region(
+    parent: ir.Region, arguments: Sequence[ir.Type], body: Callable[..., Sequence[Tracer]]
+) -> None:
+    """Fills an operation's region: a block with these arguments that returns what ``body`` gives.
+
+    ``body`` takes a tracer for each argument; it may use tracers of the scopes around it.
+    """
+    trace = tracing()
+    block = ir.Block.create_at_start(parent, list(arguments), [trace.location()] * len(arguments))
+    with trace.inside(block):
+        outputs = body(*[Tracer(a, trace) for a in block.arguments])
+        hlo.return_([o.value for o in outputs], loc=trace.location())
+
+
+def reduce(
+    operands: Sequence[Tracer],
+    initial: Sequence[Tracer],
+    dimensions: Sequence[int],
+    body: Callable[..., Sequence[Tracer]],
+) -> tuple[Tracer, ...]:
+    """Reduces arrays of one shape over ``dimensions``.
+
+    ``body`` takes the accumulated 0-d values and then the next ones, and returns the new
+    accumulated values; it must be associative and commutative. ``initial`` are 0-d identities.
+    """
+    trace = tracing()
+    kept = tuple(n for i, n in enumerate(operands[0].shape) if i not in set(dimensions))
+    op = hlo.ReduceOp(
+        [trace.mlir_type(kept, x.dtype) for x in operands],
+        [x.value for x in operands],
+        [x.value for x in initial],
+        list(dimensions),
+        loc=trace.location(),
+    )
+    scalars = [trace.mlir_type((), x.dtype) for x in operands]
+    region(op.regions[0], [*scalars, *scalars], body)
+    result: tuple[Tracer, ...] = wrap(op)
+    return result
+
+
+def slice_(x: Tracer, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> Tracer:
+    """Returns the elements ``start[i] : limit[i] : strides[i]`` of each dimension."""
+    tracer: Tracer = emit(
+        hlo.slice,
+        x,
+        start_indices=list(start),
+        limit_indices=list(limit),
+        strides=list(strides),
+    )
+    return tracer
+
+
+def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
+    """Returns arrays of one dtype joined along a dimension."""
+    if len(operands) == 1:
+        return strong(operands[0])
+    trace = tracing()
+    tracer: Tracer = wrap(
+        hlo.concatenate([x.value for x in operands], dimension=dimension, loc=trace.location())
+    )
+    return tracer
+
+
+__all__ = [
+    "as_tracer", "broadcast_in_dim", "broadcast_to", "chlo", "compare", "concatenate",
+    "constant", "convert", "emit", "full", "hlo", "iota", "ir", "reduce", "region", "reshape",
+    "select", "slice_", "strong", "tracing", "transpose", "wrap",
+]  # fmt: skip

@@ -1,0 +1,231 @@
+"""`operation`: makes an eager, cached and traceable function of one that emits StableHLO."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from plugrt.config import config
+from plugrt.errors import NotAnArray, UnhashableStaticArgument
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.execution.caches import remember
+from plugrt.execution.program import check_floats
+from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
+from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.staging import stage
+from plugrt.tracing.trace import _state
+from plugrt.tracing.tracer import Tracer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_MOST = 4096
+_ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
+
+
+class Operation(Generic[P, R]):
+    """A function of arrays that emits StableHLO, callable on arrays and on tracers.
+
+    On tracers its body runs in place. On arrays it is staged, compiled and run, and the program is
+    kept for arguments with the same signatures and the same static values: an operation is one
+    launch, however many StableHLO operations it emits.
+    """
+
+    def __init__(self, body: Callable[P, R], static: Sequence[str], eager: bool) -> None:
+        functools.update_wrapper(self, body)
+        self._body = body
+        self._static = frozenset(static)
+        self._eager_only = eager
+        self._cache: dict[Any, Runner] = {}
+        signature = inspect.signature(body)
+        self.__signature__ = signature
+        self._names = [
+            p.name
+            for p in signature.parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+        self._rest = rest[0] if rest else ""
+        unknown = self._static - set(signature.parameters)
+        if unknown:
+            raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
+        remember(self)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs:
+            try:
+                key = (config.token(), *[a._signature for a in args])  # type: ignore[attr-defined]
+            except AttributeError:
+                return self._general(args, kwargs)
+            run = self._cache.get(key)
+            if run is not None and _state.trace is None:
+                return run(args)  # type: ignore[arg-type, no-any-return]
+        return self._general(args, kwargs)
+
+    def clear(self) -> None:
+        """Forgets the compiled programs."""
+        self._cache.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<operation {self.__name__}>"  # type: ignore[attr-defined]
+
+    # --- the general way ----------------------------------------------------------------------
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _state.trace is not None:
+            return self._in_place(args, kwargs)
+        leaves: list[Array] = []
+        skeleton, names = [], []
+        for name, value in self._named(args, kwargs):
+            if name in self._static:
+                skeleton.append((name, _Static(freeze(value, name, self))))
+                continue
+            flat, spec = tree.flatten(value)
+            for leaf in flat:
+                if not isinstance(leaf, _ARRAYS):
+                    raise self._not_an_array(name, leaf)
+                leaves.append(as_array(leaf, f"argument {name!r} of {self._title}"))
+                names.append(name)
+            skeleton.append((name, spec))
+        positional = len(args)
+        key = (config.token(), positional, tuple(skeleton), *[a._signature for a in leaves])
+        run = self._cache.get(key)
+        if run is None:
+            run = self._compile(args, kwargs, leaves, names)
+            if len(self._cache) >= _MOST:
+                self._cache.clear()
+            self._cache[key] = run
+        if not kwargs and all(type(a) is Array for a in args):
+            self._cache[(key[0], *[a._signature for a in leaves])] = run
+        return run(leaves)
+
+    @property
+    def _title(self) -> str:
+        return str(self._body.__name__)
+
+    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+        if len(args) > len(self._names) and not self._rest:
+            inspect.signature(self._body).bind(*args, **kwargs)  # raises the usual TypeError
+        named = list(zip(self._names, args, strict=False))
+        if len(args) > len(self._names):
+            named.append((self._rest, list(args[len(self._names) :])))
+        named.extend(kwargs.items())
+        return named
+
+    def _not_an_array(self, name: str, leaf: Any) -> NotAnArray:
+        return NotAnArray(
+            f"argument {name!r} of {self._title} is {leaf!r:.60} of type "
+            f"{type(leaf).__module__}.{type(leaf).__qualname__}, which is not an array; pass "
+            "arrays or scalars (array_api.asarray makes an array of nested lists)"
+        )
+
+    def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._eager_only:
+            return self._body(*args, **kwargs)
+        new_args = [
+            self._traced(self._names[i] if i < len(self._names) else self._rest, a)
+            for i, a in enumerate(args)
+        ]
+        new_kwargs = {name: self._traced(name, a) for name, a in kwargs.items()}
+        return self._body(*new_args, **new_kwargs)  # type: ignore[arg-type]
+
+    def _traced(self, name: str, value: Any) -> Any:
+        if type(value) is Tracer or name in self._static:
+            return value
+        if value is None or isinstance(value, tuple | list | dict):
+            return tree.map_leaves(lambda leaf: self._traced(name, leaf), value)
+        if not isinstance(value, _ARRAYS):
+            raise self._not_an_array(name, value)
+        return as_tracer(value, f"argument {name!r} of {self._title}")
+
+    def _compile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Array], names: list[str]
+    ) -> Runner:
+        def call(*tracers: Tracer) -> Any:
+            pending = iter(tracers)
+
+            def substitute(name: str, value: Any) -> Any:
+                if name in self._static:
+                    return value
+                return tree.map_leaves(lambda _: next(pending), value)
+
+            new_args = [
+                substitute(self._names[i] if i < len(self._names) else self._rest, a)
+                for i, a in enumerate(args)
+            ]
+            return self._body(*new_args, **{n: substitute(n, a) for n, a in kwargs.items()})  # type: ignore[arg-type]
+
+        signatures = [a._signature for a in leaves]
+        staged = stage(call, parameters_of(signatures, names), name=self._title)
+        run = load(staged, signatures, None).runner(len(leaves))
+        if config.debug_nans or config.debug_infs:
+            run = _checked(run, self._title)
+        return finisher(staged.out_tree, run)
+
+
+def _checked(run: Runner, name: str) -> Runner:
+    nans, infs = bool(config.debug_nans), bool(config.debug_infs)
+
+    def checked(arguments: Sequence[Array]) -> Any:
+        outputs = run(arguments)
+        check_floats(outputs, name, nans=nans, infs=infs)
+        return outputs
+
+    return checked
+
+
+class _Static:
+    """A static value in a cache key: equal only to one of the same type (1, 1.0 and True differ)."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, value: Any) -> None:
+        self.key = (_types(value), value)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self.key == other.key
+
+
+def _types(value: Any) -> Any:
+    return tuple(map(_types, value)) if type(value) is tuple else type(value)
+
+
+def freeze(value: Any, name: str, operation: Any) -> Any:
+    """Returns a static argument as something hashable: lists become tuples, dicts items."""
+    if type(value) in (list, tuple):
+        return tuple(freeze(v, name, operation) for v in value)
+    if type(value) is dict:
+        return tuple((k, freeze(v, name, operation)) for k, v in sorted(value.items()))
+    try:
+        hash(value)
+    except TypeError as error:
+        raise UnhashableStaticArgument(
+            f"argument {name!r} of {operation!r} must be known when the program is made, and "
+            f"{type(value).__qualname__} cannot be hashed; pass Python numbers, strings, tuples"
+        ) from error
+    return value
+
+
+def operation(
+    body: Callable[P, R] | None = None, *, static: Sequence[str] = (), eager: bool = False
+) -> Any:
+    """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
+
+    In the body, array parameters (also those inside lists, tuples and dicts) are tracers. The
+    parameters named in ``static`` arrive as they were passed and must be hashable (lists count).
+    Bodies may call other operations. With ``eager`` the function itself runs for tracers too,
+    untouched.
+    """
+    if body is None:
+        return lambda f: Operation(f, static, eager)
+    return Operation(body, static, eager)

@@ -1,0 +1,142 @@
+"""Which dtype results when arrays meet: the array API standard's tables, and JAX's beyond them.
+
+Within a kind the standard's tables hold. Where the standard leaves the result open, it is JAX's:
+an integer array that meets a floating one takes the floating dtype, bfloat16 with float16 gives
+float32, uint64 with a signed integer gives the default floating dtype. Python scalars never widen:
+they take the array's dtype, or the default dtype of their kind where the array's kind is lower.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.config import config
+from plugrt.errors import DtypeError
+
+Dtype = np.dtype[Any]
+BOOL = np.dtype(np.bool_)
+
+
+@cache
+def kind_of(dtype: Dtype) -> str:
+    """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` (float) or ``c``."""
+    if dtype.kind != "V" and dtype.kind in "biufc":
+        return dtype.kind
+    name = dtype.name
+    return "i" if name.startswith("int") else "u" if name.startswith("uint") else "f"
+
+
+def default_float() -> Dtype:
+    """float32, or float64 where ``config.enable_x64`` is True."""
+    return np.dtype(np.float64 if config.enable_x64 is True else np.float32)
+
+
+def default_int() -> Dtype:
+    """int32, or int64 where ``config.enable_x64`` is True."""
+    return np.dtype(np.int64 if config.enable_x64 is True else np.int32)
+
+
+def default_complex() -> Dtype:
+    """complex64, or complex128 where ``config.enable_x64`` is True."""
+    return np.dtype(np.complex128 if config.enable_x64 is True else np.complex64)
+
+
+def itemsize_bits(dtype: Dtype) -> int:
+    """Returns the bits of an element, also for sub-byte types."""
+    if kind_of(dtype) in "iu":
+        return int(ml_dtypes.iinfo(dtype).bits) if dtype.kind == "V" else dtype.itemsize * 8
+    if dtype.kind == "V":
+        return int(ml_dtypes.finfo(dtype).bits)
+    return dtype.itemsize * 8
+
+
+def promote_dtypes(a: Dtype, b: Dtype) -> Dtype:
+    """Returns the dtype that two arrays of these dtypes are brought to. Symmetric."""
+    if a == b:
+        return a
+    return _promote(a, b, config.enable_x64 is True)
+
+
+@cache
+def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
+    ka, kb = kind_of(a), kind_of(b)
+    if ka == "b":
+        return b
+    if kb == "b":
+        return a
+    if ka in "iu" and kb in "iu":
+        return _promote_integers(a, b, wide)
+    if ka in "iu":
+        return b
+    if kb in "iu":
+        return a
+    if "c" in (ka, kb):
+        real = np.dtype(np.float64)
+        if all(d.name not in ("float64", "complex128") for d in (a, b)):
+            real = np.dtype(np.float32)
+        return np.dtype(np.complex128 if real.itemsize == 8 else np.complex64)
+    if a.kind != "V" and b.kind != "V":
+        return np.promote_types(a, b)
+    for narrow, other in ((a, b), (b, a)):
+        if other.name in ("float32", "float64"):
+            return other
+        if narrow.name.startswith(("float8", "float4")) and other.name in ("bfloat16", "float16"):
+            return other
+    if {a.name, b.name} == {"bfloat16", "float16"}:
+        return np.dtype(np.float32)
+    raise DtypeError(
+        f"{a.name} and {b.name} have no implicit promotion; convert one with "
+        "array_api.astype(x, dtype)"
+    )
+
+
+def _promote_integers(a: Dtype, b: Dtype, wide: bool) -> Dtype:
+    bits = {"i": 0, "u": 0}
+    for d in (a, b):
+        bits[kind_of(d)] = max(bits[kind_of(d)], itemsize_bits(d))
+    if not bits["u"] or not bits["i"]:
+        return a if itemsize_bits(a) >= itemsize_bits(b) else b
+    need = max(bits["i"], 2 * bits["u"])
+    if need > 64:
+        return np.dtype(np.float64 if wide else np.float32)
+    return np.dtype(f"int{max(need, 8)}")
+
+
+_ORDER = "buifc"
+
+
+def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
+    """Returns the dtype of an array that meets a Python scalar of kind ``b i f c``."""
+    kind = kind_of(array)
+    if scalar_kind == "b" or (scalar_kind == "i" and kind != "b"):
+        return array
+    if scalar_kind == "i":
+        return default_int()
+    if scalar_kind == "f":
+        return array if kind in "fc" else default_float()
+    if kind == "c":
+        return array
+    if kind == "f":
+        return np.dtype(np.complex128 if array.itemsize == 8 else np.complex64)
+    return default_complex()
+
+
+def result_dtype(operands: list[tuple[Dtype, bool]]) -> Dtype:
+    """Returns the dtype that operands, given as (dtype, is a Python scalar), are brought to."""
+    strong = [dtype for dtype, weak in operands if not weak]
+    weak = [dtype for dtype, is_weak in operands if is_weak]
+    if strong:
+        result = strong[0]
+        for dtype in strong[1:]:
+            result = promote_dtypes(result, dtype)
+        for dtype in weak:
+            result = scalar_result(result, kind_of(dtype).replace("u", "i"))
+        return result
+    result = weak[0]
+    for dtype in weak[1:]:
+        result = promote_dtypes(result, dtype)
+    return result

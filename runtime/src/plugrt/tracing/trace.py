@@ -1,0 +1,223 @@
+"""`Trace`: one StableHLO module under construction, and the scopes that tracers live in."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import LeakedTracer, UnboundAxis
+from plugrt.execution.array import Array
+from plugrt.interface import TensorType
+from plugrt.stablehlo.bindings import ir, new_context
+from plugrt.stablehlo.types import element_name, tensor_type_of
+
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+class Scope:
+    """A region of the module that operations are being added to.
+
+    A tracer belongs to the scope it was made in; it may be used there and in scopes nested within
+    it, for as long as they are open. ``isolated`` scopes (function bodies) see outer tracers only
+    as further arguments, which `Trace.value_of` adds.
+    """
+
+    __slots__ = (
+        "block",
+        "captured",
+        "constants",
+        "depth",
+        "insertion",
+        "isolated",
+        "open",
+        "parent",
+    )
+
+    def __init__(self, block: ir.Block, parent: Scope | None, isolated: bool) -> None:
+        self.block = block
+        self.parent = parent
+        self.isolated = isolated
+        self.open = True
+        self.insertion = ir.InsertionPoint(block)
+        self.captured: dict[int, tuple[Any, ir.Value]] = {}
+        self.constants: dict[Any, ir.Value] = {}
+        self.depth = 0 if parent is None else parent.depth + 1
+
+    def encloses(self, other: Scope | None) -> bool:
+        """Whether ``other`` is this scope or lies within it."""
+        while other is not None and other.depth >= self.depth:
+            if other is self:
+                return True
+            other = other.parent
+        return False
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+_state = _State()
+
+
+def current_trace() -> Trace | None:
+    """Returns the trace that this thread is building, or None."""
+    return _state.trace
+
+
+class Trace:
+    """A module being built by one thread. Use it as a context manager around the traced call."""
+
+    def __init__(self, name: str, axes: Mapping[str, int] | None = None) -> None:
+        self.name = name
+        self.axes: dict[str, int] = dict(axes or {})
+        """Axis names that pmap has bound, to their sizes, outermost first."""
+        self.context = new_context()
+        self._unknown = ir.Location.unknown(self.context)
+        with self.context, self._unknown:
+            self.module = ir.Module.create()
+        self.scope: Scope | None = None
+        self.root: Scope
+        """The body of ``main``."""
+        self.captured: dict[int, tuple[Array, Any]] = {}
+        """Arrays that the function closed over, by id, and the tracers of the trailing
+        parameters that they become."""
+        self.uses_chlo = False
+        """Whether any operation is CHLO's, which no backend is asked to know."""
+        self.channel = 0
+        self._types: dict[ir.Type, TensorType] = {}
+        self._mlir_types: dict[tuple[tuple[int, ...], str], ir.Type] = {}
+        self._locations: dict[tuple[CodeType, int], ir.Location] = {}
+        self._outer: Trace | None = None
+        self.functions: dict[Any, Any] = {}
+        """Inner jitted functions already in the module, by function and signature."""
+
+    def __enter__(self) -> Trace:
+        self._outer, _state.trace = _state.trace, self
+        self.context.__enter__()
+        self._unknown.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _state.trace = self._outer
+        self._unknown.__exit__(*exc)
+        self.context.__exit__(*exc)
+        scope = self.scope
+        while scope is not None:
+            scope.open = False
+            scope = scope.parent
+
+    # --- scopes -------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def inside(self, block: ir.Block, *, isolated: bool = False) -> Iterator[Scope]:
+        """Adds operations to ``block`` for as long as the context lasts."""
+        outer = self.scope
+        scope = self.scope = Scope(block, outer, isolated)
+        if outer is None:
+            self.root = scope
+        try:
+            with scope.insertion:
+                yield scope
+        finally:
+            scope.open = False
+            self.scope = outer
+
+    def value_of(self, tracer: Any) -> ir.Value:
+        """Returns the MLIR value of a tracer as seen from here.
+
+        Raises `LeakedTracer` if the tracer belongs to another trace or to a scope that is closed.
+        """
+        scope = self.scope
+        if tracer.scope is scope:
+            return tracer._value
+        if tracer.trace is not self or not tracer.scope.open or not tracer.scope.encloses(scope):
+            raise LeakedTracer(leak_message(tracer))
+        return self._captured_value(tracer, scope)
+
+    def _captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
+        # Walks out to the tracer's scope; each isolated scope between takes it as an argument.
+        if scope is None or tracer.scope is scope:
+            return tracer._value
+        if not scope.isolated:
+            return self._captured_value(tracer, scope.parent)
+        found = scope.captured.get(id(tracer))
+        if found is None:
+            argument = scope.block.add_argument(tracer._value.type, self._unknown)
+            found = scope.captured[id(tracer)] = (tracer, argument)
+        return found[1]
+
+    # --- types and locations ------------------------------------------------------------------
+
+    def type_of(self, value: ir.Value) -> TensorType:
+        """Returns the shape and dtype of an MLIR value."""
+        mlir_type = value.type
+        found = self._types.get(mlir_type)
+        if found is None:
+            found = self._types[mlir_type] = tensor_type_of(mlir_type)
+        return found
+
+    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type:
+        """Returns ``tensor<SHAPExDTYPE>`` in the trace's context."""
+        key = (shape, dtype.name)
+        found = self._mlir_types.get(key)
+        if found is None:
+            element = ir.Type.parse(element_name(dtype), self.context)
+            found = ir.RankedTensorType.get(list(shape), element, loc=self._unknown)
+            self._mlir_types[key] = found
+        return found
+
+    def location(self) -> ir.Location:
+        """Returns the line of the user's code that is running, as an MLIR location."""
+        frame = user_frame()
+        if frame is None:
+            return self._unknown
+        key = (frame.f_code, frame.f_lasti)
+        found = self._locations.get(key)
+        if found is None:
+            where = ir.Location.file(
+                frame.f_code.co_filename, frame.f_lineno or 0, 0, context=self.context
+            )
+            found = ir.Location.name(frame.f_code.co_qualname, where, context=self.context)
+            self._locations[key] = found
+        return found
+
+    # --- what only some traces have ------------------------------------------------------------
+
+    def axis_size(self, name: str) -> int:
+        """Returns the size of a mapped axis; `UnboundAxis` lists the axes there are."""
+        if name not in self.axes:
+            known = ", ".join(map(repr, self.axes)) or "none"
+            raise UnboundAxis(
+                f"unbound axis name: {name!r}; axes that a surrounding pmap has bound: {known}"
+            )
+        return self.axes[name]
+
+    def next_channel(self) -> int:
+        """Returns a channel id for a collective, unique within the module."""
+        self.channel += 1
+        return self.channel
+
+
+def user_frame() -> FrameType | None:
+    """Returns the innermost running frame that is not plugrt's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def leak_message(tracer: Any) -> str:
+    """Says where a leaked tracer came from."""
+    return (
+        f"the traced array {tracer!r}, made while {tracer.trace.name!r} was traced"
+        f"{f' ({tracer.origin})' if tracer.origin else ''}, was used outside of that call. A "
+        "traced array has no value of its own: return it from the function instead of keeping it "
+        "in a global, an attribute or a container"
+    )

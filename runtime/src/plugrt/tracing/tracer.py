@@ -1,0 +1,149 @@
+"""`Tracer`: stands for an array while a function is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plugrt.errors import ConcretizationError, LeakedTracer
+from plugrt.execution.array import Array
+from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
+
+
+class Tracer:
+    """An array whose value is not known yet: a StableHLO value with a shape and a dtype.
+
+    Operators and indexing are installed by `plugrt.array_api`, from the same table as `Array`'s.
+    Asking for its value (``if x``, ``int(x)``, ``np.asarray(x)``) raises `ConcretizationError`.
+    """
+
+    __slots__ = ("__weakref__", "_value", "dtype", "origin", "scope", "shape", "trace", "weak")
+
+    __array_priority__ = 200
+
+    def __init__(
+        self, value: ir.Value, trace: Trace, *, weak: bool = False, origin: str = ""
+    ) -> None:
+        if trace.scope is None:
+            raise LeakedTracer(f"{trace.name!r} is not being traced any more")
+        kind = trace.type_of(value)
+        self._value = value
+        self.trace = trace
+        self.scope: Scope = trace.scope
+        self.shape: tuple[int, ...] = kind.shape
+        self.dtype: np.dtype[Any] = kind.dtype
+        self.weak = weak
+        """Whether it stands for a Python scalar, whose dtype yields to what it meets."""
+        self.origin = origin
+        """Which argument it is, such as ``argument x[0] of 'f'``; empty for computed values."""
+
+    @property
+    def value(self) -> ir.Value:
+        """The MLIR value as seen from where the trace is now; raises `LeakedTracer`."""
+        trace = current_trace()
+        if trace is None:
+            raise LeakedTracer(leak_message(self))
+        return trace.value_of(self)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element takes on the host."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the whole array would take on the host."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> NoReturn:
+        """Not known while tracing."""
+        self._refuse("its device was asked for", "ask outside of the traced function")
+
+    def block_until_ready(self) -> Tracer:
+        """Does nothing while tracing."""
+        return self
+
+    def _refuse(self, what: str, cure: str) -> NoReturn:
+        where = f", which is {self.origin}," if self.origin else ""
+        raise ConcretizationError(
+            f"{what} of the traced array {self!r}{where} while {self.trace.name!r} is traced, "
+            f"where arrays have no values yet: {cure}"
+        )
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "the truth value was asked for (if, while, and, or, assert)",
+            "use lax.cond, lax.while_loop or array_api.where, or make the argument static "
+            "(static_argnums, static_argnames)",
+        )
+
+    def _scalar(self, target: str) -> NoReturn:
+        self._refuse(
+            f"a Python {target} was asked for",
+            "keep it an array, or make the argument static (static_argnums, static_argnames)",
+        )
+
+    def __int__(self) -> int:
+        self._scalar("int")
+
+    def __float__(self) -> float:
+        self._scalar("float")
+
+    def __complex__(self) -> complex:
+        self._scalar("complex")
+
+    def __index__(self) -> int:
+        self._scalar("index")
+
+    def item(self, *index: int) -> NoReturn:
+        """Refused: there is no value yet."""
+        self._scalar("scalar (item)")
+
+    def tolist(self) -> NoReturn:
+        """Refused: there is no value yet."""
+        self._scalar("list (tolist)")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse(
+            "a NumPy array was asked for",
+            "use functions of plugrt.array_api instead of NumPy's, or leave this part outside",
+        )
+
+    def __dlpack__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("a DLPack capsule was asked for", "leave this part outside")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        self._refuse("a pickle was asked for", "leave this part outside")
+
+    def __repr__(self) -> str:
+        weak = ", weak" if self.weak else ""
+        return f"Tracer<{self.dtype.name}[{','.join(map(str, self.shape))}]{weak}>"
+
+
+Array.kin = Tracer
