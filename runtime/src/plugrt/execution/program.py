@@ -75,7 +75,7 @@ class LoadedProgram:
         """Runs it where parameters and outputs are the executable's, one to one."""
         try:
             outputs = self._execute([a._shards for a in arguments])  # type: ignore[misc]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # always raised again, explained
             self._explain(arguments, error)
         return [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
 
@@ -89,7 +89,7 @@ class LoadedProgram:
         else:
             try:
                 outputs = self._execute([a._live() for a in parameters])
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
                 self._explain(parameters, error)
         made = [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
         where = {"result": made, "argument": placed, "constant": plan.constants}

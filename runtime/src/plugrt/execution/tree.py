@@ -1,8 +1,8 @@
 """Pytrees: nested containers of arrays, through optree.
 
-optree was chosen over jaxlib's own registry, which is two to three times as fast (measured here: 2.7
-against 0.9 µs for a dict of eight leaves), because it is public API and works without jaxlib. Calls
-whose arguments are all arrays never flatten anything.
+optree was chosen over jaxlib's own registry because it is public API and works without jaxlib.
+jaxlib's is two to three times as fast (measured: 0.9 against 2.7 µs for a dict of eight leaves);
+calls whose arguments are all arrays never flatten anything.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def register_node(
     ``flatten_node(x)`` returns (children, hashable metadata) and ``unflatten_node(metadata,
     children)`` builds it again, as in ``jax.tree_util.register_pytree_node``.
     """
-    optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type, type-var]
+    optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type]
     return cls
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
-from plugrt.execution.transfer import check_dtype, default_device, host_array, put
+from plugrt.execution.placement import default_device
+from plugrt.execution.transfer import check_dtype, host_array, put
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.tracing.trace import Trace, current_trace
@@ -168,8 +169,7 @@ def strong(x: Tracer) -> Tracer:
     """Returns ``x`` as an ordinary array even if it stands for a Python scalar."""
     if not x.weak:
         return x
-    tracer = Tracer(x.value, x.trace, origin=x.origin)
-    return tracer
+    return Tracer(x.value, x.trace, origin=x.origin)
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:

@@ -60,11 +60,11 @@ class Operation(Generic[P, R]):
             try:
                 key = (config.token(), *[a._signature for a in args])  # type: ignore[attr-defined]
             except AttributeError:
-                return self._general(args, kwargs)
+                return self._general(args, kwargs)  # type: ignore[no-any-return]
             run = self._cache.get(key)
             if run is not None and _state.trace is None:
                 return run(args)  # type: ignore[arg-type, no-any-return]
-        return self._general(args, kwargs)
+        return self._general(args, kwargs)  # type: ignore[no-any-return]
 
     def clear(self) -> None:
         """Forgets the compiled programs."""
@@ -82,7 +82,8 @@ class Operation(Generic[P, R]):
         if _state.trace is not None:
             return self._in_place(args, kwargs)
         leaves: list[Array] = []
-        skeleton, names = [], []
+        skeleton: list[tuple[str, Any]] = []
+        names: list[str] = []
         for name, value in self._named(args, kwargs):
             if name in self._static:
                 skeleton.append((name, _Static(freeze(value, name, self))))
@@ -134,7 +135,7 @@ class Operation(Generic[P, R]):
             for i, a in enumerate(args)
         ]
         new_kwargs = {name: self._traced(name, a) for name, a in kwargs.items()}
-        return self._body(*new_args, **new_kwargs)  # type: ignore[arg-type]
+        return self._body(*new_args, **new_kwargs)
 
     def _traced(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
@@ -160,7 +161,7 @@ class Operation(Generic[P, R]):
                 substitute(self._names[i] if i < len(self._names) else self._rest, a)
                 for i, a in enumerate(args)
             ]
-            return self._body(*new_args, **{n: substitute(n, a) for n, a in kwargs.items()})  # type: ignore[arg-type]
+            return self._body(*new_args, **{n: substitute(n, a) for n, a in kwargs.items()})
 
         signatures = [a._signature for a in leaves]
         staged = stage(call, parameters_of(signatures, names), name=self._title)
@@ -182,7 +183,7 @@ def _checked(run: Runner, name: str) -> Runner:
 
 
 class _Static:
-    """A static value in a cache key: equal only to one of the same type (1, 1.0 and True differ)."""
+    """A static value in a cache key, equal only to one of the same type (1, 1.0, True differ)."""
 
     __slots__ = ("key",)
 

@@ -48,9 +48,10 @@ def default_complex() -> Dtype:
 def itemsize_bits(dtype: Dtype) -> int:
     """Returns the bits of an element, also for sub-byte types."""
     if kind_of(dtype) in "iu":
-        return int(ml_dtypes.iinfo(dtype).bits) if dtype.kind == "V" else dtype.itemsize * 8
+        digits = dtype.name.lstrip("uint")
+        return int(digits)
     if dtype.kind == "V":
-        return int(ml_dtypes.finfo(dtype).bits)
+        return int(ml_dtypes.finfo(dtype).bits)  # type: ignore[no-untyped-call]
     return dtype.itemsize * 8
 
 
@@ -75,10 +76,8 @@ def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
     if kb in "iu":
         return a
     if "c" in (ka, kb):
-        real = np.dtype(np.float64)
-        if all(d.name not in ("float64", "complex128") for d in (a, b)):
-            real = np.dtype(np.float32)
-        return np.dtype(np.complex128 if real.itemsize == 8 else np.complex64)
+        double = any(d.name in ("float64", "complex128") for d in (a, b))
+        return np.dtype(np.complex128 if double else np.complex64)
     if a.kind != "V" and b.kind != "V":
         return np.promote_types(a, b)
     for narrow, other in ((a, b), (b, a)):

@@ -48,7 +48,7 @@ class Scope:
         self.insertion = ir.InsertionPoint(block)
         self.captured: dict[int, tuple[Any, ir.Value]] = {}
         self.constants: dict[Any, ir.Value] = {}
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
 
     def encloses(self, other: Scope | None) -> bool:
         """Whether ``other`` is this scope or lies within it."""
