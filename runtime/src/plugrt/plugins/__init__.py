@@ -1,1 +1,48 @@
 """Who is there, and who is chosen: discovery, registry, selection and loading of plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.record import Record
+from plugrt.plugins.registry import Registry, default_registry
+
+if TYPE_CHECKING:
+    from plugrt.plugins.hookspecs import hookimpl as hookimpl
+    from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
+
+__all__ = [
+    "Availability",
+    "LibraryPlugin",
+    "Plugin",
+    "Record",
+    "Registry",
+    "default_registry",
+    "hookimpl",
+    "register",
+    "table",
+]
+
+
+def register(plugin: Plugin) -> Record:
+    """Offers a plugin to this process; see `Registry.register` for the errors."""
+    return default_registry().register(plugin)
+
+
+def table() -> tuple[Record, ...]:
+    """Returns a row for each candidate that plugrt knows of; loads nothing."""
+    return default_registry().table()
+
+
+def __getattr__(name: str) -> Any:
+    # These bring pluggy (9 ms to import) and the C API room along.
+    if name == "hookimpl":
+        from plugrt.plugins.hookspecs import hookimpl
+
+        return hookimpl
+    if name == "LibraryPlugin":
+        from plugrt.plugins.library import LibraryPlugin
+
+        return LibraryPlugin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

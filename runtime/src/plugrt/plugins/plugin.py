@@ -50,6 +50,8 @@ class Plugin:
     """Whether choosing it prints one warning that it is experimental."""
     aliases: Sequence[str] = ()
     """Other names that mean this plugin among others, such as ``gpu``."""
+    waits_for: str = ""
+    """What a slow start is likely to wait for, for the warning about it."""
 
     def probe(self) -> Availability:
         """Tells whether the hardware seems to be there.

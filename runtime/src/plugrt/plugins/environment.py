@@ -1,0 +1,73 @@
+"""The libraries that ``PJRT_NAMES_AND_LIBRARY_PATHS`` names, as records."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from plugrt.errors import ConfigError
+from plugrt.kinds import CREATE_OPTIONS
+from plugrt.plugins.record import Record, Source, State
+
+VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+
+
+def libraries(text: str, separator: str = os.pathsep) -> list[Record]:
+    """Returns a record for each item; a malformed item is a broken one that says what is wrong.
+
+    An item is ``name:path`` (``name;path`` on Windows). A name has no separator in it, so that a
+    path may. Items are separated by commas; empty ones are ignored, as a comma at the end is.
+    """
+    items = [item.strip() for item in text.split(",")]
+    return [
+        _record(item, position, separator) for position, item in enumerate(items, 1) if item
+    ]  # fmt: skip
+
+
+def _record(item: str, position: int, separator: str) -> Record:
+    name, found, path = (part.strip() for part in item.partition(separator))
+    if not found or not path or not _NAME.fullmatch(name):
+        record = Record(f"item {position}", Source.ENVIRONMENT, value=item, named=False)
+        record.became(State.BROKEN, _malformed(item, position, separator), f"correct {VARIABLE}")
+        return record
+    record = Record(name, Source.ENVIRONMENT, value=item, library=path, priority=400)
+    if path.endswith(".json"):
+        try:
+            record.library, record.options = read_json(path)
+        except ConfigError as error:
+            reason = f"{VARIABLE} item {position}: {error}"
+            record.became(State.BROKEN, reason, f"correct {path}")
+    return record
+
+
+def _malformed(item: str, position: int, separator: str) -> str:
+    other = ":" if separator == ";" else ";"
+    hint = f" (the separator here is {separator!r}, not {other!r})" if other in item else ""
+    return (
+        f"{VARIABLE}: item {position}, {item!r}, is not of the form "
+        f"name{separator}path{hint}; items are separated by commas"
+    )
+
+
+def read_json(path: str) -> tuple[str, dict[str, str | bool | int | float | list[int]]]:
+    """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` names the fault."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            content = json.load(stream)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from error
+    library = content.get("library_path") if isinstance(content, dict) else None
+    if not isinstance(library, str) or not library:
+        raise ConfigError(f"{path} must hold an object whose library_path is the library's path")
+    options = content.get("create_options")
+    try:
+        return library, CREATE_OPTIONS.check({} if options is None else options)
+    except ValueError as error:
+        raise ConfigError(
+            f"{path}: create_options must be an object of text, bool, int, float or lists of "
+            f"ints ({error or options!r})"
+        ) from error

@@ -1,0 +1,73 @@
+"""`Hooks`: the pluggy manager, asked one plugin at a time so that a fault has an owner."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pluggy
+
+from plugrt.errors import PluginBroken
+from plugrt.interface import Client
+from plugrt.plugins import hookspecs
+from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.validation import HOOK_PREFIX
+from plugrt.plugins.watch import logger
+
+
+class Hooks:
+    """The objects with hook implementations that have been loaded."""
+
+    def __init__(self, trace: bool = False) -> None:
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+        self._owners: list[tuple[object, str]] = []
+        if trace:
+            self._manager.trace.root.setwriter(lambda text: print(text, end="", file=sys.stderr))
+            self._manager.enable_tracing()
+
+    def register(self, offered: object, who: str) -> None:
+        """Takes an object's hook implementations; `PluginBroken` for misspelt or wrong ones."""
+        if self._manager.is_registered(offered):
+            return
+        try:
+            self._manager.register(offered)
+            self._manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            self._manager.unregister(offered)
+            known = [n for n in dir(hookspecs) if n.startswith(HOOK_PREFIX)]
+            raise PluginBroken(
+                f"{who} has a wrong hook implementation: {str(error).strip()} "
+                f"(the hooks are {', '.join(known)})"
+            ) from error
+        self._owners.append((offered, who))
+
+    def _ask(self, hook: str, offered: object, **arguments: Any) -> list[Any]:
+        others = [p for p in self._manager.get_plugins() if p is not offered]
+        answers: list[Any] = self._manager.subset_hook_caller(hook, others)(**arguments)
+        return answers
+
+    def offered_plugins(self, offered: object) -> list[Plugin]:
+        """Returns the plugins that the object's ``plugrt_offer_plugins`` gives."""
+        answers: list[Sequence[Plugin]] = self._ask("plugrt_offer_plugins", offered)
+        return [plugin for answer in answers for plugin in answer]
+
+    def aliases(self, offered: object) -> dict[str, tuple[str, ...]]:
+        """Returns the aliases that the object's ``plugrt_add_aliases`` gives."""
+        answers: list[Mapping[str, Sequence[str]]] = self._ask("plugrt_add_aliases", offered)
+        return {alias: tuple(names) for answer in answers for alias, names in answer.items()}
+
+    def client_created(self, name: str, client: Client) -> None:
+        """Tells every object that a client was created; one that raises is named in a warning."""
+        for offered, who in self._owners:
+            try:
+                self._ask("plugrt_client_created", offered, name=name, client=client)
+            except Exception as error:  # noqa: BLE001 a listener's fault must not cost the client
+                logger.warning(
+                    "plugrt_client_created of %s raised %s: %s", who, type(error).__name__, error
+                )
+
+    def add_commands(self, offered: object, cli: Any) -> None:
+        """Lets the object add its commands to the command line."""
+        self._ask("plugrt_add_commands", offered, cli=cli)

@@ -1,0 +1,57 @@
+"""The hooks of plugrt: what a plugin package may implement besides offering a `Plugin`.
+
+Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
+entry point names: of the group ``plugrt.plugins`` for the first three, ``plugrt.cli`` for the
+last. Hooks serve registration and life cycle; no call of a computation passes through one.
+An implementation may leave arguments out that it does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pluggy
+
+from plugrt.interface import Client
+from plugrt.plugins.plugin import Plugin
+
+PROJECT = "plugrt"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def plugrt_offer_plugins() -> Sequence[Plugin]:  # type: ignore[empty-body]
+    """Return the plugins that this package offers.
+
+    Called once, when the entry point is loaded, which is when its name is asked for or a backend
+    is chosen automatically. It must be quick and open no library.
+    """
+
+
+@hookspec
+def plugrt_add_aliases() -> Mapping[str, Sequence[str]]:  # type: ignore[empty-body]
+    """Return further names: alias to plugin names, in order of preference.
+
+    Called once, after loading. An alias that users set in JAX_PLATFORMS must be known without
+    loading anything: declare that one as an entry point of the group ``plugrt.aliases``
+    (``alias = "plugin"``).
+    """
+
+
+@hookspec
+def plugrt_client_created(name: str, client: Client) -> None:
+    """Hear that the plugin ``name`` started ``client``.
+
+    Called once for each client, under the lock that guards initialisation: do not ask for
+    devices here, and do not block.
+    """
+
+
+@hookspec
+def plugrt_add_commands(cli: Any) -> None:
+    """Add commands to the ``plugrt`` command line: ``cli`` is a `click.Group`.
+
+    Called when a command is looked for that is not built in, and for ``plugrt --help``.
+    """

@@ -1,0 +1,69 @@
+"""`LibraryPlugin`: a plugin for a PJRT library, from its path and its create options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt.interface import Client, OptionValue, Topology
+from plugrt.plugins.plugin import Availability, Plugin
+
+if TYPE_CHECKING:
+    from plugrt.config import Config
+
+Options = Mapping[str, OptionValue]
+
+
+class LibraryPlugin(Plugin):
+    """Offers a shared library that exports ``GetPjrtApi``.
+
+    ``options`` are its create options, or a function that returns them, called when a client is
+    about to be started. JAX_PJRT_CLIENT_CREATE_OPTIONS is added to them and wins. Subclass it to
+    compute the path (override `library`), to probe for hardware, or to prepare the environment.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        library_path: str | os.PathLike[str],
+        options: Options | Callable[[], Options] | None = None,
+        *,
+        priority: int = 400,
+        platform: str = "",
+        aliases: Sequence[str] = (),
+        experimental: bool = False,
+    ) -> None:
+        self.name, self.priority, self.platform = name, priority, platform
+        self.aliases, self.experimental = tuple(aliases), experimental
+        self.library_path = os.fspath(library_path)
+        self._options = options
+
+    def library(self) -> str:
+        """Returns the path of the library; `PluginUnavailable` if a subclass finds none."""
+        return self.library_path
+
+    def probe(self) -> Availability:
+        """Available if the library's file is there (a bare file name is left to the loader)."""
+        path = self.library()
+        if os.sep in path and not os.path.isfile(path):
+            return Availability.no(f"the library {path} does not exist", "correct its path")
+        return Availability.yes(f"the library is {path}")
+
+    def client_options(self, config: Config) -> dict[str, OptionValue]:
+        """Returns the plugin's own create options, and those that the configuration adds."""
+        options = self._options() if callable(self._options) else self._options
+        return {**(options or {}), **config.pjrt_client_create_options}
+
+    def create_client(self, options: Options, distributed: Any | None = None) -> Client:
+        """Starts a client of the library."""
+        from plugrt import capi
+
+        more = {} if distributed is None else {"distributed": distributed}
+        return capi.create_client(self.library(), options, name=self.name, **more)
+
+    def create_topology(self, name: str, options: Options) -> Topology:
+        """Returns the library's topology of that name, for compiling without the device."""
+        from plugrt import capi
+
+        return capi.create_topology(self.library(), name, options)

@@ -1,0 +1,126 @@
+"""`Record`: all that is known of one candidate plugin, from its finding to its client."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plugrt.errors import PlugrtError
+from plugrt.interface import Client, OptionValue
+from plugrt.plugins.plugin import Plugin
+
+
+class Source(enum.StrEnum):
+    """Where a candidate was found; for one name, an earlier source takes precedence."""
+
+    REGISTERED = "registered"
+    ENVIRONMENT = "environment"
+    ENTRY_POINT = "plugrt.plugins"
+    JAX = "jax_plugins"
+    XLA = "xla_plugins"
+
+    @property
+    def rank(self) -> int:
+        """The precedence: 0 is the highest; plugins made for JAX share the lowest."""
+        return min(list(Source).index(self), 3)
+
+
+class State(enum.StrEnum):
+    """How far a candidate has come, or why it goes no further."""
+
+    FOUND = "found"
+    LOADED = "loaded"
+    INITIALISED = "initialised"
+    UNAVAILABLE = "unavailable"
+    BROKEN = "broken"
+    INCOMPATIBLE = "incompatible"
+    DUPLICATE = "duplicate"
+    NOT_SELECTED = "not selected"
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One candidate. ``reason`` says why its state is what it is, ``cure`` what would help.
+
+    ``value`` is the entry point's value or the module, ``library`` the PJRT library if it is
+    known, ``elapsed_ms`` the time that importing and starting it has taken so far. A row that
+    is not ``named`` is an item that cannot be read: nobody can ask for it.
+    """
+
+    name: str
+    source: Source
+    distribution: str = ""
+    version: str = ""
+    value: str = ""
+    location: str = ""
+    library: str = ""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    platform: str = ""
+    priority: int | None = None
+    state: State = State.FOUND
+    reason: str = ""
+    cure: str = ""
+    traceback: str = ""
+    elapsed_ms: float = 0.0
+    blocked: bool = False
+    named: bool = True
+    plugin: Plugin | None = None
+    client: Client | None = None
+    failure: PlugrtError | None = None
+
+    @property
+    def who(self) -> str:
+        """Whose candidate it is, for messages: distribution and version, or the source."""
+        if self.distribution:
+            return f"{self.distribution} {self.version}".rstrip()
+        if self.source is Source.ENVIRONMENT:
+            return "PJRT_NAMES_AND_LIBRARY_PATHS"
+        if self.source is Source.REGISTERED:
+            return f"registered by {self.value}"
+        return f"module {self.value}"
+
+    def __str__(self) -> str:
+        return f"{self.name!r} ({self.who})"
+
+    def became(self, state: State, reason: str = "", cure: str = "") -> None:
+        """Notes a new state with its reason and cure."""
+        self.state, self.reason, self.cure = state, reason, cure
+
+    def answers_to(self, name: str) -> bool:
+        """Whether ``name``, or ``name@distribution``, means this candidate."""
+        name, at, distribution = name.partition("@")
+        if at and normalised(distribution) != normalised(self.distribution):
+            return False
+        return name == self.name or name in self.aliases
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the row as JSON takes it."""
+        return {
+            "name": self.name,
+            "platform": self.platform or self.name,
+            "priority": self.priority,
+            "source": str(self.source),
+            "distribution": self.distribution,
+            "version": self.version,
+            "value": self.value,
+            "library": self.library,
+            "state": str(self.state),
+            "reason": self.reason,
+            "cure": self.cure,
+            "traceback": self.traceback,
+            "elapsed_ms": round(self.elapsed_ms, 3),
+        }
+
+
+def normalised(distribution: str) -> str:
+    """Returns the name of a distribution in the form that compares (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def order(record: Record) -> tuple[int, str, str, str]:
+    """The key that puts records in the table's order, the same in every run."""
+    return record.source.rank, record.name, record.distribution, record.value
