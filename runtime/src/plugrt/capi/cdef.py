@@ -1,0 +1,106 @@
+"""Makes the cffi module ``_abi.py`` from `plugrt.capi.declarations`.
+
+Run ``python -m plugrt.capi.cdef`` after a change there; a test keeps the two in step.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from plugrt.capi import declarations as d
+from plugrt.capi.declarations.extensions import (
+    EXTENSION_OPAQUE,
+    EXTENSION_STRUCTS,
+    PROFILER,
+)
+from plugrt.capi.declarations.ffi_handler import FFI_HANDLER
+from plugrt.capi.declarations.values import CALLBACKS, OPAQUE
+
+MODULE = "plugrt.capi._abi"
+TARGET = Path(__file__).with_name("_abi.py")
+
+
+def _prefixed(text: str, prefix: str = "PJRT_") -> str:
+    """Returns C text with the prefix before each type name (those begin with a capital)."""
+    return re.sub(r"\b(?!PJRT_|PLUGIN_|XLA_)(?=[A-Z])", prefix, text)
+
+
+def _struct(name: str, entry: d.Entry, prefix: str = "PJRT_") -> str:
+    header = ("size_t struct_size;", "PJRT_Extension_Base* extension_start;")[: entry.header]
+    if prefix != "PJRT_":
+        header = ("size_t struct_size;",)
+    fields = " ".join(f"{_prefixed(f, prefix)};" for f in entry.fields)
+    return f"struct {name} {{ {' '.join(header)} {fields} }};"
+
+
+def _function(entry: d.Entry, prefix: str = "PJRT_") -> str:
+    result = f"{prefix}Error*" if entry.returns_error else "void"
+    return f"{result} (*{entry.name})(struct {prefix}{entry.name}_Args*);"
+
+
+def _callback(name: str, signature: str) -> str:
+    return "typedef " + _prefixed(signature).replace("(*)", f"(*PJRT_{name})", 1) + ";"
+
+
+def _table(name: str, first: str, members: list[d.Entry], prefix: str = "PJRT_") -> list[str]:
+    lines = [_struct(f"{prefix}{e.name}_Args", e, prefix) for e in members]
+    slots = "\n  ".join(_function(e, prefix) for e in members)
+    return [*lines, f"typedef struct {{ {first}\n  {slots}\n}} {name};"]
+
+
+def cdef() -> str:
+    """Returns the C declarations of the whole API, for cffi."""
+    structs = [*d.entries(d.STRUCTS), *d.entries(EXTENSION_STRUCTS)]
+    members = d.functions()
+    out = [f"typedef int PJRT_{name};" for name in d.ENUMS]
+    out += [f"typedef struct PJRT_{name} PJRT_{name};" for name in (*OPAQUE, *EXTENSION_OPAQUE)]
+    out += [f"typedef struct PJRT_{e.name} PJRT_{e.name};" for e in structs]
+    out += [
+        "typedef struct PJRT_Extension_Base { size_t struct_size; PJRT_Extension_Type type; "
+        "struct PJRT_Extension_Base* next; } PJRT_Extension_Base;",
+        "typedef struct { size_t struct_size; PJRT_Extension_Base* extension_start; "
+        "int major_version; int minor_version; } PJRT_Api_Version;",
+    ]
+    out += [_callback(*item) for item in CALLBACKS.items()]
+    out += [_struct(f"PJRT_{e.name}", e) for e in structs]
+    first = (
+        "size_t struct_size; PJRT_Extension_Base* extension_start; "
+        "PJRT_Api_Version pjrt_api_version;"
+    )
+    out += _table("PJRT_Api", first, members)
+    for name, table in d.EXTENSIONS.items():
+        extension = f"PJRT_{name}_Extension"
+        out += _table(extension, "PJRT_Extension_Base base;", list(d.entries(table)))
+    out += [f"typedef struct PLUGIN_Profiler_{n} PLUGIN_Profiler_{n};" for n in _PROFILER_HANDLES]
+    profiler_first = "size_t struct_size; void* priv;"
+    profiler = list(d.entries(PROFILER))
+    out += _table("PLUGIN_Profiler_Api", profiler_first, profiler, "PLUGIN_Profiler_")
+    out += [
+        "typedef struct { PJRT_Extension_Base base; PLUGIN_Profiler_Api* profiler_api; "
+        "int64_t traceme_context_id; } PJRT_Profiler_Extension;",
+        FFI_HANDLER,
+        "const PJRT_Api* GetPjrtApi(void);",
+    ]
+    return "\n".join(out)
+
+
+_PROFILER_HANDLES = ("Error", "Profiler", "ConsumeResult")
+
+
+def generate(target: Path = TARGET) -> None:
+    """Writes the out-of-line module. Needs pycparser (a dependency of cffi), but no compiler."""
+    import cffi
+
+    ffi = cffi.FFI()
+    ffi.cdef(cdef())
+    ffi.set_source(MODULE, None)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made.py"
+        ffi.emit_python_code(str(made))
+        target.write_bytes(made.read_bytes())
+
+
+if __name__ == "__main__":
+    generate()

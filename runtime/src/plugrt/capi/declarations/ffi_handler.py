@@ -1,0 +1,42 @@
+"""What a handler of a custom call sees: the parts of XLA's FFI that a host must read."""
+
+FFI_HANDLER = """
+typedef struct XLA_FFI_Error XLA_FFI_Error;
+typedef struct { size_t struct_size; int type; void* next; } XLA_FFI_Extension_Base;
+typedef struct {
+  size_t struct_size; void* extension_start; int major_version; int minor_version;
+} XLA_FFI_Api_Version;
+typedef struct {
+  size_t struct_size; void* extension_start; const char* message; int errc;
+} XLA_FFI_Error_Create_Args;
+typedef struct {
+  size_t struct_size; void* extension_start; XLA_FFI_Api_Version api_version;
+  const void* internal_api; XLA_FFI_Error* (*error_create)(XLA_FFI_Error_Create_Args*);
+} XLA_FFI_Api;
+typedef struct {
+  size_t struct_size; void* extension_start; int dtype; void* data; int64_t rank;
+  int64_t* dims;
+} XLA_FFI_Buffer;
+typedef struct { const char* ptr; size_t len; } XLA_FFI_ByteSpan;
+typedef struct { int dtype; void* value; } XLA_FFI_Scalar;
+typedef struct { int dtype; size_t size; void* data; } XLA_FFI_Array;
+typedef struct {
+  size_t struct_size; void* extension_start; int64_t size; int* types; void** values;
+} XLA_FFI_Values;
+typedef struct {
+  size_t struct_size; void* extension_start; int64_t size; int* types;
+  XLA_FFI_ByteSpan** names; void** values;
+} XLA_FFI_Attrs;
+typedef struct {
+  size_t struct_size; XLA_FFI_Extension_Base* extension_start; const XLA_FFI_Api* api; void* ctx;
+  int stage; XLA_FFI_Values args; XLA_FFI_Values rets; XLA_FFI_Attrs attrs; void* future;
+} XLA_FFI_CallFrame;
+typedef struct {
+  size_t struct_size; XLA_FFI_Api_Version api_version; uint32_t traits; int64_t state_type_id;
+} XLA_FFI_Metadata;
+typedef struct {
+  XLA_FFI_Extension_Base base; XLA_FFI_Metadata* metadata;
+} XLA_FFI_Metadata_Extension;
+typedef XLA_FFI_Error* XLA_FFI_Handler(XLA_FFI_CallFrame* frame);
+"""
+"""Layouts as C text. Attributes' types: 1 array, 2 dictionary, 3 scalar, 4 string."""
