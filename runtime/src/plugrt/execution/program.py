@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer, FloatingPointFault
 from plugrt.execution.array import Array, new_array
+from plugrt.execution.frames import user_frame
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import LoadedExecutable, Shards
 
@@ -94,9 +95,11 @@ class LoadedProgram:
         made = [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
         where = {"result": made, "argument": placed, "constant": plan.constants}
         result = [_strong(where[kind][i]) for kind, i in plan.sources]
-        for i in plan.donated:
-            placed[i]._taken_by(plan.name)
-            arguments[i]._taken_by(plan.name)
+        if plan.donated:
+            taker = f"{plan.name!r}{_called_at()}"
+            for i in plan.donated:
+                placed[i]._taken_by(taker)
+                arguments[i]._taken_by(taker)
         return result
 
     def _explain(self, arguments: Sequence[Array], error: Exception) -> NoReturn:
@@ -117,6 +120,11 @@ class LoadedProgram:
         """Unloads the executable."""
         if self.executable is not None:
             self.executable.delete()
+
+
+def _called_at() -> str:
+    frame = user_frame()
+    return f", called at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
 
 def _strong(array: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.errors import LeakedTracer
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.compile import compile_program
@@ -18,6 +19,8 @@ from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.transfer import host_array, move, put, scalar_dtype
 from plugrt.interface import CompileOptions, Device, DeviceAssignment
 from plugrt.tracing.staging import Parameter, Staged
+from plugrt.tracing.trace import leak_message
+from plugrt.tracing.tracer import Tracer
 
 Runner = Callable[[Sequence[Array]], Any]
 """Takes flat arguments and returns the output pytree."""
@@ -37,6 +40,8 @@ def as_array(x: Any, name: str) -> Array:
         return x
     if type(x) in _SCALARS:
         return _scalar_array(x)
+    if type(x) is Tracer:
+        raise LeakedTracer(leak_message(x))
     return put(host_array(x, name), default_device(), committed=False)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import LeakedTracer, UnboundAxis
 from plugrt.execution.array import Array
+from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.types import element_name, tensor_type_of
-
-_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Scope:
@@ -95,6 +92,7 @@ class Trace:
         self._mlir_types: dict[tuple[tuple[int, ...], str], ir.Type] = {}
         self._locations: dict[tuple[CodeType, int], ir.Location] = {}
         self._outer: Trace | None = None
+        self.inner_count = 0
         self.functions: dict[Any, Any] = {}
         """Inner jitted functions already in the module, by function and signature."""
 
@@ -203,14 +201,6 @@ class Trace:
         """Returns a channel id for a collective, unique within the module."""
         self.channel += 1
         return self.channel
-
-
-def user_frame() -> FrameType | None:
-    """Returns the innermost running frame that is not plugrt's own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame
 
 
 def leak_message(tracer: Any) -> str:

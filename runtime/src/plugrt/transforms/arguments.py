@@ -1,0 +1,174 @@
+"""How the arguments of a call divide into static values and flat arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.errors import ArgumentError, UnhashableStaticArgument
+from plugrt.execution import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call taken apart: its flat dynamic leaves, their structure, and its static values."""
+
+    leaves: list[Any]
+    spec: tree.PyTreeSpec
+    statics: tuple[tuple[int | str, Any], ...]
+    dynamic: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
+        args, kwargs = tree.unflatten(self.spec, leaves)
+        args = list(args)
+        for where, value in self.statics:
+            if isinstance(where, int):
+                args.insert(where, value)
+            else:
+                kwargs[where] = value
+        return args, kwargs
+
+    @property
+    def static_key(self) -> tuple[Any, ...]:
+        """The static values as part of a cache key: 1, 1.0 and True are different."""
+        return tuple((where, type(value), value) for where, value in self.statics)
+
+
+class ArgumentRules:
+    """Which arguments of a function are static or donated, by number and by name.
+
+    Numbers and names complete each other through the function's signature, as in JAX: naming an
+    argument in one form makes it static (or donated) in both.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None,
+        static_argnames: str | Iterable[str] | None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> None:
+        self.title = getattr(function, "__name__", type(function).__name__)
+        try:
+            signature: inspect.Signature | None = inspect.signature(function)
+        except (ValueError, TypeError):
+            signature = None  # builtins and C functions have none
+        self.signature = signature
+        self.positional = (
+            [
+                p.name
+                for p in signature.parameters.values()
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
+            if signature
+            else []
+        )
+        self.static_nums, self.static_names = self._complete(
+            "static", static_argnums, static_argnames
+        )
+        self.donate_nums, self.donate_names = self._complete(
+            "donate", donate_argnums, donate_argnames
+        )
+        both = self.static_nums & self.donate_nums or self.static_names & self.donate_names
+        if both:
+            raise ArgumentError(f"{sorted(both)} of {self.title!r} cannot be static and donated")
+
+    def _complete(
+        self,
+        what: str,
+        nums: int | Sequence[int] | None,
+        names: str | Iterable[str] | None,
+    ) -> tuple[frozenset[int], frozenset[str]]:
+        numbers = [nums] if isinstance(nums, int) else list(nums or ())
+        named = {names} if isinstance(names, str) else set(names or ())
+        count, signature = len(self.positional), self.signature
+        variadic = signature is None or any(
+            p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()
+        )
+        result = set()
+        for n in numbers:
+            if not isinstance(n, int):
+                raise TypeError(f"{what}_argnums takes integers; got {n!r}")
+            if not variadic and not -count <= n < count:
+                raise ValueError(
+                    f"{what}_argnums names argument {n} of {self.title!r}, which has {count} "
+                    f"positional arguments: {self.positional}"
+                )
+            result.add(n + count if n < 0 else n)
+        if signature is not None:
+            keywords = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+            unknown = named - set(signature.parameters)
+            if unknown and not keywords:
+                raise ValueError(
+                    f"{what}_argnames names {sorted(unknown)}, which {self.title!r} does not "
+                    f"have; its parameters are {list(signature.parameters)}"
+                )
+            given = bool(numbers), bool(named)
+            if given[0] and not given[1]:
+                named |= {self.positional[i] for i in result if i < count}
+            elif given[1] and not given[0]:
+                result |= {self.positional.index(n) for n in named if n in self.positional}
+        return frozenset(result), frozenset(named)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Takes a call apart. Raises `UnhashableStaticArgument` naming the argument."""
+        statics: list[tuple[int | str, Any]] = []
+        dynamic = args
+        if self.static_nums:
+            dynamic = tuple(a for i, a in enumerate(args) if i not in self.static_nums)
+            statics += [(i, args[i]) for i in sorted(self.static_nums) if i < len(args)]
+        named = kwargs
+        if self.static_names:
+            named = {k: v for k, v in kwargs.items() if k not in self.static_names}
+            statics += [(k, kwargs[k]) for k in sorted(self.static_names & set(kwargs))]
+        for where, value in statics:
+            self._must_hash(where, value)
+        leaves, spec = tree.flatten((dynamic, named))
+        return Bound(leaves, spec, tuple(statics), (dynamic, named))
+
+    def _must_hash(self, where: int | str, value: Any) -> None:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise UnhashableStaticArgument(
+                f"static argument {self._argument(where)} of {self.title!r} is of type "
+                f"{type(value).__qualname__}, which cannot be hashed; static arguments are part "
+                "of a cache key: pass a tuple instead of a list, or make it an ordinary argument"
+            ) from error
+
+    def _argument(self, where: int | str) -> str:
+        if isinstance(where, str):
+            return repr(where)
+        return repr(self.positional[where]) if where < len(self.positional) else str(where)
+
+    def names(self, bound: Bound) -> list[str]:
+        """Returns a name for each leaf, such as ``x`` or ``params['w'][0]``."""
+        args, kwargs = bound.dynamic
+        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
+        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        result: list[str] = []
+        for number, value in zip(numbers, args, strict=True):
+            base = self._argument(number).strip("'")
+            base = f"args[{base}]" if base.isdigit() else base
+            result += [f"{base}{path}" for path, _ in tree.flatten_with_paths(value)]
+        for key in sorted(kwargs):  # the order in which pytrees hold dicts
+            result += [f"{key}{path}" for path, _ in tree.flatten_with_paths(kwargs[key])]
+        return result
+
+    def donated(self, bound: Bound) -> frozenset[int]:
+        """Returns the numbers of the leaves that are donated."""
+        if not self.donate_nums and not self.donate_names:
+            return frozenset()
+        args, kwargs = bound.dynamic
+        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
+        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        flags: list[bool] = []
+        for number, value in zip(numbers, args, strict=True):
+            flags += [number in self.donate_nums] * len(tree.flatten(value)[0])
+        for key in sorted(kwargs):
+            flags += [key in self.donate_names] * len(tree.flatten(kwargs[key])[0])
+        return frozenset(i for i, flag in enumerate(flags) if flag)
