@@ -79,7 +79,7 @@ def _parse_integers(text: str) -> tuple[int, ...] | None:
 def _check_integers(value: Any) -> tuple[int, ...] | None:
     if value is None:
         return None
-    if isinstance(value, str | bytes) or any(type(item) is not int for item in value):
+    if not isinstance(value, tuple | list) or any(type(item) is not int for item in value):
         raise ValueError
     return tuple(value)
 
@@ -89,7 +89,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _check_names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or any(not isinstance(item, str) for item in value):
+    if not isinstance(value, tuple | list) or any(type(item) is not str for item in value):
         raise ValueError
     return tuple(value)
 

@@ -35,7 +35,7 @@ def load(record: Record, registry: Registry) -> Plugin:
         raise again(record.failure)
     if record.state is State.BROKEN:
         raise fail(record, PluginBroken(f"{record}: {record.reason}"))
-    registry.trace(f"loading {record}: {record.value or record.library}")
+    registry.trace(f"loading {record}: {record.value or record.library}", record)
     begin = time.perf_counter()
     try:
         plugin = _load(record, registry)
@@ -46,7 +46,7 @@ def load(record: Record, registry: Registry) -> Plugin:
     finally:
         elapsed = time.perf_counter() - begin
         record.elapsed_ms += elapsed * 1e3
-        registry.trace(f"loading {record} took {elapsed * 1e3:.1f} ms: {record.state}")
+        registry.trace(f"loading {record} took {elapsed * 1e3:.1f} ms: {record.state}", record)
     monitoring.record_event_duration_secs(monitoring.PLUGIN_LOAD, elapsed, plugin=record.name)
     registry.describe(record, plugin)
     record.became(State.LOADED)

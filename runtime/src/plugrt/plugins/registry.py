@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ class Registry:
         self.failure: PlugrtError | None = None
         self.starting: Record | None = None
         self.distributed: Any | None = None
+        self.listener: Callable[[str, Record | None], None] | None = None
         self.warned: set[str] = set()
         self._path = path
         self._registered: list[Record] = []
@@ -198,8 +199,10 @@ class Registry:
         """Whether any object with hook implementations has been loaded."""
         return self._hooks is not None
 
-    def trace(self, text: str) -> None:
-        """Prints a step to stderr under PLUGRT_TRACE_PLUGINS=1."""
+    def trace(self, text: str, record: Record | None = None) -> None:
+        """Prints a step to stderr under PLUGRT_TRACE_PLUGINS=1, and tells the listener."""
+        if self.listener is not None:
+            self.listener(text, record)
         if self.config.trace_plugins:
             print(f"plugrt: {text}", file=sys.stderr, flush=True)
 

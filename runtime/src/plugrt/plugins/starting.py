@@ -49,7 +49,7 @@ def start(record: Record, registry: Registry) -> Client:
         registry.starting = None
         elapsed = time.perf_counter() - begin
         record.elapsed_ms += elapsed * 1e3
-        registry.trace(f"starting {record} took {elapsed * 1e3:.1f} ms")
+        registry.trace(f"starting {record} took {elapsed * 1e3:.1f} ms", record)
     record.client, record.platform = client, client.platform
     record.became(State.INITIALISED)
     monitoring.record_event_duration_secs(monitoring.CLIENT_CREATED, elapsed, platform=record.name)
@@ -60,7 +60,7 @@ def start(record: Record, registry: Registry) -> Client:
 
 def _check_available(plugin: Plugin, record: Record, registry: Registry) -> None:
     """Asks the plugin whether it can work here; `PluginUnavailable` has its reason and cure."""
-    registry.trace(f"probing {record}")
+    registry.trace(f"probing {record}", record)
     try:
         answer = plugin.probe()
     except Exception as error:
@@ -75,7 +75,7 @@ def _check_available(plugin: Plugin, record: Record, registry: Registry) -> None
 def _start(plugin: Plugin, record: Record, registry: Registry) -> Client:
     _check_available(plugin, record, registry)
     options = plugin.client_options(registry.config)
-    registry.trace(f"starting {record} with {options}")
+    registry.trace(f"starting {record} with {options}", record)
     if plugin.experimental and f"experimental {record.name}" not in registry.warned:
         registry.warned.add(f"experimental {record.name}")
         logger.warning("the plugin %s is experimental: not all may work, nor work right", record)

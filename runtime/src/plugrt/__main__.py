@@ -1,0 +1,5 @@
+"""``python -m plugrt``: the command line."""
+
+from plugrt.cli import main
+
+main()

@@ -1,0 +1,91 @@
+"""The command line ``plugrt``: one module a command, imported when the command is used.
+
+Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from plugrt.errors import PlugrtError
+
+COMMANDS = {
+    "devices": "plugrt.cli.devices",
+    "doctor": "plugrt.cli.doctor",
+}
+"""Command to module; the module has the `click.Command` as its attribute ``command``."""
+
+
+class _Group(click.Group):
+    """A group whose commands are imported when used; what plugins add comes after ours."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._add_plugin_commands()
+        return [*COMMANDS, *sorted(set(super().list_commands(ctx)) - set(COMMANDS))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            command: click.Command = import_module(COMMANDS[cmd_name]).command
+            return command
+        self._add_plugin_commands()
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            if not close or "Did you mean" in error.message:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {close[0]!r}?", ctx) from None
+
+    def _add_plugin_commands(self) -> None:
+        from plugrt.cli.extensions import add_plugin_commands
+
+        add_plugin_commands(self)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="plugrt", prog_name="plugrt")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Run array programs on any device that has a PJRT plugin.
+
+    Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong usage.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits with its code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        result: Any = cli.main(arguments, prog_name="plugrt", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        return 130
+    except (PlugrtError, OSError) as error:
+        if "--debug" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        else:
+            click.echo(f"error: {error}", err=True)
+        return 1
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,52 @@
+"""``plugrt devices``: the devices of the backends that are started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from plugrt.cli.output import json_option, print_json, print_table
+from plugrt.interface import Device
+
+
+@click.command("devices")
+@click.option("--platform", help="Only the devices of this backend.")
+@json_option
+def command(platform: str | None, as_json: bool) -> None:
+    """List the devices: the default backend's first."""
+    rows = _rows(platform)
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("device", "backend", "kind", "process", "memories", "")
+    print_table(columns, [
+        (f"{row['platform']}:{row['id']}", row["backend"], row["kind"], row["process_index"],
+         ", ".join(row["memories"]), "default" if row["default"] else "")
+        for row in rows
+    ])  # fmt: skip
+
+
+def _rows(platform: str | None) -> list[dict[str, Any]]:
+    from plugrt.plugins.backends import get_backend, initialise
+
+    choice = initialise()
+    names = choice.names if platform is None else (platform,)
+    default = get_backend().addressable_devices()[:1]
+    return [
+        {**_row(device), "backend": name, "default": device in default}
+        for name in names
+        for device in get_backend(name).devices()
+    ]
+
+
+def _row(device: Device) -> dict[str, Any]:
+    return {
+        "id": device.id,
+        "platform": device.platform,
+        "kind": device.kind,
+        "process_index": device.process_index,
+        "local_hardware_id": device.local_hardware_id,
+        "addressable": device.is_addressable,
+        "memories": [memory.kind for memory in device.memories()],
+    }

@@ -1,0 +1,188 @@
+"""What ``plugrt doctor`` finds out: settings, candidates, the choice, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from plugrt.config import Config
+from plugrt.errors import ConfigError
+from plugrt.plugins import hints
+from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.registry import Registry, default_registry
+
+CHILD_SECONDS = 22.0
+"""How long the backends may take to start; the whole examination stays under 30 s."""
+PROBE_WORKERS = 8
+
+
+@dataclass
+class Examination:
+    """The findings. ``problems`` are what the user asked for and does not work."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    settings: list[dict[str, str]] = field(default_factory=list)
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+    chosen: list[str] = field(default_factory=list)
+    why: str = ""
+    devices: dict[str, int] = field(default_factory=dict)
+    hints: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns all of it as JSON takes it."""
+        return {"ok": not self.problems, **asdict(self)}
+
+
+def examine(registry: Registry | None = None, seconds: float = CHILD_SECONDS) -> Examination:
+    """Returns the findings; no plugin is imported and no library opened in this process."""
+    begin = time.monotonic()
+    registry = registry or default_registry()
+    found = Examination(versions=_versions())
+    _examine_settings(found, registry.config, os.environ)
+    if found.problems:
+        return found  # a setting that cannot be read is what a program would stop at, too
+    records = registry.records
+    with ThreadPoolExecutor(PROBE_WORKERS) as pool:
+        libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
+        seconds_each = min(10.0, seconds / max(1, -(-len(libraries) // PROBE_WORKERS)))
+        probes = {i: pool.submit(_probe, r, seconds_each) for i, r in enumerate(libraries)}
+        _examine_backends(found, records, seconds)
+        for i, record in enumerate(libraries):
+            _merge_probe(found, record, probes[i].result())
+    found.hints = hints.missing_plugins({r.name for r in records})
+    found.elapsed_s = round(time.monotonic() - begin, 3)
+    return found
+
+
+def _versions() -> dict[str, str]:
+    import importlib_metadata
+
+    versions = {"python": platform.python_version(), "machine": platform.platform()}
+    for name in ("plugrt", "jaxlib", "jax", "numpy"):
+        try:
+            versions[name] = importlib_metadata.version(name)
+        except importlib_metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
+
+
+def _examine_settings(found: Examination, settings: Config, environ: Mapping[str, str]) -> None:
+    declared = settings.declared()
+    for option in declared.values():
+        try:
+            value, source = settings.lookup(option)
+        except ConfigError as error:
+            found.problems.append(str(error))
+            value, source = environ.get(option.env, ""), "cannot be understood"
+        if source != "default":
+            row = {"variable": option.env, "value": str(value), "source": source}
+            found.settings.append({**row, "doc": option.doc})
+    names = {name for o in declared.values() for name in (o.env, o.also) if name}
+    for name in sorted(environ):
+        if name.startswith(("JAX_", "PLUGRT_", "PJRT_")) and name not in names:
+            close = get_close_matches(name, names, n=1, cutoff=0.88)
+            if close:
+                found.warnings.append(f"{name} is not known; did you mean {close[0]}?")
+
+
+# --- the backends, in a child process ---------------------------------------------------------
+
+
+def _examine_backends(found: Examination, records: list[Record], seconds: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="plugrt-doctor-") as folder:
+        journal = Path(folder, "journal.jsonl")
+        ended = _run_child(journal, seconds)
+        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    entries = [json.loads(line) for line in lines]
+    found.warnings += [e["warning"] for e in entries if "warning" in e]
+    done = next((e["done"] for e in entries if "done" in e), None)
+    if done is None:
+        _blame(found, records, ended, [e for e in entries if e.get("of")])
+        return
+    found.chosen, found.why = done["chosen"], done.get("why", "")
+    found.devices, found.candidates = done["devices"], done["rows"]
+    if "error" in done:
+        found.problems.append(done["error"])
+
+
+def _run_child(journal: Path, seconds: float) -> str:
+    """Runs the examinee and returns in words how it ended; what it prints goes nowhere."""
+    command = [sys.executable, "-P", "-m", "plugrt.cli.examinee", str(journal)]
+    try:
+        done = subprocess.run(
+            command, timeout=seconds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"had not ended after {seconds:g} s"
+    if done.returncode < 0:
+        return f"was killed by {signal.Signals(-done.returncode).name}"
+    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+    return " ".join([f"ended with exit code {done.returncode}", *last])
+
+
+def _blame(
+    found: Examination, records: list[Record], ended: str, steps: list[dict[str, Any]]
+) -> None:
+    """Notes which plugin was at work when the child ended before its time."""
+    from plugrt.cli.examinee import key
+
+    found.candidates = [{**r.as_dict(), "key": key(r)} for r in records]
+    step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
+    problem = f"the process {ended} while {step['step']}"
+    found.problems.append(problem)
+    for row in found.candidates:
+        if row["key"] == step["of"]:
+            name = row["name"]
+            row.update(state=str(State.BROKEN), reason=problem,
+                       cure=f"PLUGRT_PLUGINS_BLOCK={name} leaves it out")  # fmt: skip
+
+
+# --- libraries of the environment -------------------------------------------------------------
+
+
+def _probe(record: Record, seconds: float) -> dict[str, Any]:
+    """Returns what opening a library in a process of its own showed."""
+    if record.state is State.BROKEN:
+        return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
+    from plugrt import capi
+
+    begin = time.monotonic()
+    result = capi.probe_library(record.library, seconds)
+    return {
+        "state": str(result.state),
+        "reason": result.reason,
+        "cure": result.cure,
+        "facts": dict(result.facts),
+        "elapsed_ms": round((time.monotonic() - begin) * 1e3, 3),
+    }
+
+
+def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
+    from plugrt.cli.examinee import key
+
+    bad = probe["state"] in (State.BROKEN, State.INCOMPATIBLE, State.UNAVAILABLE)
+    if bad and record.state is not State.DUPLICATE:
+        problem = f"{record}: {probe['reason']}"
+        if not any(record.name in p and probe["reason"] in p for p in found.problems):
+            found.problems.append(problem)
+    for row in found.candidates:
+        if row["key"] == key(record):
+            row["probe"] = probe
+            if bad:
+                row.update(state=probe["state"], reason=probe["reason"], cure=probe["cure"])

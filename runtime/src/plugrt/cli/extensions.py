@@ -1,0 +1,36 @@
+"""Commands that installed packages add through the hook ``plugrt_add_commands``."""
+
+from __future__ import annotations
+
+import click
+
+from plugrt.plugins.hooks import Hooks
+from plugrt.plugins.loading import import_value
+from plugrt.plugins.record import Record
+from plugrt.plugins.registry import Registry, default_registry
+
+
+def add_plugin_commands(group: click.Group, registry: Registry | None = None) -> None:
+    """Adds the commands of every entry point of the group ``plugrt.cli``, once.
+
+    A package that fails is named in one line on stderr, and the rest is used.
+    """
+    registry = registry or default_registry()
+    if "commands" in registry.warned:
+        return
+    registry.warned.add("commands")
+    hooks = Hooks(registry.config.trace_plugins)
+    for record in registry.command_providers:
+        _add(record, group, hooks)
+
+
+def _add(record: Record, group: click.Group, hooks: Hooks) -> None:
+    try:
+        offered = import_value(record)
+        hooks.register(offered, record.who)
+        hooks.add_commands(offered, group)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 one package's fault must not cost the others
+        words = str(error) or type(error).__name__
+        click.echo(f"warning: the commands of {record.who} are left out: {words}", err=True)

@@ -1,0 +1,83 @@
+"""Installed distributions made by hand in a folder: what pip would leave there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+PLUGIN = """
+from support.fake_client import FakePlugin
+plugin = FakePlugin({name!r}, priority={priority})
+"""
+"""The source of a module that offers a healthy plugin."""
+
+
+def install(
+    folder: Path,
+    distribution: str,
+    entry_points: Mapping[str, Mapping[str, str]],
+    modules: Mapping[str, str] | None = None,
+    version: str = "1.0",
+    metadata: bool = True,
+) -> Path:
+    """Makes a dist-info folder and modules in ``folder``; returns the dist-info folder."""
+    stem = distribution.replace("-", "_")
+    info = folder / f"{stem}-{version}.dist-info"
+    info.mkdir(parents=True)
+    if metadata:
+        text = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        (info / "METADATA").write_text(text)
+    lines = []
+    for group, entries in entry_points.items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items()), ""]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    for name, source in (modules or {}).items():
+        file = folder.joinpath(*name.split("."))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.with_suffix(".py").write_text(textwrap.dedent(source))
+    return info
+
+
+def install_plugin(
+    folder: Path, name: str, source: str | None = None, *, priority: int = 400,
+    distribution: str = "", group: str = "plugrt.plugins", version: str = "1.0",
+) -> Path:  # fmt: skip
+    """Installs a plugin ``name`` in the module ``<name>_module``; healthy if no source is given."""
+    module = f"{distribution.replace('-', '_') or name}_module"
+    return install(
+        folder,
+        distribution or f"{name}-dist",
+        {group: {name: f"{module}:plugin"}},
+        {module: source or PLUGIN.format(name=name, priority=priority)},
+        version,
+    )
+
+
+def run_python(
+    code: str, *folders: Path, arguments: tuple[str, ...] = (), timeout: float = 60, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``python -c code`` in a child with ``folders`` (and tests/) in front of its path.
+
+    Variables of ours and of JAX's that the caller has are not handed down.
+    """
+    own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
+    tests = Path(__file__).parents[1]
+    env["PYTHONPATH"] = os.pathsep.join(map(str, (*folders, tests)))
+    env.update(environ)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        env=env, capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
+
+
+def run_cli(
+    *arguments: str, folders: tuple[Path, ...] = (), timeout: float = 60, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``plugrt`` with arguments in a child; see `run_python`."""
+    code = "import plugrt.cli, sys; plugrt.cli.main(sys.argv[1:])"
+    return run_python(code, *folders, arguments=arguments, timeout=timeout, **environ)
