@@ -207,8 +207,20 @@ class ShapeError(ArgumentError, ValueError):
     """Shapes do not fit together; the message shows both."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An axis is no integer, is out of range, or is named twice."""
+
+
+class InvalidIndex(ArgumentError, IndexError):
+    """A key in ``x[key]`` is out of bounds, does not fit the shape, or is of a wrong type."""
+
+
 class DtypeError(ArgumentError, TypeError):
     """An operation does not admit this dtype, or two dtypes do not promote."""
+
+
+class StructureError(ArgumentError, TypeError):
+    """Pytrees that must have one structure differ; the message shows both."""
 
 
 class ArgumentMismatch(ArgumentError, TypeError):

@@ -1,0 +1,85 @@
+"""Blocks that are traced before the operation that will hold them can be made.
+
+The result types of a loop or a branch are known only when its body has been traced, and an MLIR
+operation cannot change its types. So bodies are traced into a holder, an operation that is erased
+in the end, and their blocks move from there to the operation itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import TensorType
+from plugrt.stablehlo.bindings import hlo, ir
+from plugrt.tracing.emit import tracing
+from plugrt.tracing.tracer import Tracer
+
+
+class Body:
+    """A traced block without its terminator, and the tracers that it is going to return."""
+
+    def __init__(self, block: ir.Block, outputs: Sequence[Tracer], values: list[ir.Value]) -> None:
+        self.block = block
+        self.outputs = tuple(outputs)
+        self._values = values
+
+    def convert(self, position: int, to: TensorType) -> None:
+        """Makes it return one output in another dtype."""
+        trace = tracing()
+        with ir.InsertionPoint(self.block):
+            self._values[position] = hlo.convert(
+                trace.mlir_type(to.shape, to.dtype), self._values[position], loc=trace.location()
+            )
+
+    def move(self, region: ir.Region) -> None:
+        """Ends the block with its return and puts it into an operation's region."""
+        with ir.InsertionPoint(self.block):
+            hlo.return_(self._values, loc=tracing().location())
+        self.block.append_to(region)
+
+
+def new_argument(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tracer:
+    """Adds an argument of this type to the block that is being traced."""
+    trace = tracing()
+    assert trace.scope is not None
+    kind = trace.mlir_type(shape, dtype)
+    return Tracer(trace.scope.block.add_argument(kind, trace.location()), trace)
+
+
+class Holder:
+    """Traces bodies into regions of an operation that does not stay."""
+
+    def __init__(self, operation: ir.Operation) -> None:
+        self._free = list(operation.regions)
+
+    def trace(self, like: Sequence[Tracer], body: Callable[..., Sequence[Tracer]]) -> Body:
+        """Returns the block that ``body`` fills, with an argument like each of ``like``.
+
+        ``body`` takes a tracer for each argument and returns those that the block returns.
+        """
+        trace = tracing()
+        types = [trace.mlir_type(x.shape, x.dtype) for x in like]
+        where = [trace.location()] * len(types)
+        block = ir.Block.create_at_start(self._free.pop(), types, where)
+        with trace.inside(block):
+            arguments = [
+                Tracer(a, trace, weak=x.weak) for a, x in zip(block.arguments, like, strict=True)
+            ]
+            outputs = body(*arguments)
+            values = [o.value for o in outputs]
+        return Body(block, outputs, values)
+
+
+@contextmanager
+def holder(bodies: int) -> Iterator[Holder]:
+    """Gives a place to trace up to ``bodies`` blocks into; what was not moved on is erased."""
+    trace = tracing()
+    operation = ir.Operation.create("stablehlo.case", regions=bodies, loc=trace.location())
+    try:
+        yield Holder(operation)
+    finally:
+        operation.erase()

@@ -1,0 +1,150 @@
+"""`while_loop` and `fori_loop`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.lax.blocks import holder
+from plugrt.lax.carry import Carry, scalar_predicate
+from plugrt.lax.launches import launch
+from plugrt.lax.steps import loop
+from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
+from plugrt.tracing.promotion import default_int, kind_of, result_dtype
+from plugrt.tracing.tracer import Tracer
+
+T = TypeVar("T")
+
+
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+    """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
+
+    The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns
+    a boolean scalar. Both functions are traced once, and may use arrays from around them. As
+    ``jax.lax.while_loop``.
+    """
+
+    def body(init: Any) -> Any:
+        return emit_while("while_loop", cond_fun, body_fun, init)
+
+    result: T = launch("while_loop", (cond_fun, body_fun), (), {"init": init_val}, body)
+    return result
+
+
+def emit_while(
+    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
+) -> Any:
+    """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
+    carry = Carry(title, init)
+    while True:
+        with holder(2) as place:
+            body = place.trace(carry.leaves, lambda *v: carry.accept(body_fun(carry.value(v))))
+            if not carry.settle():
+                continue
+            cond = place.trace(
+                carry.leaves,
+                lambda *v: [
+                    scalar_predicate(cond_fun(carry.value(v)), f"what cond_fun of {title} returns")
+                ],
+            )
+            operation = hlo.WhileOp(
+                [x.value.type for x in carry.leaves],
+                [x.value for x in carry.leaves],
+                loc=tracing().location(),
+            )
+            cond.move(operation.regions[0])
+            body.move(operation.regions[1])
+            return carry.value(wrap(operation))
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T:
+    """Returns the value after ``val = body_fun(i, val)`` for i from ``lower`` up to ``upper``.
+
+    Bounds that are Python integers make a loop of known length, of which ``unroll`` steps (True:
+    all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
+    index is int32 unless the bounds are arrays of another integer dtype. As
+    ``jax.lax.fori_loop``.
+    """
+    known = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
+    if known:
+        first, last = operator.index(lower), operator.index(upper)
+        dtype = _index_dtype([x.dtype for x in (lower, upper) if isinstance(x, np.integer)])
+
+        def run(init: Any) -> Any:
+            return _counted(first, last, dtype, body_fun, init, 1 if unroll is None else unroll)
+
+        static = (first, last, dtype, unroll)
+        result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
+        return result
+    if unroll is not None:
+        raise ArgumentError(
+            "fori_loop can unroll only if its bounds are Python integers; got "
+            f"lower={lower!r}, upper={upper!r}"
+        )
+
+    def run_while(lower: Tracer, upper: Tracer, init: Any) -> Any:
+        return _counting(lower, upper, body_fun, init)
+
+    operands = {"lower": lower, "upper": upper, "init": init_val}
+    outcome: T = launch("fori_loop", (body_fun,), (), operands, run_while)
+    return outcome
+
+
+def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[Any]:
+    return given[0] if given and all(d == given[0] for d in given) else default_int()
+
+
+def _counted(
+    first: int,
+    last: int,
+    dtype: np.dtype[Any],
+    body_fun: Callable[[Any, Any], Any],
+    init: Any,
+    unroll: int | bool,
+) -> Any:
+    def step(i: Tracer, value: Any, _: Any) -> tuple[Any, None]:
+        index = convert(i, dtype)
+        if first:
+            index = emit(hlo.add, index, constant(first, dtype))
+        return body_fun(index, value), None
+
+    length = max(last - first, 0)
+    return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
+
+
+def _counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+    for name, x in (("lower", lower), ("upper", upper)):
+        if x.shape:
+            raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")
+        if kind_of(x.dtype) not in "iu":
+            raise DtypeError(f"{name} of fori_loop must be an integer; found {x.dtype.name}")
+    if not lower.weak and not upper.weak and lower.dtype != upper.dtype:
+        raise DtypeError(
+            f"the bounds of fori_loop must have one dtype; found lower {lower.dtype.name} and "
+            f"upper {upper.dtype.name}"
+        )
+    dtype = result_dtype([(lower.dtype, lower.weak), (upper.dtype, upper.weak)])
+    end = convert(upper, dtype)
+
+    def more(state: Any) -> Tracer:
+        return compare(state[0], end, "LT")
+
+    def step(state: Any) -> Any:
+        i, value = state
+        return emit(hlo.add, i, constant(1, dtype)), body_fun(i, value)
+
+    return emit_while("fori_loop", more, step, (strong(convert(lower, dtype)), init))[1]
+
+
+__all__ = ["emit_while", "fori_loop", "while_loop"]
