@@ -92,11 +92,6 @@ class Config(Options):
         "After how many seconds a plugin that is still being imported is named in a warning; 0 "
         "means never.",
     )  # fmt: skip
-    load_budget_seconds = option(
-        "PLUGRT_LOAD_BUDGET_SECONDS", number(), 0.0,
-        "After how many seconds the import of a plugin is given up (on the main thread, where "
-        "Python code can be interrupted); 0 means never.",
-    )  # fmt: skip
 
     # --- clients ------------------------------------------------------------------------------
     pjrt_client_create_options = option(
