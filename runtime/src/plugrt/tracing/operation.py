@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -217,8 +217,19 @@ def freeze(value: Any, name: str, operation: Any) -> Any:
     return value
 
 
+# Bodies are written for tracers, callers pass arrays and scalars as well: hence the dots.
+@overload
+def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
+
+
+@overload
 def operation(
-    body: Callable[P, R] | None = None, *, static: Sequence[str] = (), eager: bool = False
+    *, static: Sequence[str] = (), eager: bool = False
+) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
+
+
+def operation(
+    body: Callable[..., Any] | None = None, *, static: Sequence[str] = (), eager: bool = False
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 

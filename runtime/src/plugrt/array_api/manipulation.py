@@ -1,0 +1,243 @@
+"""Manipulation functions: arrays in another shape, order or number."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.array_api.axes import Axes, normal_axes, normal_axis
+from plugrt.array_api.operands import ANY, common_dtype, common_shape
+from plugrt.errors import ShapeError
+from plugrt.tracing import emit
+from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+
+
+@operation
+def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
+    """Returns the arrays broadcast to their common shape, each in its own dtype.
+
+    Raises `ShapeError` where the shapes do not broadcast.
+    """
+    if not arrays:
+        return []
+    shape = common_shape("broadcast_arrays", arrays, _numbered(arrays))
+    return [emit.broadcast_to(x, shape) for x in arrays]
+
+
+@operation(static=("shape",))
+def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
+    """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it."""
+    wanted = sizes_of("broadcast_to", shape)
+    fits = len(wanted) >= x.ndim and all(
+        n in (1, m) for n, m in zip(x.shape[::-1], wanted[::-1], strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"broadcast_to got x of shape {x.shape}, which does not broadcast to shape {wanted}"
+        )
+    return emit.broadcast_to(x, wanted)
+
+
+@operation(static=("axis",))
+def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
+    """Returns the arrays joined along an existing axis; None joins them flattened.
+
+    The result has their common dtype. Raises `ShapeError` unless the shapes agree but for
+    ``axis``, and `AxisError`.
+    """
+    arrays = _several("concat", arrays)
+    dtype = common_dtype("concat", tuple(arrays), ANY, _numbered(arrays))
+    parts = [convert(x, dtype) for x in arrays]
+    if axis is None:
+        return concatenate([emit.reshape(x, (x.size,)) for x in parts], 0)
+    first = parts[0].shape
+    along = normal_axis("concat", axis, len(first))
+    for i, x in enumerate(parts):
+        if len(x.shape) != len(first) or any(
+            n != m for d, (n, m) in enumerate(zip(x.shape, first, strict=True)) if d != along
+        ):
+            raise ShapeError(
+                f"concat along axis {along} got arrays[0] of shape {first} and arrays[{i}] of "
+                f"shape {x.shape}; they must agree but for that axis"
+            )
+    return concatenate(parts, along)
+
+
+@operation(static=("axis",))
+def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
+    """Returns arrays of one shape joined along a new axis, in their common dtype.
+
+    Raises `ShapeError` where the shapes differ, and `AxisError`.
+    """
+    arrays = _several("stack", arrays)
+    dtype = common_dtype("stack", tuple(arrays), ANY, _numbered(arrays))
+    shape = arrays[0].shape
+    for i, x in enumerate(arrays):
+        if x.shape != shape:
+            raise ShapeError(
+                f"stack got arrays[0] of shape {shape} and arrays[{i}] of shape {x.shape}; they "
+                "must have one shape"
+            )
+    at = normal_axis("stack", axis, len(shape) + 1)
+    new = (*shape[:at], 1, *shape[at:])
+    return concatenate([emit.reshape(convert(x, dtype), new) for x in arrays], at)
+
+
+@operation(static=("axis",))
+def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
+    """Returns the arrays that ``x`` consists of along ``axis``, without that axis."""
+    along = normal_axis("unstack", axis, x.ndim)
+    rest = (*x.shape[:along], *x.shape[along + 1 :])
+    return tuple(emit.reshape(part_of(x, along, i, i + 1), rest) for i in range(x.shape[along]))
+
+
+@operation(static=("axis",))
+def expand_dims(x: Tracer, /, *, axis: int | Sequence[int] = 0) -> Tracer:
+    """Returns ``x`` with new axes of size 1 that stand at ``axis`` in the result."""
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    axes = normal_axes("expand_dims", axis, x.ndim + count)
+    sizes = iter(x.shape)
+    return emit.reshape(x, [1 if i in axes else next(sizes) for i in range(x.ndim + count)])
+
+
+@operation(static=("axis",))
+def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
+    """Returns ``x`` without the axes named, which must be of size 1; None takes all such axes."""
+    if axis is None:
+        axes = tuple(i for i, n in enumerate(x.shape) if n == 1)
+    else:
+        axes = normal_axes("squeeze", axis, x.ndim)
+    for i in axes:
+        if x.shape[i] != 1:
+            raise ShapeError(
+                f"squeeze got axis {i} of x of shape {x.shape}, which is not of size 1"
+            )
+    return emit.reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
+
+
+@operation(static=("axis",))
+def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
+    """Returns ``x`` with the order of its elements reversed along ``axis``; None means all."""
+    axes = normal_axes("flip", axis, x.ndim)
+    return reverse(x, axes)
+
+
+@operation(static=("axes",))
+def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
+    """Returns ``x`` whose axis i is axis ``axes[i]`` of the argument."""
+    order = normal_axes("permute_dims", axes, x.ndim, "axes")
+    if len(order) != x.ndim:
+        raise ShapeError(
+            f"permute_dims got axes {tuple(axes)} for x of shape {x.shape}; each axis must be "
+            "named once"
+        )
+    return transpose(x, order)
+
+
+@operation(static=("source", "destination"))
+def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tracer:
+    """Returns ``x`` with axes ``source`` at ``destination``; the others keep their order."""
+    source = normal_axes("moveaxis", source, x.ndim, "source")
+    destination = normal_axes("moveaxis", destination, x.ndim, "destination")
+    if len(source) != len(destination):
+        raise ShapeError(
+            f"moveaxis got {len(source)} axes in source and {len(destination)} in destination"
+        )
+    order = [i for i in range(x.ndim) if i not in source]
+    for to, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(to, axis)
+    return transpose(x, order)
+
+
+@operation(static=("axis1", "axis2"))
+def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
+    """Returns ``x`` with two axes exchanged (NumPy's; not in the standard)."""
+    a = normal_axis("swapaxes", axis1, x.ndim, "axis1")
+    b = normal_axis("swapaxes", axis2, x.ndim, "axis2")
+    order = list(range(x.ndim))
+    order[a], order[b] = b, a
+    return transpose(x, order)
+
+
+@operation(static=("shape", "copy"))
+def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tracer:
+    """Returns the elements of ``x``, in row-major order, in another shape.
+
+    One size may be -1, which stands for what is left. ``copy`` False is refused with `ShapeError`
+    where the shape changes, since a launch writes its result to new memory; True makes a copy
+    even where it does not.
+    """
+    wanted = _filled("reshape", sizes_of("reshape", shape, least=-1), x)
+    if copy and wanted == x.shape:
+        return wrap(hlo.optimization_barrier([x.value], loc=emit.tracing().location()))  # type: ignore[no-any-return]
+    if copy is False and wanted != x.shape:
+        raise ShapeError(
+            f"reshape of x of shape {x.shape} to {wanted} with copy=False: arrays are immutable "
+            "and a new shape is new memory; leave copy out"
+        )
+    return emit.reshape(x, wanted)
+
+
+@operation
+def ravel(x: Tracer, /) -> Tracer:
+    """Returns the elements in row-major order as an array of one dimension (NumPy's)."""
+    return emit.reshape(x, (x.size,))
+
+
+# --- parts of these and other functions --------------------------------------------------------
+
+
+def reverse(x: Tracer, axes: Sequence[int]) -> Tracer:
+    """Returns ``x`` reversed along ``axes``, which are counted from the front."""
+    if not axes:
+        return strong(x)
+    tracer: Tracer = emit.emit(hlo.reverse, x, dimensions=list(axes))
+    return tracer
+
+
+def part_of(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
+    """Returns ``x[start:limit]`` along one axis."""
+    low, high = [0] * x.ndim, list(x.shape)
+    low[axis], high[axis] = start, limit
+    return slice_(x, low, high, [1] * x.ndim)
+
+
+def _several(function: str, arrays: Any) -> list[Tracer]:
+    if not isinstance(arrays, tuple | list):
+        # An array is a sequence of arrays along its first axis, as in NumPy.
+        return list(unstack(arrays))
+    if not arrays:
+        raise ShapeError(f"{function} got no arrays; it takes at least one")
+    return list(arrays)
+
+
+def _numbered(arrays: Sequence[Tracer]) -> tuple[str, ...]:
+    return tuple(f"arrays[{i}]" for i in range(len(arrays)))
+
+
+def sizes_of(function: str, shape: Any, *, least: int = 0, what: str = "shape") -> tuple[int, ...]:
+    """Returns a shape given as an int or a sequence as a tuple of ints, checked."""
+    try:
+        sizes = tuple(map(operator.index, shape if isinstance(shape, tuple | list) else (shape,)))
+    except TypeError as error:
+        raise ShapeError(f"{what} of {function} is {shape!r}; it takes integers") from error
+    if any(n < least for n in sizes):
+        raise ShapeError(f"{what} of {function} is {sizes}, which has a negative number")
+    return sizes
+
+
+def _filled(function: str, sizes: tuple[int, ...], x: Tracer) -> tuple[int, ...]:
+    """Returns the sizes with a -1 replaced by what is left for it."""
+    unknown = sizes.count(-1)
+    rest = math.prod(n for n in sizes if n != -1)
+    fits = rest == x.size if not unknown else unknown == 1 and rest > 0 and x.size % rest == 0
+    if not fits:
+        raise ShapeError(
+            f"{function} got x of shape {x.shape}, whose {x.size} elements do not fill shape "
+            f"{sizes}{' (only one -1 can be worked out)' if unknown > 1 else ''}"
+        )
+    return tuple(x.size // rest if n == -1 else n for n in sizes)

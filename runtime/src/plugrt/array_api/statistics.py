@@ -1,0 +1,233 @@
+"""Statistical functions: sums, extremes, means and their running kin, each one launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
+from plugrt.array_api.operands import ANY, NUMERIC, admit, unary
+from plugrt.array_api.reductions import (
+    accumulate,
+    computing,
+    count_of,
+    fold,
+    highest,
+    lowest,
+    widened,
+)
+from plugrt.errors import ShapeError
+from plugrt.tracing.emit import (
+    broadcast_in_dim,
+    concatenate,
+    convert,
+    emit,
+    full,
+    hlo,
+    reshape,
+)
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float, kind_of
+from plugrt.tracing.tracer import Tracer
+
+Dtype = np.dtype[Any]
+_REAL_OR_BOOLEAN = "biuf"
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def sum(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
+    """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
+
+    The result has ``dtype``; without one, that of ``x``, but the default integer dtype for
+    booleans and narrower integers (unsigned stay unsigned). Floats narrower than float32 are
+    summed in float32.
+    """
+    return _total("sum", hlo.add, 0, x, axis, dtype, keepdims)
+
+
+@operation(static=("axis", "dtype", "keepdims"))
+def prod(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
+    """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`."""
+    return _total("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
+
+
+def _total(
+    function: str, builder: Any, initial: int, x: Tracer, axis: Axes, dtype: Any, keepdims: bool
+) -> Tracer:
+    axes = normal_axes(function, axis, x.ndim)
+    x, result = _summands(function, x, dtype)
+    return convert(fold(builder, x, initial, axes, keepdims=keepdims), result)
+
+
+def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
+    """Returns ``x`` in the dtype that it is summed in, and the dtype of the sum."""
+    x = unary(function, x, ANY)
+    result = widened(x.dtype) if dtype is None else np.dtype(dtype)
+    admit(function, "dtype", result, NUMERIC)
+    return computing(convert(x, result)), result
+
+
+@operation(static=("axis", "keepdims"))
+def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
+
+    Real dtypes and bool. Raises `ShapeError` where there are no elements to choose from.
+    """
+    return _extreme("max", hlo.maximum, lowest, x, axis, keepdims)
+
+
+@operation(static=("axis", "keepdims"))
+def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns the least element over ``axis``; NaN where there is a NaN among them.
+
+    Real dtypes and bool. Raises `ShapeError` where there are no elements to choose from.
+    """
+    return _extreme("min", hlo.minimum, highest, x, axis, keepdims)
+
+
+def _extreme(
+    function: str, builder: Any, identity: Any, x: Tracer, axis: Axes, keepdims: bool
+) -> Tracer:
+    x = unary(function, x, _REAL_OR_BOOLEAN)
+    axes = normal_axes(function, axis, x.ndim)
+    require_elements(function, x, axes)
+    return fold(builder, x, identity(x.dtype), axes, keepdims=keepdims)
+
+
+def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
+    """Raises `ShapeError` if a reduction without identity would reduce nothing to something."""
+    if x.size == 0 and 0 not in reduced_shape(x.shape, axes, keepdims=False):
+        raise ShapeError(
+            f"{function} over axes {axes} got x of shape {x.shape}, which has no elements there "
+            "to choose from"
+        )
+
+
+@operation(static=("axis", "keepdims"))
+def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
+
+    Floating dtypes keep theirs; booleans and integers give the default floating dtype.
+    """
+    x, result = _measured("mean", x)
+    return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
+
+
+@operation(static=("axis", "correction", "keepdims"))
+def var(
+    x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
+) -> Tracer:
+    """Returns the variance over ``axis``: squared distances from the mean over N - ``correction``.
+
+    NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by
+    zero). Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`.
+    """
+    x, result = _measured("var", x)
+    variance = _variance(x, normal_axes("var", axis, x.ndim), correction, keepdims)
+    return convert(variance, _real(result))
+
+
+@operation(static=("axis", "correction", "keepdims"))
+def std(
+    x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
+) -> Tracer:
+    """Returns the standard deviation over ``axis``: the square root of `var`."""
+    x, result = _measured("std", x)
+    variance = _variance(x, normal_axes("std", axis, x.ndim), correction, keepdims)
+    return convert(emit(hlo.sqrt, variance), _real(result))
+
+
+def _measured(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
+    """Returns ``x`` as floats to compute with, and the dtype of the result."""
+    x = unary(function, x, ANY)
+    result = x.dtype if kind_of(x.dtype) in "fc" else default_float()
+    return computing(convert(x, result)), result
+
+
+def _real(dtype: Dtype) -> Dtype:
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
+
+
+def _over(x: Tracer, count: float) -> Tracer:
+    return emit(hlo.divide, x, full(x.shape, count, x.dtype))  # type: ignore[no-any-return]
+
+
+def _mean(x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
+    return _over(fold(hlo.add, x, 0, axes, keepdims=keepdims), count_of(x.shape, axes))
+
+
+def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: bool) -> Tracer:
+    mean = _mean(x, axes, False)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    away = emit(hlo.subtract, x, broadcast_in_dim(mean, x.shape, kept))
+    if x.dtype.kind == "c":
+        re, im = emit(hlo.real, away), emit(hlo.imag, away)
+        square = emit(hlo.add, emit(hlo.multiply, re, re), emit(hlo.multiply, im, im))
+    else:
+        square = emit(hlo.multiply, away, away)
+    # NumPy divides by zero, not by a negative number, where the correction exceeds the count.
+    count = count_of(x.shape, axes) - correction
+    return _over(fold(hlo.add, square, 0, axes, keepdims=keepdims), count if count > 0 else 0)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_sum(
+    x: Tracer,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    """Returns the running sums along ``axis``, which may be left out for one dimension.
+
+    With ``include_initial`` they begin with 0, so that there is one more. Dtypes as `sum`.
+    """
+    return _running("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
+
+
+@operation(static=("axis", "dtype", "include_initial"))
+def cumulative_prod(
+    x: Tracer,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Tracer:
+    """Returns the running products along ``axis``, which may be left out for one dimension.
+
+    With ``include_initial`` they begin with 1, so that there is one more. Dtypes as `sum`.
+    """
+    return _running("cumulative_prod", hlo.multiply, 1, x, axis, dtype, include_initial)
+
+
+def _running(
+    function: str,
+    builder: Any,
+    initial: int,
+    x: Tracer,
+    axis: int | None,
+    dtype: Any,
+    include_initial: bool,
+) -> Tracer:
+    if x.ndim == 0:
+        x = reshape(x, (1,))  # as NumPy has it; the standard asks for one dimension or more
+    if axis is None and x.ndim != 1:
+        raise ShapeError(
+            f"{function} got x of shape {x.shape} and no axis; axis may be left out for arrays "
+            "of one dimension only"
+        )
+    along = normal_axis(function, 0 if axis is None else axis, x.ndim)
+    x, result = _summands(function, x, dtype)
+    running = convert(accumulate(builder, x, initial, along), result)
+    if not include_initial:
+        return running
+    first = (*x.shape[:along], 1, *x.shape[along + 1 :])
+    return concatenate([full(first, initial, result), running], along)
+
+
+__all__ = [
+    "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var",
+]  # fmt: skip
