@@ -58,7 +58,7 @@ def _put(x: Any, to: Device | Sharding | None, donate: bool, may_alias: bool | N
         to = to.device
     if type(x) is Array:
         if to is None:
-            return x if may_alias is not False else _moved(x, home(x.sharding), True)
+            return duplicate(x) if may_alias is False else x
         if isinstance(to, Sharding):
             result = x if x.sharding == to else put_sharded(np.asarray(x), to)
         else:
@@ -114,6 +114,12 @@ def _moved(x: Array, device: Device, copy: bool) -> Array:
     return move(x, device, True)
 
 
+def duplicate(x: Array) -> Array:
+    """Returns a copy of ``x`` where it is: deleting or donating the one leaves the other alone."""
+    copies = [copy_buffer(shard, shard.device, shard.memory) for shard in x._live()]
+    return new_array(copies, x._signature)
+
+
 def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
     """Returns a copy of a buffer on another device, directly where the backends can do that."""
     client = device.client
@@ -134,6 +140,17 @@ def device_get(x: Any) -> Any:
     return tree.unflatten(
         spec, [np.asarray(leaf) if type(leaf) is Array else leaf for leaf in leaves]
     )
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until every array in a pytree is there, and returns the pytree.
+
+    Raises the error of a computation that failed to make one. Other leaves are passed over.
+    """
+    for leaf in tree.flatten(x)[0]:
+        if isinstance(leaf, Array):
+            leaf.block_until_ready()
+    return x
 
 
 def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:

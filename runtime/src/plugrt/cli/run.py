@@ -1,0 +1,101 @@
+"""``plugrt run``: a StableHLO program on a device, with NumPy files in and out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plugrt.cli.output import json_option, print_json
+
+
+@click.command("run")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--input", "inputs", multiple=True, metavar="A.npy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The next parameter, as a NumPy file (.npy, or .npz with its arrays in order).",
+)  # fmt: skip
+@click.option(
+    "--output-dir", type=click.Path(file_okay=False, path_type=Path),
+    help="A folder to write the results into, as output_0.npy and so on.",
+)  # fmt: skip
+@click.option("--platform", help="The backend to run on; the default one otherwise.")
+@json_option
+def command(
+    file: Path,
+    inputs: tuple[Path, ...],
+    output_dir: Path | None,
+    platform: str | None,
+    as_json: bool,
+) -> None:
+    """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export."""
+    import numpy as np
+
+    import plugrt
+    from plugrt.programs import compile
+
+    arrays = [array for path in inputs for array in _arrays_of(path)]
+    start = time.perf_counter()
+    program = compile(file, backend=platform)
+    compiled = time.perf_counter()
+    result = program(*arrays)
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    plugrt.block_until_ready(outputs)
+    finished = time.perf_counter()
+    written: list[str] = []
+    if output_dir is not None:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        for i, output in enumerate(outputs):
+            path = output_dir / f"output_{i}.npy"
+            np.save(path, np.asarray(output))
+            written.append(str(path))
+    facts: dict[str, Any] = {
+        "program": program.program.name,
+        "device": repr(program.device),
+        "compile_seconds": compiled - start,
+        "run_seconds": finished - compiled,
+        "outputs": [
+            {"shape": list(o.shape), "dtype": o.dtype.name, "value": _value(o)} for o in outputs
+        ],
+        "written": written,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(
+        f"{program!r}\ncompiled in {facts['compile_seconds']:.3f} s, "
+        f"ran in {facts['run_seconds'] * 1e3:.2f} ms"
+    )
+    for i, output in enumerate(outputs):
+        click.echo(f"output {i}: {output.dtype.name}{list(output.shape)}\n{output}")
+    for path_text in written:
+        click.echo(f"wrote {path_text}")
+
+
+def _arrays_of(path: Path) -> list[Any]:
+    import numpy as np
+
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        hint = f"{path} is not a NumPy file: {error}"
+        raise click.BadParameter(hint, param_hint="--input") from error
+    if isinstance(loaded, np.ndarray):
+        return [loaded]
+    with loaded:
+        return [loaded[name] for name in loaded.files]
+
+
+def _value(output: Any) -> Any:
+    """The contents where they are few; numbers that JSON lacks become text."""
+    if output.size > 1000:
+        return None
+    import numpy as np
+
+    host = np.asarray(output)
+    if host.dtype.kind == "c" or not np.isfinite(host.astype(np.float64, copy=False)).all():
+        return np.vectorize(str, otypes=[object])(host).tolist()
+    return host.astype(object).tolist() if host.dtype.kind == "V" else host.tolist()

@@ -1,0 +1,161 @@
+"""`load_program`: a program from a file, bytes, text, an MLIR module or a JAX export."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plugrt.errors import MissingTraceExtra, ProgramError
+from plugrt.interface import Client, Program, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.stablehlo.bindings import ir
+
+MLIR_MAGIC = b"ML\xefR"
+_MOST_TEXT = 64
+
+
+def load_program(source: Any, *, name: str = "") -> Program:
+    """Returns a StableHLO program, checked as far as the installed packages allow.
+
+    ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that
+    the installed StableHLO reads, what ``jax.export`` serialises (reading that needs jax), a
+    ``jax.export.Exported``, an MLIR module of jaxlib's, or a `Program`. A ``str`` is text if it
+    spans lines or holds ``module`` or ``func.func``, else a path.
+
+    Raises `ProgramError` with the parser's line and column (not without jaxlib, where the backend
+    parses), and `FileNotFoundError`.
+    """
+    if isinstance(source, Program):
+        return source
+    code, title = _read(source)
+    code = _unwrap_export(code, title)
+    if has_bindings():
+        from plugrt.stablehlo.artifacts import parse
+
+        parse(code, title)
+    return Program(code, "mlir", name or _stem(title))
+
+
+def has_bindings() -> bool:
+    """Whether jaxlib's MLIR bindings are installed (the extra ``plugrt[trace]``)."""
+    return importlib.util.find_spec("jaxlib") is not None
+
+
+def _stem(title: str) -> str:
+    return "main" if title.startswith("<") else Path(title).stem
+
+
+def _read(source: Any) -> tuple[bytes, str]:
+    if isinstance(source, str) and _is_text(source):
+        return source.encode(), "<text>"
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            raise ProgramError(f"{path} is a folder; expected a file with a StableHLO module")
+        return path.read_bytes(), str(path)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "<bytes>"
+    exported = getattr(source, "mlir_module_serialized", None)
+    if isinstance(exported, bytes):
+        return exported, "<jax.export>"
+    operation = getattr(source, "operation", None)
+    if operation is not None and hasattr(operation, "write_bytecode"):
+        stream = io.BytesIO()
+        operation.write_bytecode(stream)
+        return stream.getvalue(), "<module>"
+    raise ProgramError(
+        f"{source!r:.{_MOST_TEXT}} of type {type(source).__qualname__} is no program; expected a "
+        "path, StableHLO text or bytes, an MLIR module, or a jax.export.Exported"
+    )
+
+
+def _is_text(source: str) -> bool:
+    return "\n" in source or "func.func" in source or ("module" in source and "{" in source)
+
+
+def _unwrap_export(code: bytes, title: str) -> bytes:
+    """Returns the module inside of what ``jax.export`` serialised; other code as it is."""
+    if code.startswith(MLIR_MAGIC) or not code.strip() or not _is_flatbuffer(code):
+        return code
+    if importlib.util.find_spec("jax") is None:
+        raise ProgramError(
+            f"{title} is neither StableHLO text nor MLIR bytecode. If jax.export wrote it, jax is "
+            "needed to read it: pip install jax, or save exported.mlir_module_serialized instead"
+        )
+    export = importlib.import_module("jax.export")
+    try:
+        inner: bytes = export.deserialize(bytearray(code)).mlir_module_serialized
+    except Exception as error:  # jax raises many kinds for bytes that are not its own
+        raise ProgramError(
+            f"{title} is neither StableHLO text nor MLIR bytecode nor a jax.export artifact "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    return inner
+
+
+def _is_flatbuffer(code: bytes) -> bool:
+    try:
+        code.decode()
+    except UnicodeDecodeError:
+        return True
+    return b"\0" in code
+
+
+def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
+    """Returns the module of a program, and the types of ``main``'s parameters and results.
+
+    Raises `ProgramError` for a module without a public function ``main``, and
+    `MissingTraceExtra` without jaxlib.
+    """
+    if not has_bindings():
+        raise MissingTraceExtra(
+            'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
+        )
+    from plugrt.stablehlo.artifacts import parse
+    from plugrt.stablehlo.types import tensor_type_of
+
+    module = parse(program.code, program.name)
+    main = next(
+        (
+            op
+            for op in module.body.operations
+            if op.operation.name == "func.func" and op.attributes["sym_name"].value == "main"
+        ),
+        None,
+    )
+    if main is None:
+        names = [
+            op.attributes["sym_name"].value
+            for op in module.body.operations
+            if "sym_name" in op.attributes
+        ]
+        raise ProgramError(
+            f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
+        )
+    kind = main.attributes["function_type"].value
+    return (
+        module,
+        [tensor_type_of(t) for t in kind.inputs],
+        [tensor_type_of(t) for t in kind.results],
+    )
+
+
+def for_client(program: Program, client: Client) -> Program:
+    """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
+
+    Without jaxlib, or in a format other than MLIR, it is the program as it came.
+    """
+    if program.format != "mlir" or not has_bindings():
+        return program
+    from plugrt.stablehlo.artifacts import portable_artifact
+    from plugrt.stablehlo.passes import legalize_chlo
+
+    module, _, _ = parsed(program)
+    legalize_chlo(module)
+    code = portable_artifact(module, client.capabilities.stablehlo_current_version)
+    return Program(code, "mlir", program.name)
