@@ -1,8 +1,11 @@
 """The one place that knows jaxlib's private Python API, and where its minors differ.
 
-jaxlib promises nothing about the names below. Each is listed in `PRIVATE_NAMES`, and the test
-``tests/cpu/client/test_private_names.py`` fails with the missing ones when a new jaxlib drops any.
-Nothing here sets a state that is global to jaxlib: JAX may live in the same process.
+jaxlib promises nothing about the names used here. All of them are listed in
+`plugrt_cpu.private_names`, and a test fails with the missing ones when a jaxlib drops any.
+
+Two rules, because JAX may live in the same process: nothing here sets a state that is global to
+jaxlib, and nothing on the way of an array calls what makes jaxlib import JAX (it does so, where JAX
+is installed, to describe any one-device array that it makes by itself). `split` has no other way.
 """
 
 from __future__ import annotations
@@ -11,7 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxlib import _hlo, _jax
+import numpy.typing as npt
+
+from plugrt_cpu.quiet import import_jaxlib
+
+_jax, _hlo = import_jaxlib()
+_SingleDeviceSharding: Any = _jax.SingleDeviceSharding
+_GSPMDSharding: Any = _jax.GSPMDSharding
 
 
 class Aval:
@@ -25,16 +34,16 @@ class Aval:
         self.weak_type = False
 
 
-class OneDevice(_jax.SingleDeviceSharding):  # type: ignore[misc]
+class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
     """A sharding for arrays on one device, with the Python side that jaxlib asks of JAX's."""
 
     def __init__(self, device: Any, memory_kind: str) -> None:
         super().__init__(device, memory_kind)
-
         self._devices_in_order = (device,)
 
+    # Properties, not attributes: JAX, once imported, adds some without a setter to the base class.
     @property
-    def memory_kind(self) -> str:  # a property: JAX adds one without a setter to the base class
+    def memory_kind(self) -> str:
         return str(self._memory_kind)
 
     @property
@@ -45,8 +54,8 @@ class OneDevice(_jax.SingleDeviceSharding):  # type: ignore[misc]
         return _hlo.HloSharding.replicate()
 
 
-class ManyDevices(_jax.GSPMDSharding):  # type: ignore[misc]
-    """A sharding that says "one buffer on each of these devices" and nothing about their content.
+class ManyDevices(_GSPMDSharding):  # type: ignore[misc]
+    """A sharding that says "one buffer on each of these devices" and nothing of their content.
 
     jaxlib's executables look at the devices of an argument only, never at how it is divided.
     """
@@ -55,11 +64,10 @@ class ManyDevices(_jax.GSPMDSharding):  # type: ignore[misc]
         super().__init__(
             _jax.DeviceList(tuple(devices)), _hlo.HloSharding.replicate(), memory_kind=memory_kind
         )
-
         self._devices_in_order = tuple(devices)
 
     @property
-    def memory_kind(self) -> str:  # a property: JAX adds one without a setter to the base class
+    def memory_kind(self) -> str:
         return str(self._memory_kind)
 
     @property
@@ -71,26 +79,114 @@ class ManyDevices(_jax.GSPMDSharding):  # type: ignore[misc]
 
 
 def sharding(devices: Sequence[Any], memory_kind: str) -> Any:
-    """Returns a sharding over jaxlib devices."""
+    """Returns a sharding over these jaxlib devices, in this order."""
     if len(devices) == 1:
         return OneDevice(devices[0], memory_kind)
     return ManyDevices(devices, memory_kind)
 
 
 def result_handler(aval: Aval, sharding: Any) -> Any:
-    """Returns what makes an array of one result of a launch; make it once per executable."""
+    """Returns what makes an array of one result of a launch; make it once for an executable."""
     return _jax.array_result_handler(aval, sharding, True, True)
 
 
+def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semantics: Any) -> Any:
+    """Returns an array on one device; only ``ZERO_COPY`` may alias the source."""
+    raw = _jax.batched_device_put(
+        aval,
+        sharding,
+        [array],
+        [device],
+        True,
+        semantics is not ZERO_COPY,
+        semantics,
+        # Without it, jaxlib asks for a global state that only JAX sets.
+        enable_x64=True,
+    )
+    # jaxlib parks its reference to a source that it has copied until some later call.
+    _jax.collect_garbage()
+    return raw
+
+
 def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
-    """Returns one array of several devices from one array on each."""
+    """Returns one array of several devices from one array on each of them."""
     return _jax.ArrayImpl(aval, sharding, arrays, True, True)
 
 
-def program_shape(executable: Any) -> tuple[list[Any], list[Any]]:
-    """Returns the XLA shapes of parameters and results on one device."""
-    module = executable.hlo_modules()[0]
-    computation = _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
-    shape = computation.program_shape()
+def split(array: Any) -> list[Any]:
+    """Returns the one-device arrays of an array. jaxlib imports JAX here if it is installed."""
+    arrays: list[Any] = array._arrays
+    return arrays
+
+
+def copy(array: Any, device: Any, sharding: Any) -> Any:
+    """Returns a copy of a one-device array on a device, in the memory that the sharding names."""
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        [array],
+        [_jax.DeviceList((device,))],
+        [sharding],
+        [_jax.ArrayCopySemantics.ALWAYS_COPY],
+    )[0]
+
+
+ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
+ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+UNTIL_TRANSFER_COMPLETES = _jax.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
+
+
+def device_list(devices: Sequence[Any]) -> Any:
+    """Returns jaxlib's list of devices to compile for."""
+    return _jax.DeviceList(tuple(devices))
+
+
+def compile_options() -> Any:
+    """Returns jaxlib's default options."""
+    return _jax.CompileOptions()
+
+
+def parse_compile_options(encoded: bytes) -> Any:
+    """Returns the options of a serialised ``CompileOptionsProto``."""
+    return _jax.CompileOptions.ParseFromString(encoded)
+
+
+def device_assignment(ids: npt.NDArray[np.int32]) -> Any:
+    """Returns jaxlib's device assignment for ids of shape (replicas, partitions)."""
+    return _jax.DeviceAssignment.create(ids)
+
+
+def make_client(**options: Any) -> Any:
+    """Starts jaxlib's CPU client."""
+    return _jax.get_tfrt_cpu_client(**options)
+
+
+def make_collectives(implementation: str, distributed_client: Any) -> Any:
+    """Returns what CPU devices of several processes exchange data with; None for ``none``."""
+    if implementation == "gloo":
+        return _jax.make_gloo_tcp_collectives(distributed_client=distributed_client)
+    if implementation == "mpi":
+        collectives = _jax.make_mpi_collectives()
+        collectives.Init()
+        return collectives
+    return None
+
+
+def hlo_to_stablehlo(code: bytes) -> bytes:
+    """Returns the MLIR module for a serialised ``HloModuleProto``."""
+    return bytes(_jax.mlir.hlo_to_stablehlo(code))
+
+
+def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
+    """Returns the XLA shapes of the parameters and of the results on one device."""
+    shape = _hlo.XlaComputation(module_proto).program_shape()
     result = shape.result_shape()
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
+
+
+def to_dlpack(array: Any) -> Any:
+    """Returns a ``dltensor`` capsule that shares the memory of a one-device array."""
+    return _jax.buffer_to_dlpack_managed_tensor(array)
+
+
+def from_dlpack(capsule: Any, device: Any) -> Any:
+    """Takes a capsule over. jaxlib imports JAX here if it is installed."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)

@@ -1,19 +1,26 @@
-"""`CpuBuffer`, an array on one device, and `CpuShards`, one on each of several."""
+"""`CpuBuffer`: an array on one device."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
 
-from plugrt_cpu.device import Place
-from plugrt_cpu.errors import translate, translated
+from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.interface import Buffer, Device, Memory, TensorType
+from plugrt_cpu import adapter, dlpack
+from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.event import CpuEvent
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES
+
+if TYPE_CHECKING:
+    from plugrt_cpu.client import CpuClient
 
 
 class CpuBuffer(Buffer):
-    """A jaxlib array on one device; ``raw`` is jaxlib's object."""
+    """A jaxlib array on one device: ``raw`` is jaxlib's object, the rest says what it is."""
 
     __slots__ = ("place", "raw", "type")
 
@@ -31,27 +38,95 @@ class CpuBuffer(Buffer):
         return self.type.dtype
 
     @property
-    def device(self) -> Device:
+    def device(self) -> CpuDevice:
         return self.place.devices[0]
 
     @property
     def memory(self) -> Memory:
-        return self.place.memory
+        return self.place.devices[0].memory(self.place.kind)
 
     def to_host(self) -> npt.NDArray[Any]:
+        """Returns a read-only view of the memory; a copy for dtypes of less than a byte."""
         try:
-            array: npt.NDArray[Any] = self.raw._single_device_array_to_np_array_did_copy()[0]
-        except (RuntimeError, ValueError) as error:
+            if self.type.dtype in BUFFER_PROTOCOL_DTYPES:
+                return np.asarray(memoryview(self.raw))
+            if self.type.dtype in SUB_BYTE_DTYPES:
+                array: npt.NDArray[Any]
+                array, _ = self.raw._single_device_array_to_np_array_did_copy()
+                array.flags.writeable = False
+                return array
+            self.raw.block_until_ready()
+            return dlpack.view(adapter.to_dlpack(self.raw), self.type.shape, self.type.dtype)
+        except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return array
 
     def delete(self) -> None:
-        self.raw.delete()
+        with self.device.client.launch_lock:
+            self.raw.delete()
 
     def is_deleted(self) -> bool:
         return bool(self.raw.is_deleted())
 
-    def ready_event(self) -> Event:
-        with translated():
+    def ready_event(self) -> CpuEvent:
+        self._require_alive()
+        return CpuEvent(self.raw)
+
+    def block_until_ready(self) -> None:
+        try:
             self.raw.block_until_ready()
-        return ReadyEvent()
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
+    def on_device_size_in_bytes(self) -> int:
+        try:
+            return int(self.raw.on_device_size_in_bytes())
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
+    def copy_to_device(self, device: Device) -> CpuBuffer:
+        target = require_device(self._client, device)
+        return self._copy(target, target.place)
+
+    def copy_to_memory(self, memory: Memory) -> CpuBuffer:
+        if not isinstance(memory, CpuMemory) or memory.client is not self._client:
+            raise InvalidArgument(f"{memory!r} is not a memory of the client of {self!r}")
+        return self._copy(memory.device, memory.place)
+
+    def unsafe_pointer(self) -> int:
+        if self.type.dtype in SUB_BYTE_DTYPES:
+            try:
+                return int(self.raw.unsafe_buffer_pointer())
+            except JAXLIB_ERRORS as error:
+                raise translate(error) from error
+        pointer: int = self.to_host().__array_interface__["data"][0]
+        return pointer
+
+    def to_dlpack(self, stream: int | None = None) -> Any:
+        """Returns a capsule that keeps the memory alive; a CPU has no streams to wait for."""
+        self.block_until_ready()
+        try:
+            return adapter.to_dlpack(self.raw)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
+    def dlpack_device(self) -> tuple[int, int]:
+        return (dlpack.CPU, 0)
+
+    @property
+    def _client(self) -> CpuClient:
+        return self.place.devices[0].client
+
+    def _copy(self, device: CpuDevice, place: Place) -> CpuBuffer:
+        self._require_alive()
+        try:
+            raw = adapter.copy(self.raw, device.raw, place.sharding)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return CpuBuffer(raw, self.type, place)
+
+    def _require_alive(self) -> None:
+        if self.is_deleted():
+            raise DeletedBuffer(f"the buffer {self.type} on {self.device!r} was deleted or donated")
+
+    def __repr__(self) -> str:
+        return f"<buffer {self.type} on {self.device!r}>"

@@ -2,48 +2,63 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray
 from plugrt.interface import (
+    Buffer,
     Capabilities,
     Client,
     CompileOptions,
     Device,
+    DeviceAssignment,
     HostBufferSemantics,
     Memory,
     OptionValue,
     Program,
-    TensorType,
 )
-
-from plugrt_cpu import adapter
+from plugrt_cpu import adapter, dlpack, serialization
+from plugrt_cpu import options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
-from plugrt_cpu.device import CpuDevice
-from plugrt_cpu.errors import translated
-from plugrt_cpu.executable import CpuExecutable, CpuLoadedExecutable
+from plugrt_cpu.capabilities import capabilities
+from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.loaded import CpuLoadedExecutable, ManyDeviceExecutable
+from plugrt_cpu.quiet import jaxlib_version
+from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, DTYPES, array_type, require_dtype
+
+_SEMANTICS = {
+    HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
+    HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES: adapter.UNTIL_TRANSFER_COMPLETES,
+    HostBufferSemantics.IMMUTABLE_ZERO_COPY: adapter.ZERO_COPY,
+    # jaxlib has no word for it; not to write to the memory is within what the caller allows.
+    HostBufferSemantics.MUTABLE_ZERO_COPY: adapter.ZERO_COPY,
+}
 
 
 class CpuClient(Client):
-    """Devices that are the cores of this machine."""
+    """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.starting.start`."""
 
-    def __init__(self, raw: Any) -> None:
-        self.raw = raw
-        self._devices: tuple[CpuDevice, ...] = tuple(
-            CpuDevice(self, d, range(3 * i, 3 * i + 3)) for i, d in enumerate(raw.devices())
-        )
-
-    @classmethod
-    def create(cls, options: Mapping[str, OptionValue], distributed: Any | None) -> CpuClient:
-        """Starts jaxlib's CPU client with these options."""
-        return cls(
-            adapter._jax.get_tfrt_cpu_client(
-                asynchronous=options.get("asynchronous", True),
-                num_devices=options.get("num_devices", 1),
-            )
-        )
+    def __init__(self, raw: Any, asynchronous: bool) -> None:
+        self._raw = raw
+        self._asynchronous = asynchronous
+        self._process_index = int(raw.process_index())
+        devices, memories = [], 0
+        for device in sorted(raw.devices(), key=lambda d: d.id):
+            devices.append(CpuDevice(self, device, memories))
+            memories += len(devices[-1].memories())
+        self._devices = tuple(devices)
+        self._by_id = {device.id: device for device in devices}
+        self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
+        self.launch_lock = threading.Lock()
+        """Held while a launch on several devices looks at its arguments and takes off."""
 
     @property
     def platform(self) -> str:
@@ -51,25 +66,64 @@ class CpuClient(Client):
 
     @property
     def platform_version(self) -> str:
-        return str(self.raw.platform_version)
+        return f"jaxlib {jaxlib_version()}"
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(asynchronous_dispatch=True, donation=True)
+        return capabilities(self._asynchronous)
+
+    @property
+    def process_index(self) -> int:
+        return self._process_index
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        stated = self.capabilities
+        return {
+            "jaxlib_version": jaxlib_version(),
+            "stablehlo_current_version": list(stated.stablehlo_current_version or ()),
+            "stablehlo_minimum_version": list(stated.stablehlo_minimum_version or ()),
+        }
 
     def devices(self) -> Sequence[CpuDevice]:
         return self._devices
 
     def compile(self, program: Program, options: CompileOptions) -> CpuLoadedExecutable:
-        devices = (self._devices[0],)
-        with translated():
-            raw = self.raw.compile_and_load(
-                program.code,
-                adapter._jax.DeviceList(tuple(d.raw for d in devices)),
-                adapter._jax.CompileOptions(),
+        """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``).
+
+        XLA reports a text that it cannot parse as `Unknown`, with line and column in the message.
+        """
+        raw_client = self._open()
+        assignment = self._assignment(options)
+        raw_options = compile_options.to_jaxlib(options, assignment)
+        devices = self._assigned(assignment)
+        try:
+            code = _stablehlo(program)
+            raw = raw_client.compile_and_load(
+                code, adapter.device_list([d.raw for d in devices]), raw_options
             )
-        executable = CpuExecutable(raw, program.name, 1, 1)
-        return CpuLoadedExecutable(self, executable, devices)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return self._load(raw, program.name, assignment, raw_options)
+
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> CpuLoadedExecutable:
+        """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
+        raw_client = self._open()
+        packed = serialization.unpack(bytes(serialized))
+        assignment = packed.assignment
+        if options is not None and options.device_assignment is not None:
+            assignment = options.device_assignment
+        raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
+        devices = self._assigned(assignment)
+        try:
+            raw = raw_client.deserialize_executable(
+                packed.payload, adapter.device_list([d.raw for d in devices]), raw_options
+            )
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return self._load(raw, packed.name, assignment, raw_options)
 
     def buffer_from_host(
         self,
@@ -78,19 +132,112 @@ class CpuClient(Client):
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> CpuBuffer:
-        array = np.asarray(array)
-        place = (memory or device.default_memory()).place  # type: ignore[attr-defined]
-        raw = adapter._jax.batched_device_put(
-            adapter.Aval(array.shape, array.dtype),
-            place.sharding,
-            [array],
-            [place.devices[0].raw],
-            True,
-            True,
-            adapter._jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
-            enable_x64=True,
-        )
-        return CpuBuffer(raw, TensorType(array.shape, array.dtype), place)
+        """Puts an array; zero-copy semantics alias a row-major source at a multiple of 64 bytes.
+
+        A big-endian source is converted, since devices are little-endian.
+        """
+        if type(array) is not np.ndarray or array.dtype not in DTYPES:
+            array = _plain(array)
+        target = require_device(self, device)
+        if memory is None:
+            place = target.place
+        elif isinstance(memory, CpuMemory) and memory.device is device:
+            place = memory.place
+        else:
+            raise InvalidArgument(f"{memory!r} is not a memory of {device!r}")
+        if self._raw is None:
+            self._open()
+        tensor_type, aval = array_type(array.shape, array.dtype)
+        try:
+            raw = adapter.put(array, aval, place.sharding, target.raw, _SEMANTICS[semantics])
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return CpuBuffer(raw, tensor_type, place)
+
+    def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
+        """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
+        target = require_device(self, device)
+        self._open()
+        shape, dtype = dlpack.describe(capsule)
+        if dtype in BUFFER_PROTOCOL_DTYPES:
+            array = np.from_dlpack(dlpack.Carrier(capsule))
+            return self.buffer_from_host(
+                array, target, None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
+            )
+        try:
+            raw = adapter.from_dlpack(capsule, target.raw)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return CpuBuffer(raw, array_type(shape, dtype)[0], target.place)
+
+    def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
+        """Returns the buffers of one array as launches take them fastest."""
+        devices = tuple(require_device(self, b.device) for b in buffers)
+        kind = buffers[0].memory.kind if buffers else ""
+        return CpuShards.of(buffers, self.place(devices, kind))
+
+    def place(self, devices: tuple[CpuDevice, ...], kind: str | None = None) -> Place:
+        """Returns the place of these devices and that kind of memory, the same object always."""
+        if kind is None:
+            kind = devices[0].default_memory().kind
+        if len(devices) == 1:
+            return devices[0].memory(kind).place
+        found = self._places.get((devices, kind))
+        if found is None:
+            found = self._places.setdefault((devices, kind), Place(devices, kind))
+        return found
 
     def close(self) -> None:
-        self.raw = None
+        """Lets go of jaxlib's client; it ends with the last buffer or executable that uses it."""
+        self._raw = None
+
+    def _open(self) -> Any:
+        if self._raw is None:
+            raise FailedPrecondition("this cpu client is closed")
+        return self._raw
+
+    def _assignment(self, options: CompileOptions) -> DeviceAssignment:
+        replicas, partitions = options.num_replicas, options.num_partitions
+        if options.device_assignment is not None:
+            return options.device_assignment
+        if options.encoded is not None:
+            found = compile_options.assignment_of(options.encoded)
+            if isinstance(found, DeviceAssignment):
+                return found
+            replicas, partitions = found
+        return self.default_device_assignment(replicas, partitions)
+
+    def _assigned(self, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
+        try:
+            return tuple(self._by_id[device_id] for device_id in assignment.flat)
+        except KeyError:
+            raise InvalidArgument(
+                f"the program is for devices {assignment.flat}; this client has "
+                f"{sorted(self._by_id)}"
+            ) from None
+
+    def _load(
+        self, raw: Any, name: str, assignment: DeviceAssignment, raw_options: Any
+    ) -> CpuLoadedExecutable:
+        executable = CpuExecutable(raw, name, assignment, raw_options.SerializeAsString())
+        devices = self._assigned(assignment)
+        kind = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
+        return kind(self, executable, devices)
+
+
+def _stablehlo(program: Program) -> bytes:
+    if program.format == "mlir":
+        return program.code
+    if program.format == "hlo":
+        return adapter.hlo_to_stablehlo(program.code)
+    raise InvalidArgument(
+        f"the cpu plugin compiles the formats ('mlir', 'hlo'); got {program.format!r}"
+    )
+
+
+def _plain(array: Any) -> npt.NDArray[Any]:
+    """Returns the source as a plain array of a dtype and byte order that a device has."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
+    plain = np.asarray(array)
+    return plain.astype(require_dtype(plain.dtype), copy=False)

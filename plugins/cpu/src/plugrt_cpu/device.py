@@ -1,30 +1,44 @@
-"""`CpuDevice` and `CpuMemory`."""
+"""`CpuDevice`, `CpuMemory`, and `Place`: where an array lives, as jaxlib wants it said."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from plugrt.interface import Device, Memory
-
+from plugrt.errors import InvalidArgument
+from plugrt.interface import Device, Memory, OptionValue
 from plugrt_cpu import adapter
 
 if TYPE_CHECKING:
     from plugrt_cpu.client import CpuClient
 
 
+class Place:
+    """Devices in order, the kind of memory on each, and jaxlib's sharding that says so.
+
+    ``devices`` are those of this process; the sharding names those of other processes, too, and
+    ``single`` says whether it names but one.
+    """
+
+    __slots__ = ("devices", "kind", "sharding", "single")
+
+    def __init__(self, devices: tuple[CpuDevice, ...], kind: str) -> None:
+        self.devices = tuple(d for d in devices if d.is_addressable)
+        self.kind = kind
+        self.single = len(devices) == 1
+        self.sharding = adapter.sharding([d.raw for d in devices], kind)
+
+
 class CpuMemory(Memory):
-    """A memory of a CPU device; all of them are the machine's main memory."""
+    """A memory of a CPU device. All kinds are the machine's main memory, allocated alike."""
 
-    __slots__ = ("_client", "_device", "_id", "_kind", "place", "raw")
+    __slots__ = ("_device", "_id", "_kind", "place")
 
-    def __init__(self, client: CpuClient, device: CpuDevice, raw: Any, memory_id: int) -> None:
-        self._client = client
+    def __init__(self, device: CpuDevice, kind: str, memory_id: int) -> None:
         self._device = device
         self._id = memory_id
-        self._kind: str = raw.kind
-        self.raw = raw
-        self.place = Place((device,), self)
+        self._kind = kind
+        self.place = Place((device,), kind)
 
     @property
     def id(self) -> int:
@@ -36,7 +50,12 @@ class CpuMemory(Memory):
 
     @property
     def client(self) -> CpuClient:
-        return self._client
+        return self._device.client
+
+    @property
+    def device(self) -> CpuDevice:
+        """The device that it belongs to."""
+        return self._device
 
     def addressable_by_devices(self) -> Sequence[CpuDevice]:
         return (self._device,)
@@ -45,24 +64,21 @@ class CpuMemory(Memory):
 class CpuDevice(Device):
     """One of the client's virtual devices; they share the cores of the machine."""
 
-    __slots__ = ("_client", "_default", "_id", "_kind", "_memories", "_process_index", "raw")
+    __slots__ = ("_client", "_default", "_memories", "place", "raw")
 
-    def __init__(self, client: CpuClient, raw: Any, memory_ids: Sequence[int] = ()) -> None:
-        self._client = client
-        self._id: int = raw.id
-        self._kind: str = raw.device_kind
-        self._process_index: int = raw.process_index
+    def __init__(self, client: CpuClient, raw: Any, first_memory_id: int) -> None:
         self.raw = raw
-        kinds = raw.addressable_memories()
+        self._client = client
+        kinds = [memory.kind for memory in raw.addressable_memories()]
         self._memories = tuple(
-            CpuMemory(client, self, m, i) for m, i in zip(kinds, memory_ids, strict=True)
+            CpuMemory(self, kind, first_memory_id + i) for i, kind in enumerate(kinds)
         )
-        default = raw.default_memory().kind
-        self._default = next(m for m in self._memories if m.kind == default)
+        self._default = self._memories[kinds.index(raw.default_memory().kind)]
+        self.place = self._default.place
 
     @property
     def id(self) -> int:
-        return self._id
+        return int(self.raw.id)
 
     @property
     def client(self) -> CpuClient:
@@ -70,25 +86,36 @@ class CpuDevice(Device):
 
     @property
     def kind(self) -> str:
-        return self._kind
+        return str(self.raw.device_kind)
 
     @property
     def process_index(self) -> int:
-        return self._process_index
+        return int(self.raw.process_index)
+
+    @property
+    def local_hardware_id(self) -> int:
+        return int(self.raw.local_hardware_id)
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        return {}
 
     def memories(self) -> Sequence[CpuMemory]:
         return self._memories
+
+    def memory(self, kind: str) -> CpuMemory:
+        found = next((m for m in self._memories if m.kind == kind), None)
+        if found is None:
+            super().memory(kind)  # raises, and lists what there is
+            raise AssertionError("unreachable")
+        return found
 
     def default_memory(self) -> CpuMemory:
         return self._default
 
 
-class Place:
-    """Where an array lives: devices in order, a kind of memory, and jaxlib's sharding for them."""
-
-    __slots__ = ("devices", "memory", "sharding")
-
-    def __init__(self, devices: tuple[CpuDevice, ...], memory: CpuMemory) -> None:
-        self.devices = devices
-        self.memory = memory
-        self.sharding = adapter.sharding([d.raw for d in devices], memory.kind)
+def require_device(client: CpuClient, device: Device) -> CpuDevice:
+    """Returns the device if it belongs to the client; raises `InvalidArgument` otherwise."""
+    if isinstance(device, CpuDevice) and device.client is client:
+        return device
+    raise InvalidArgument(f"{device!r} is not a device of this client; {client.devices()} are")

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError, Unknown
+from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, PlugrtError
 
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
-_STATUS = re.compile(r"\s*([A-Z_]{2,})\s*: ?", re.ASCII)
-_DELETED = re.compile(r"(array|buffer) has been deleted|deleted or donated|[Dd]onated buffer", re.I)
+_STATUS = re.compile(r"\s*([A-Z_]+): ?")
+_DELETED = re.compile(
+    r"has been deleted|deleted or donated|previously donated|on deleted array|Array is null"
+)
+
+JAXLIB_ERRORS = (RuntimeError, ValueError, TypeError, BufferError, MemoryError)
+"""What jaxlib's bindings raise; the buffer protocol wraps a status in a BufferError."""
 
 
-def translate(error: BaseException, default: type[PjrtError] = Unknown) -> PlugrtError:
-    """Returns plugrt's exception for one of jaxlib's; text without a status gets ``default``."""
+def translate(error: BaseException, default: type[PjrtError] = Internal) -> PlugrtError:
+    """Returns plugrt's exception for one of jaxlib's.
+
+    A status gives the class of its code, the use of a deleted array `DeletedBuffer`, and a text
+    without a status ``default``.
+    """
+    if isinstance(error, PlugrtError):
+        return error
     text = str(error)
-    if _DELETED.search(text):
-        return DeletedBuffer(text)
     found = _STATUS.match(text)
     cls = _BY_NAME.get(found.group(1)) if found else None
-    if cls is None or found is None:
+    if found is None or cls is None:
         return default(text)
-    return cls(text[found.end() :])
-
-
-@contextmanager
-def translated(default: type[PjrtError] = Internal) -> Iterator[None]:
-    """Raises plugrt's exceptions in the place of jaxlib's RuntimeError and ValueError."""
-    try:
-        yield
-    except PlugrtError:
-        raise
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise translate(error, default) from error
+    message = text[found.end() :]
+    if _DELETED.search(message):
+        return DeletedBuffer(message)
+    return cls(message)

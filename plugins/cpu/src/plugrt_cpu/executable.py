@@ -1,33 +1,59 @@
-"""`CpuExecutable` and `CpuLoadedExecutable`."""
+"""`CpuExecutable`: what was compiled, and what can be learnt of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
-from plugrt.interface import ExecuteOptions, Executable, LoadedExecutable, Shards, TensorType
+from plugrt.errors import PlugrtError, Unimplemented
+from plugrt.interface import (
+    DeviceAssignment,
+    Executable,
+    MemoryAnalysis,
+    OptionValue,
+    Program,
+    TensorType,
+)
+from plugrt_cpu import adapter, proto, serialization
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.types import array_type
 
-from plugrt_cpu import adapter
-from plugrt_cpu.buffer import CpuBuffer
-from plugrt_cpu.device import CpuDevice, Place
-from plugrt_cpu.errors import translate
-
-if TYPE_CHECKING:
-    from plugrt_cpu.client import CpuClient
+# Field numbers of xla/service/hlo.proto: HloModuleProto, and the two messages on donation in it.
+_INPUT_OUTPUT_ALIAS, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
+_BUFFER_DONOR, _DONOR_PARAMETER, _DONOR_INDEX = 18, 1, 2
+_ENTRIES = 1
 
 
 class CpuExecutable(Executable):
-    """What was compiled."""
+    """A compiled program; ``raw`` is jaxlib's loaded executable."""
 
-    __slots__ = ("_name", "_partitions", "_replicas", "_types", "raw")
+    __slots__ = (
+        "_memory_kinds",
+        "_name",
+        "assignment",
+        "donated",
+        "options",
+        "output_types",
+        "parameter_types",
+        "raw",
+    )
 
-    def __init__(self, raw: Any, name: str, replicas: int, partitions: int) -> None:
+    output_types: Sequence[TensorType]
+
+    def __init__(self, raw: Any, name: str, assignment: DeviceAssignment, options: bytes) -> None:
         self.raw = raw
         self._name = name
-        self._replicas = replicas
-        self._partitions = partitions
-        _, results = adapter.program_shape(raw)
-        self._types = tuple(TensorType(tuple(s.dimensions()), s.numpy_dtype()) for s in results)
+        self.assignment = assignment
+        self.options = options
+        module = self._module().as_serialized_hlo_module_proto()
+        parameters, results = adapter.program_shape(module)
+        if len(parameters) == 1 and parameters[0].is_tuple():
+            parameters = parameters[0].tuple_shapes()
+        self.parameter_types = [_tensor_type(s, "parameter") for s in parameters]
+        self.output_types = tuple(_tensor_type(s, "result") for s in results)
+        self.donated = _donated(module)
+        self._memory_kinds: tuple[str, ...] = tuple(raw.get_output_memory_kinds()[0])
 
     @property
     def name(self) -> str:
@@ -35,63 +61,72 @@ class CpuExecutable(Executable):
 
     @property
     def num_replicas(self) -> int:
-        return self._replicas
+        return self.assignment.num_replicas
 
     @property
     def num_partitions(self) -> int:
-        return self._partitions
+        return self.assignment.num_partitions
 
     @property
-    def output_types(self) -> Sequence[TensorType]:
-        return self._types
+    def output_memory_kinds(self) -> Sequence[str]:
+        return self._memory_kinds
 
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        analysis: Mapping[str, OptionValue] = self._ask(self.raw.cost_analysis)
+        return analysis
 
-class CpuLoadedExecutable(LoadedExecutable):
-    """A launchable program."""
+    def memory_analysis(self) -> MemoryAnalysis:
+        stats = self._ask(self.raw.get_compiled_memory_stats)
+        known = [f.name for f in fields(MemoryAnalysis) if hasattr(stats, f.name)]
+        return MemoryAnalysis(**{name: int(getattr(stats, name)) for name in known})
 
-    __slots__ = ("_client", "_devices", "_executable", "_handlers", "_results", "raw")
+    def optimized_program(self) -> Program:
+        """The module after XLA's passes, as a serialised ``HloModuleProto`` (format ``hlo``)."""
+        return Program(self._module().as_serialized_hlo_module_proto(), "hlo", self._name)
 
-    def __init__(
-        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
-    ) -> None:
-        self.raw = executable.raw
-        self._client = client
-        self._executable = executable
-        self._devices = devices
-        place = devices[0].default_memory().place
-        self._results = [(t, place) for t in executable.output_types]
-        self._handlers = [
-            adapter.result_handler(adapter.Aval(t.shape, t.dtype), place.sharding)
-            for t in executable.output_types
-        ]
+    def as_text(self) -> str:
+        return str(self._module().to_string())
 
-    @property
-    def client(self) -> CpuClient:
-        return self._client
+    def fingerprint(self) -> bytes:
+        return bytes(self.raw.fingerprint)
 
-    @property
-    def executable(self) -> CpuExecutable:
-        return self._executable
+    def generated_code_size_in_bytes(self) -> int:
+        return int(self._ask(self.raw.size_of_generated_code_in_bytes))
 
-    @property
-    def addressable_devices(self) -> Sequence[CpuDevice]:
-        return self._devices
+    def serialize(self) -> bytes:
+        """Returns bytes that a client of the same jaxlib on the same kind of CPU loads again."""
+        payload = self._ask(self.raw.serialize)
+        return serialization.pack(payload, self._name, self.assignment, self.options)
 
-    def execute(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
-    ) -> Sequence[Shards]:
+    def _module(self) -> Any:
+        return self._ask(self.raw.hlo_modules)[0]
+
+    def _ask(self, what: Any) -> Any:
         try:
-            raws = self.raw.execute_sharded([a[0].raw for a in arguments]).consume_with_handlers(
-                self._handlers, strict=False
-            )
-        except (RuntimeError, ValueError) as error:
+            return what()
+        except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return [
-            (CpuBuffer(raw, t, p),) for raw, (t, p) in zip(raws, self._results, strict=True)
-        ]
 
-    def delete(self) -> None:
-        self.raw = None
 
-    def is_deleted(self) -> bool:
-        return self.raw is None
+def _tensor_type(shape: Any, role: str) -> TensorType:
+    try:
+        tensor_type, _ = array_type(tuple(shape.dimensions()), shape.numpy_dtype())
+    except (*JAXLIB_ERRORS, PlugrtError) as error:
+        raise Unimplemented(
+            f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
+        ) from error
+    return tensor_type
+
+
+def _donated(module: bytes) -> tuple[int, ...]:
+    """Returns the parameters that the program donates, in a serialised ``HloModuleProto``."""
+    found: set[int] = set()
+    for section, parameter, index in (
+        (_INPUT_OUTPUT_ALIAS, _ALIAS_PARAMETER, _ALIAS_INDEX),
+        (_BUFFER_DONOR, _DONOR_PARAMETER, _DONOR_INDEX),
+    ):
+        for message in proto.messages(module, section):
+            for entry in proto.messages(message, _ENTRIES):
+                inside_tuple = proto.integers(entry, index)
+                found.update(inside_tuple or proto.integers(entry, parameter) or [0])
+    return tuple(sorted(found))

@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 
 
 class CpuPlugin(Plugin):
-    """The CPU of this machine, through the XLA client that is inside jaxlib."""
+    """The CPU of this machine, through the XLA client inside jaxlib."""
 
     name = "cpu"
     priority = 0
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
-        """Returns ``num_devices`` and ``asynchronous`` from the configuration."""
-        options: dict[str, OptionValue] = {}
+        """Returns the create options that `plugrt_cpu.starting.start` takes."""
+        options: dict[str, OptionValue] = {
+            "asynchronous": config.cpu_enable_async_dispatch,
+            "collectives": config.cpu_collectives_implementation,
+        }
         if config.num_cpu_devices is not None:
             options["num_devices"] = config.num_cpu_devices
         return options
@@ -28,10 +31,10 @@ class CpuPlugin(Plugin):
     def create_client(
         self, options: Mapping[str, OptionValue], distributed: Any | None = None
     ) -> Client:
-        """Starts a client; options are those of the package's README."""
-        from plugrt_cpu.client import CpuClient
+        """Starts a client; raises `PluginIncompatible` when jaxlib does not fit."""
+        from plugrt_cpu.starting import start  # jaxlib is imported here and not before
 
-        return CpuClient.create(options, distributed)
+        return start(options, distributed)
 
 
 plugin = CpuPlugin()

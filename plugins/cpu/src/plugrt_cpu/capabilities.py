@@ -1,0 +1,53 @@
+"""What the cpu plugin declares."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from plugrt.interface import Capabilities
+from plugrt_cpu.types import DTYPES
+
+
+@cache
+def stablehlo_versions() -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Returns the (newest, oldest) version of StableHLO artifacts that this jaxlib reads."""
+    from jaxlib.mlir.dialects import stablehlo
+
+    return _version(stablehlo.get_current_version()), _version(stablehlo.get_minimum_version())
+
+
+def _version(text: str) -> tuple[int, int, int]:
+    major, minor, patch = map(int, text.split("."))
+    return major, minor, patch
+
+
+@cache
+def capabilities(asynchronous: bool) -> Capabilities:
+    """Returns the declaration for a client that dispatches asynchronously, or not."""
+    newest, oldest = stablehlo_versions()
+    return Capabilities(
+        asynchronous_dispatch=asynchronous,
+        donation=True,
+        zero_copy_put=True,
+        zero_copy_get=True,
+        executable_serialization=True,
+        cost_analysis=True,
+        memory_analysis=True,
+        optimized_program=True,
+        fingerprint=True,
+        multiple_devices=True,
+        partitions=True,
+        collectives=True,
+        memory_kinds=True,
+        device_to_device_copy=True,
+        memory_stats=False,
+        dlpack=True,
+        unsafe_pointer=True,
+        strided_put=True,
+        topology=False,
+        custom_calls=False,
+        program_formats=("mlir", "hlo"),
+        stablehlo_current_version=newest,
+        stablehlo_minimum_version=oldest,
+        dtypes=frozenset(dtype.name for dtype in DTYPES),
+    )

@@ -1,0 +1,123 @@
+"""Reading DLPack capsules where neither NumPy nor jaxlib can serve.
+
+The layout is DLPack's public C ABI (``dlpack.h``): a ``DLManagedTensor`` begins with its
+``DLTensor``, whose first field is the data pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import InvalidArgument, UnsupportedDtype
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES
+
+CPU = 1
+"""``kDLCPU``."""
+_KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
+    (_KINDS[dtype.kind], 8 * dtype.itemsize): dtype for dtype in BUFFER_PROTOCOL_DTYPES
+} | {
+    (code, 8 * np.dtype(dtype).itemsize): np.dtype(dtype)
+    for code, dtype in (
+        (4, ml_dtypes.bfloat16),
+        (7, ml_dtypes.float8_e3m4),
+        (8, ml_dtypes.float8_e4m3),
+        (9, ml_dtypes.float8_e4m3b11fnuz),
+        (10, ml_dtypes.float8_e4m3fn),
+        (11, ml_dtypes.float8_e4m3fnuz),
+        (12, ml_dtypes.float8_e5m2),
+        (13, ml_dtypes.float8_e5m2fnuz),
+        (14, ml_dtypes.float8_e8m0fnu),
+    )
+}
+"""DLPack's (type code, bits) to dtype."""
+
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype = ctypes.c_void_p
+_get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Memory:
+    """Memory that lives as long as its capsule, for NumPy to look at."""
+
+    __slots__ = ("__array_interface__", "capsule")
+
+    def __init__(self, capsule: Any, pointer: int, shape: tuple[int, ...], itemsize: int) -> None:
+        self.capsule = capsule
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": f"|V{itemsize}",
+            "shape": shape,
+            "data": (pointer, True),
+        }
+
+
+def view(capsule: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Returns a read-only array over the capsule's row-major memory, which it keeps alive.
+
+    For dtypes that NumPy's own ``from_dlpack`` refuses, such as bfloat16.
+    """
+    if 0 in shape:
+        empty = np.empty(shape, dtype)
+        empty.flags.writeable = False
+        return empty
+    tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    memory = _Memory(capsule, tensor.data + tensor.byte_offset, shape, dtype.itemsize)
+    return np.asarray(memory).view(dtype)
+
+
+class Carrier:
+    """A capsule in the dress that ``numpy.from_dlpack`` wants."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (CPU, 0)
+
+
+def describe(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Returns the shape and dtype of a ``dltensor`` capsule of CPU memory.
+
+    Raises `InvalidArgument` for what is no such capsule, and for memory of another device.
+    """
+    try:
+        tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    except ValueError as error:
+        raise InvalidArgument(f"not a DLPack capsule that is still to be taken: {error}") from error
+    if tensor.device_type != CPU:
+        raise InvalidArgument(
+            f"the DLPack capsule is memory of device type {tensor.device_type}, not of a CPU"
+        )
+    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        raise UnsupportedDtype(
+            f"DLPack type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) is "
+            "unknown to the cpu plugin"
+        )
+    return tuple(tensor.shape[i] for i in range(tensor.ndim)), dtype

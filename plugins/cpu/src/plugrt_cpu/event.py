@@ -1,0 +1,53 @@
+"""`CpuEvent`: when the contents of jaxlib arrays are there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.errors import DeletedBuffer, PjrtError
+from plugrt.interface import Event
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+
+
+class CpuEvent(Event):
+    """Tells when the computation that makes an array has ended.
+
+    jaxlib has no such object in Python: the event asks the array. An array that was deleted or
+    donated meanwhile counts as ready, for there is nothing left to wait for.
+    """
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def is_ready(self) -> bool:
+        # Asking a deleted array whether it is ready crashes jaxlib 0.10.
+        return bool(self._raw.is_deleted() or self._raw.is_ready())
+
+    def wait(self) -> None:
+        try:
+            self._raw.block_until_ready()
+        except JAXLIB_ERRORS as error:
+            translated = translate(error)
+            if not isinstance(translated, DeletedBuffer):
+                raise translated from error
+
+    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        if self.is_ready():
+            self._call(callback)
+        else:
+            # Not a daemon: the interpreter waits for the callback before it tears things down.
+            threading.Thread(
+                target=self._call, args=(callback,), name="plugrt-cpu-event", daemon=False
+            ).start()
+
+    def _call(self, callback: Callable[[PjrtError | None], None]) -> None:
+        error: PjrtError | None = None
+        try:
+            self.wait()
+        except PjrtError as failure:
+            error = failure
+        callback(error)

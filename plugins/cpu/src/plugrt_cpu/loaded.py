@@ -1,0 +1,191 @@
+"""`CpuLoadedExecutable`: launching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
+from plugrt_cpu import adapter
+from plugrt_cpu.device import CpuDevice
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.types import array_type
+
+if TYPE_CHECKING:
+    from plugrt_cpu.client import CpuClient
+
+
+class CpuLoadedExecutable(LoadedExecutable):
+    """A program that is loaded on one device."""
+
+    __slots__ = (
+        "__weakref__",
+        "_client",
+        "_deleted",
+        "_devices",
+        "_donated",
+        "_executable",
+        "_handlers",
+        "_launch",
+        "_parameter_types",
+        "_result_places",
+        "_result_types",
+        "_sources",
+    )
+
+    def __init__(
+        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        self._client = client
+        self._executable = executable
+        self._devices = tuple(d for d in devices if d.is_addressable)
+        self._deleted = False
+        self._donated = executable.donated
+        self._parameter_types = executable.parameter_types
+        self._sources = client.place(devices)
+        self._result_types = executable.output_types
+        self._result_places = [client.place(devices, k) for k in executable.output_memory_kinds]
+        self._handlers = [
+            adapter.result_handler(array_type(t.shape, t.dtype)[1], place.sharding)
+            for t, place in zip(self._result_types, self._result_places, strict=True)
+        ]
+        self._launch: Callable[..., Any] = executable.raw.execute_sharded
+
+    @property
+    def client(self) -> CpuClient:
+        return self._client
+
+    @property
+    def executable(self) -> CpuExecutable:
+        return self._executable
+
+    @property
+    def addressable_devices(self) -> Sequence[CpuDevice]:
+        return self._devices
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        """Launches; faster on `CpuShards` (what a launch gives, and `CpuClient.shards`)."""
+        launch = self._launch
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        expected = self._parameter_types
+        # One pass for the usual case: each argument is ours, and its type is the very object that
+        # the program expects (types are interned). Whatever else is looked at closely.
+        try:
+            raws = [
+                one.raw
+                for argument, wanted in zip(arguments, expected)  # noqa: B905 (counted below)
+                if (one := argument if type(argument) is CpuShards else _only(argument)).type
+                is wanted
+            ]
+        except (AttributeError, ValueError):
+            raws = []
+        if not len(raws) == len(expected) == len(arguments):
+            raws = self._checked(self._adopt(arguments))
+        try:
+            results = launch(raws).consume_with_handlers(self._handlers, strict=False)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        for index in self._donated:
+            # jaxlib leaves it alive when a host array still looks at its memory.
+            raws[index].delete()
+        if len(results) == 1:
+            return [CpuShards(results[0], self._result_types[0], self._result_places[0])]
+        return list(map(CpuShards, results, self._result_types, self._result_places))
+
+    def delete(self) -> None:
+        self._deleted = True
+        self._launch = self._refuse_launch
+
+    def is_deleted(self) -> bool:
+        return self._deleted
+
+    def _prepare(
+        self, arguments: Sequence[Shards], options: ExecuteOptions
+    ) -> tuple[list[CpuShards], Callable[..., Any]]:
+        """Returns the arguments and jaxlib's launch function for a launch with options."""
+        adopted = self._adopt(arguments)
+        for index in options.non_donatable_input_indices:
+            if index in self._donated:
+                adopted[index] = self._copy(adopted[index])
+        return adopted, partial(self._launch, launch_id=options.launch_id or None)
+
+    def _adopt(self, arguments: Sequence[Shards]) -> list[CpuShards]:
+        return [a if type(a) is CpuShards else CpuShards.of(a, self._sources) for a in arguments]
+
+    def _copy(self, shards: CpuShards) -> CpuShards:
+        copies = [b.copy_to_memory(b.memory) for b in shards.buffers()]
+        return CpuShards.of(copies, shards.place)
+
+    def _checked(self, arguments: list[CpuShards]) -> list[Any]:
+        """Returns jaxlib's arrays; raises `InvalidArgument` if number or types do not fit."""
+        expected, name = self._parameter_types, self._executable.name
+        if len(arguments) != len(expected):
+            raise InvalidArgument(
+                f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
+            )
+        for i, (argument, wanted) in enumerate(zip(arguments, expected, strict=True)):
+            if argument.type is not wanted and argument.type != wanted:
+                raise InvalidArgument(
+                    f"argument {i} of the program {name!r} must be {wanted}; "
+                    f"{argument.type} was given"
+                )
+        return [argument.raw for argument in arguments]
+
+    def _refuse_launch(self, *_: Any, **__: Any) -> NoReturn:
+        raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+
+
+class ManyDeviceExecutable(CpuLoadedExecutable):
+    """A program that is loaded on several devices.
+
+    jaxlib (0.10) crashes when such a launch finds a fault in its arguments, so that everything is
+    looked at first. Launches are made one at a time: two whose collectives meet in another order
+    on another device would wait for each other for ever.
+    """
+
+    __slots__ = ()
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        launch = self._launch
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        adopted = self._adopt(arguments)
+        raws = self._checked(adopted)
+        with self._client.launch_lock:
+            for shards in adopted:
+                shards.require_alive()
+                if shards.place.devices != self._devices:
+                    raise InvalidArgument(
+                        f"{shards!r} was given to a program on {list(self._devices)}"
+                    )
+            if self._donated:
+                self._require_distinct(raws)
+            try:
+                results = launch(raws).consume_with_handlers(self._handlers, strict=False)
+            except JAXLIB_ERRORS as error:
+                raise translate(error) from error
+            for index in self._donated:
+                raws[index].delete()
+        return list(map(CpuShards, results, self._result_types, self._result_places))
+
+    def _require_distinct(self, raws: list[Any]) -> None:
+        donated = [id(raws[i]) for i in self._donated]
+        for i, raw in zip(self._donated, donated, strict=True):
+            if sum(id(other) == raw for other in raws) > 1:
+                raise InvalidArgument(
+                    f"argument {i} of {self._executable.name!r} is donated and passed twice"
+                )
+
+
+def _only(argument: Sequence[Any]) -> Any:
+    (buffer,) = argument
+    return buffer

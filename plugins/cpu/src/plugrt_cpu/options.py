@@ -1,0 +1,70 @@
+"""plugrt's `CompileOptions` as jaxlib's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import InvalidArgument
+from plugrt.interface import CompileOptions, DeviceAssignment
+from plugrt_cpu import adapter, proto
+
+# Field numbers of xla/pjrt/proto/compile_options.proto and of xla_data.proto's
+# DeviceAssignmentProto.
+_BUILD_OPTIONS, _BUILD_ASSIGNMENT = 3, 9
+_COMPUTATION_DEVICES, _REPLICA_IDS = 3, 1
+
+
+def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
+    """Returns jaxlib's options for a program that runs on these devices."""
+    if options.encoded is not None:
+        raw = parse(options.encoded)
+    else:
+        raw = adapter.compile_options()
+        raw.parameter_is_tupled_arguments = options.parameter_is_tupled
+        build = raw.executable_build_options
+        build.use_spmd_partitioning = options.use_spmd_partitioning
+        build.use_shardy_partitioner = options.use_shardy_partitioner
+        if options.env_overrides:
+            raw.env_option_overrides = list(options.env_overrides.items())
+    return place(raw, assignment)
+
+
+def place(raw: Any, assignment: DeviceAssignment) -> Any:
+    """Writes the devices into jaxlib's options and returns them."""
+    build = raw.executable_build_options
+    raw.num_replicas = build.num_replicas = assignment.num_replicas
+    raw.num_partitions = build.num_partitions = assignment.num_partitions
+    ids = np.array(assignment.device_ids, dtype=np.int32)
+    raw.device_assignment = build.device_assignment = adapter.device_assignment(ids)
+    return raw
+
+
+def parse(encoded: bytes) -> Any:
+    """Returns jaxlib's options for a serialised ``CompileOptionsProto``.
+
+    jaxlib takes bytes that are no protobuf at all for empty options; they are refused here.
+    """
+    try:
+        for _ in proto.fields(encoded):
+            pass
+        return adapter.parse_compile_options(encoded)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidArgument(
+            f"CompileOptions.encoded ({len(encoded)} bytes) is no CompileOptionsProto: {error}"
+        ) from error
+
+
+def assignment_of(encoded: bytes) -> DeviceAssignment | tuple[int, int]:
+    """Returns the device assignment in an encoded proto, else its (replicas, partitions)."""
+    raw = parse(encoded)
+    build = raw.executable_build_options
+    for message in proto.messages(encoded, _BUILD_OPTIONS):
+        for assignment in proto.messages(message, _BUILD_ASSIGNMENT):
+            columns = [
+                proto.integers(m, _REPLICA_IDS)
+                for m in proto.messages(assignment, _COMPUTATION_DEVICES)
+            ]
+            return DeviceAssignment(tuple(zip(*columns, strict=True)))
+    return max(1, build.num_replicas), max(1, build.num_partitions)

@@ -1,0 +1,54 @@
+"""Importing jaxlib without its chatter, and only a jaxlib that fits."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import importlib_metadata
+
+from plugrt.errors import PluginIncompatible
+
+MINIMUM_JAXLIB = (0, 9)
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+
+
+def jaxlib_version() -> str:
+    """Returns the version of the installed jaxlib; ``none`` when there is none."""
+    try:
+        return str(importlib_metadata.version("jaxlib"))
+    except importlib_metadata.PackageNotFoundError:
+        return "none"
+
+
+def import_jaxlib() -> tuple[Any, Any]:
+    """Returns the modules ``jaxlib._jax`` and ``jaxlib._hlo``.
+
+    XLA reads TF_CPP_MIN_LOG_LEVEL while jaxlib is imported and never again. Unless the user has set
+    it, it is 1 (no INFO lines, as JAX has it) for that moment only.
+
+    Raises `PluginIncompatible` when jaxlib is absent, too old, or lacks one of the modules.
+    """
+    version = jaxlib_version()
+    if version != "none" and tuple(map(int, version.split(".")[:2])) < MINIMUM_JAXLIB:
+        raise PluginIncompatible(_misfit(version))
+    ours = _LOG_LEVEL not in os.environ and "jaxlib._jax" not in sys.modules
+    if ours:
+        os.environ[_LOG_LEVEL] = "1"
+    try:
+        return importlib.import_module("jaxlib._jax"), importlib.import_module("jaxlib._hlo")
+    except ImportError as error:
+        raise PluginIncompatible(_misfit(version)) from error
+    finally:
+        if ours:
+            os.environ.pop(_LOG_LEVEL, None)
+
+
+def _misfit(version: str) -> str:
+    return (
+        f"the cpu plugin (plugrt-cpu {importlib_metadata.version('plugrt-cpu')}) needs jaxlib "
+        f">= {'.'.join(map(str, MINIMUM_JAXLIB))}; installed: {version}. "
+        'Cure: pip install --upgrade "jaxlib>=0.9"'
+    )

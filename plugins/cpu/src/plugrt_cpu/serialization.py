@@ -1,0 +1,91 @@
+"""Executables as bytes: jaxlib's own, in an envelope that tells whether they fit here.
+
+jaxlib says that loading bytes it did not write is unsafe (they hold machine code). The envelope
+keeps accidents out: other formats, other versions, other CPUs, cut or altered bytes. It is no
+protection against somebody who writes bytes on purpose: load what you trust.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import platform
+import struct
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import DeviceAssignment
+from plugrt_cpu.quiet import jaxlib_version
+
+MAGIC = b"PLUGRTCPU\x00\x00\x01"
+_DIGEST_SIZE = 32
+_LENGTH = struct.Struct("<I")
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What an envelope holds: jaxlib's bytes, and what is needed to load them."""
+
+    payload: bytes
+    name: str
+    assignment: DeviceAssignment
+    options: bytes
+
+
+@cache
+def machine() -> str:
+    """Returns a word for the instruction sets of this CPU."""
+    features = ""
+    if _CPUINFO.exists():
+        lines = _CPUINFO.read_text(errors="replace").splitlines()
+        features = next((x for x in lines if x.lower().startswith(("flags", "features"))), "")
+    digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()[:16]
+    return f"{platform.system()}-{platform.machine()}-{digest}"
+
+
+def pack(payload: bytes, name: str, assignment: DeviceAssignment, options: bytes) -> bytes:
+    """Returns the envelope with jaxlib's serialised executable in it."""
+    header = json.dumps(
+        {
+            "jaxlib": jaxlib_version(),
+            "machine": machine(),
+            "name": name,
+            "devices": assignment.device_ids,
+            "options": base64.b64encode(options).decode(),
+        }
+    ).encode()
+    body = _LENGTH.pack(len(header)) + header + payload
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def unpack(data: bytes) -> Packed:
+    """Returns what `pack` was given.
+
+    Raises `InvalidArgument` for bytes that are foreign, cut or altered, and `FailedPrecondition`
+    for those of another jaxlib or another kind of CPU.
+    """
+    if data[: len(MAGIC)] != MAGIC:
+        raise InvalidArgument(
+            f"these {len(data)} bytes are no executable of plugrt's cpu plugin (of this format)"
+        )
+    digest, body = data[len(MAGIC) :][:_DIGEST_SIZE], data[len(MAGIC) + _DIGEST_SIZE :]
+    if hashlib.sha256(body).digest() != digest:
+        raise InvalidArgument(f"this executable of {len(data)} bytes is cut off or damaged")
+    (length,) = _LENGTH.unpack_from(body)
+    header = json.loads(body[_LENGTH.size : _LENGTH.size + length])
+    for what, here in (("jaxlib", jaxlib_version()), ("machine", machine())):
+        if header[what] != here:
+            raise FailedPrecondition(
+                f"this executable was compiled for {what} {header[what]}; here is {here}. "
+                "Cure: compile the program again"
+            )
+    return Packed(
+        payload=body[_LENGTH.size + length :],
+        name=header["name"],
+        assignment=DeviceAssignment(tuple(map(tuple, header["devices"]))),
+        options=base64.b64decode(header["options"]),
+    )

@@ -1,0 +1,153 @@
+"""`CpuShards`: the buffers of one array, kept together as jaxlib made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.interface import Buffer, TensorType
+from plugrt_cpu import adapter
+from plugrt_cpu.buffer import CpuBuffer
+from plugrt_cpu.device import Place
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.event import CpuEvent
+from plugrt_cpu.types import array_type
+
+
+class CpuShards(Sequence[Buffer]):
+    """One jaxlib array over the devices of ``place``, and a sequence of its buffers.
+
+    Launches give and take it whole; it is taken apart when a buffer of it is read.
+    """
+
+    __slots__ = ("__weakref__", "_buffers", "_parts", "place", "raw", "type")
+
+    def __init__(self, raw: Any, type: TensorType, place: Place) -> None:
+        self.raw = raw
+        self.type = type
+        self.place = place
+        self._parts: list[Any] | None = None
+        self._buffers: list[CpuBuffer] | None = None
+
+    @classmethod
+    def of(cls, buffers: Sequence[Buffer], place: Place) -> CpuShards:
+        """Returns the shards made of one buffer on each device of ``place``, in that order."""
+        if len(buffers) == 1 and place.single and isinstance(buffers[0], CpuBuffer):
+            return cls(buffers[0].raw, buffers[0].type, buffers[0].place)
+        if len(buffers) != len(place.devices):
+            raise InvalidArgument(
+                f"an argument has {len(buffers)} buffers for the {len(place.devices)} devices "
+                f"{list(place.devices)}"
+            )
+        ours = [buffer for buffer in buffers if isinstance(buffer, CpuBuffer)]
+        if len(ours) != len(buffers):
+            raise InvalidArgument(f"buffers of another backend among {list(buffers)}")
+        shards = cls(_assemble(ours, place), ours[0].type, place)
+        shards._parts = [buffer.raw for buffer in ours]
+        shards._buffers = ours
+        return shards
+
+    def require_alive(self) -> None:
+        """Raises `DeletedBuffer` if a buffer of it was deleted or donated.
+
+        jaxlib (0.10) crashes when a launch on several devices finds that out by itself.
+        """
+        deleted = self.raw.is_deleted()
+        if not deleted and self._parts is not None:
+            deleted = any(part.is_deleted() for part in self._parts)
+        if deleted:
+            raise DeletedBuffer(f"an array {self.type} on {list(self.place.devices)} was deleted")
+
+    def parts(self) -> list[Any]:
+        """Returns jaxlib's array on each device."""
+        if self._parts is not None:
+            return self._parts
+        if self.raw.is_deleted():
+            self.require_alive()
+        try:
+            parts = [self.raw] if self.place.single else adapter.split(self.raw)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        self._parts = parts
+        return parts
+
+    def part_is_deleted(self, index: int) -> bool:
+        """Whether the buffer at the index was deleted."""
+        if self.raw.is_deleted():
+            return True
+        return self._parts is not None and bool(self._parts[index].is_deleted())
+
+    def buffers(self) -> list[CpuBuffer]:
+        """Returns the buffers, the same objects each time."""
+        if self._buffers is not None:
+            return self._buffers
+        if self.place.single:
+            self._buffers = [CpuBuffer(self.raw, self.type, self.place)]
+        else:
+            self._buffers = [_Shard(self, i) for i in range(len(self.place.devices))]
+        return self._buffers
+
+    def __len__(self) -> int:
+        return len(self.place.devices)
+
+    @overload
+    def __getitem__(self, index: int) -> CpuBuffer: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[CpuBuffer]: ...
+    def __getitem__(self, index: int | slice) -> CpuBuffer | list[CpuBuffer]:
+        return self.buffers()[index]
+
+    def __repr__(self) -> str:
+        return f"<shards {self.type} on {list(self.place.devices)}>"
+
+
+class _Shard(CpuBuffer):
+    """One buffer of `CpuShards`. Waiting for it waits for all of them, without taking apart."""
+
+    __slots__ = ("_index", "_shards")
+
+    def __init__(self, shards: CpuShards, index: int) -> None:
+        device = shards.place.devices[index]
+        self.type = shards.type
+        self.place = device.memory(shards.place.kind).place
+        self._shards = shards
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "raw":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.raw = self._shards.parts()[self._index]
+        return self.raw
+
+    def is_deleted(self) -> bool:
+        return self._shards.part_is_deleted(self._index)
+
+    def ready_event(self) -> CpuEvent:
+        self._require_alive()
+        return CpuEvent(self._shards.raw)
+
+    def block_until_ready(self) -> None:
+        self._require_alive()
+        try:
+            self._shards.raw.block_until_ready()
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
+
+def _assemble(buffers: list[CpuBuffer], place: Place) -> Any:
+    first = buffers[0].type
+    for buffer, device in zip(buffers, place.devices, strict=True):
+        if buffer.device is not device or buffer.place.kind != place.kind:
+            raise InvalidArgument(
+                f"a buffer is on {buffer.device!r} ({buffer.place.kind} memory) where one on "
+                f"{device!r} ({place.kind} memory) is needed"
+            )
+        if buffer.type != first:
+            raise InvalidArgument(
+                f"the buffers of an array have types {[str(b.type) for b in buffers]}"
+            )
+        if buffer.is_deleted():
+            raise DeletedBuffer(f"the buffer {buffer.type} on {device!r} was deleted or donated")
+    _, aval = array_type(first.shape, first.dtype)
+    return adapter.assemble(aval, place.sharding, [buffer.raw for buffer in buffers])

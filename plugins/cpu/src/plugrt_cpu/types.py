@@ -1,0 +1,53 @@
+"""Array types, one object for each, and the dtypes that XLA's CPU backend holds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.errors import UnsupportedDtype
+from plugrt.interface import TensorType
+from plugrt_cpu import adapter
+
+_BUFFER_PROTOCOL = (
+    "bool",
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+_WHOLE_BYTES = (
+    "bfloat16",
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
+    *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+)
+_SUB_BYTE = ("int2", "int4", "uint2", "uint4", "float4_e2m1fn")
+
+BUFFER_PROTOCOL_DTYPES = frozenset(map(np.dtype, _BUFFER_PROTOCOL))
+"""dtypes that jaxlib gives through Python's buffer protocol; NumPy has them all."""
+SUB_BYTE_DTYPES = frozenset(np.dtype(getattr(ml_dtypes, n)) for n in _SUB_BYTE)
+"""dtypes of less than a byte; ml_dtypes stores one element a byte, XLA packs them."""
+DTYPES = (
+    BUFFER_PROTOCOL_DTYPES
+    | SUB_BYTE_DTYPES
+    | frozenset(np.dtype(getattr(ml_dtypes, n)) for n in _WHOLE_BYTES)
+)
+"""All dtypes that a buffer can have."""
+
+
+@lru_cache(maxsize=8192)
+def array_type(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[TensorType, adapter.Aval]:
+    """Returns the type, the same object each time, and its description for jaxlib."""
+    return TensorType(shape, dtype), adapter.Aval(shape, dtype)
+
+
+def require_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the native-endian dtype for one that a buffer can have; raises `UnsupportedDtype`."""
+    native = dtype.newbyteorder("=")
+    if native in DTYPES:
+        return native
+    raise UnsupportedDtype(
+        f"XLA's CPU backend has no element type for dtype {dtype.name!r}; it has "
+        f"{', '.join(sorted(d.name for d in DTYPES))}"
+    )
