@@ -67,9 +67,9 @@ class Carry:
         went_in = TensorType(self.leaves[i].shape, self.leaves[i].dtype)
         came_out = TensorType(found.shape, found.dtype)
         return (
-            f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as {went_in} "
-            f"and comes out as {came_out}; convert one (lax.convert_element_type, reshape) so that "
-            "both are equal"
+            f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as "
+            f"{went_in} and comes out as {came_out}; convert one (lax.convert_element_type, "
+            "reshape) so that both are equal"
         )
 
     def settle(self) -> bool:

@@ -1,9 +1,9 @@
 """Eager calls of functions that take functions: each is staged whole and launched once.
 
 Programs are kept for the functions that they were made of, weakly: they go when one of the
-functions does. A lambda written in the call is a new function each time, and is compiled each time;
-name it, or put the loop under ``jit``. As under ``jit``, what the function read from outside is read
-once.
+functions does. A lambda written in the call is a new function each time, and is compiled each
+time; name it, or put the loop under ``jit``. As under ``jit``, what the function reads from outside
+is read once.
 """
 
 from __future__ import annotations

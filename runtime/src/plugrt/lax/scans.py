@@ -39,7 +39,7 @@ def scan(
     return result
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 
     ``batch_size`` elements are laid out in one round of the loop. As ``jax.lax.map``, which

@@ -1,0 +1,78 @@
+"""Which replicas of a launch work together over a mapped axis.
+
+The axes that are bound, outermost first, number the replicas in row-major order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, UnboundAxis
+from plugrt.tracing.trace import Trace, current_trace
+
+AxisName: TypeAlias = str | Sequence[str]
+"""The name of a mapped axis, or several for their product."""
+
+Groups: TypeAlias = Sequence[Sequence[int]] | None
+"""Indices along the axis that work together, each index in one group; None: all together."""
+
+
+def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> list[list[int]]:
+    """Returns the replica ids that work together, as rows in the order of the axis.
+
+    Raises `UnboundAxis` if an axis is not bound.
+    """
+    trace, names = _bound(axis_name)
+    bound = list(trace.axes)
+    chosen = [bound.index(name) for name in names]
+    others = [i for i in range(len(bound)) if i not in chosen]
+    sizes = [trace.axes[name] for name in bound]
+    ids = np.arange(math.prod(sizes)).reshape(sizes).transpose([*others, *chosen])
+    rows: list[list[int]] = ids.reshape(-1, math.prod(sizes[i] for i in chosen)).tolist()
+    if axis_index_groups is None:
+        return rows
+    _check_groups(axis_index_groups, len(rows[0]))
+    return [[row[i] for i in group] for row in rows for group in axis_index_groups]
+
+
+def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
+    """Returns how many replicas work together."""
+    trace, names = _bound(axis_name)
+    size = math.prod(trace.axes[name] for name in names)
+    if axis_index_groups is None:
+        return size
+    _check_groups(axis_index_groups, size)
+    return len(axis_index_groups[0])
+
+
+def axis_positions(axis_name: AxisName) -> list[tuple[int, int]]:
+    """Returns for each axis how many replica ids apart its neighbours are, and its size."""
+    trace, names = _bound(axis_name)
+    bound, sizes = list(trace.axes), list(trace.axes.values())
+    return [(math.prod(sizes[bound.index(name) + 1 :]), trace.axes[name]) for name in names]
+
+
+def _bound(axis_name: AxisName) -> tuple[Trace, tuple[str, ...]]:
+    names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    trace = current_trace()
+    if trace is None:
+        raise UnboundAxis(
+            f"unbound axis name: {axis_name!r}; collectives are called within a function that "
+            "pmap maps over an axis of that name (axis_name=...)"
+        )
+    for name in names:
+        trace.axis_size(name)
+    return trace, names
+
+
+def _check_groups(groups: Sequence[Sequence[int]], size: int) -> None:
+    lengths = {len(group) for group in groups}
+    if sorted(i for group in groups for i in group) != list(range(size)) or len(lengths) != 1:
+        raise ArgumentError(
+            f"axis_index_groups must hold each index from 0 to {size - 1} once, in groups of one "
+            f"length; got {[list(g) for g in groups]}"
+        )
