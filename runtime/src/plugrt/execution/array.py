@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.execution.methods import Methods
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import Buffer, Device, Shards
@@ -39,7 +40,7 @@ class Shard:
     replica_id: int
 
 
-class Array(metaclass=ArrayMeta):
+class Array(Methods, metaclass=ArrayMeta):
     """An immutable array on one or several devices; operations on it are launched there.
 
     Made by ``plugrt.device_put``, by the functions of ``plugrt.array_api`` and by jitted
@@ -211,12 +212,24 @@ class Array(metaclass=ArrayMeta):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Returns a DLPack capsule that shares the memory of an array on one device."""
-        if copy or (dl_device is not None and dl_device != self.__dlpack_device__()):
-            if copy is False:
-                raise BufferError(f"{self!r} cannot be handed to {dl_device} without a copy")
-            return np.array(self._host()).__dlpack__()
-        return self._only_buffer("DLPack").to_dlpack(stream)
+        """Returns a DLPack capsule that shares the memory of an array on one device.
+
+        With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
+        ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
+        """
+        here = self.__dlpack_device__()
+        target = here if dl_device is None else tuple(dl_device)
+        if target not in (here, _DLPACK_CPU):
+            raise BufferError(
+                f"there is no way from DLPack device {here} to {target}; device_put the array first"
+            )
+        if target == here and not copy:
+            return self._only_buffer("DLPack").to_dlpack(stream)
+        if copy is False:
+            raise BufferError(f"DLPack device {target} needs a copy of the array on {here}")
+        if target == _DLPACK_CPU:
+            return np.array(self._host()).__dlpack__(**_versioned(max_version))
+        return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Returns DLPack's device type and id."""
@@ -287,12 +300,15 @@ class Array(metaclass=ArrayMeta):
         return _unpickle, (np.asarray(self),)
 
     def __copy__(self) -> Array:
-        return self
+        # Immutable, but not for ever: deleting or donating the one must leave the other alone.
+        from plugrt.execution.transfer import duplicate
+
+        return duplicate(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
-        return self  # immutable
+        return self.__copy__()
 
-    # --- Python's protocols (operators and indexing are installed by `plugrt.array_api`) -------
+    # --- Python's protocols (operators and indexing are `Methods`) -------
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -329,7 +345,7 @@ class Array(metaclass=ArrayMeta):
     def __iter__(self) -> Iterator[Array]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+        return (self[i] for i in range(self.shape[0]))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -345,6 +361,14 @@ class Array(metaclass=ArrayMeta):
 
     def __format__(self, spec: str) -> str:
         return format(self._scalar("a formatted number"), spec) if spec else str(self)
+
+
+_DLPACK_CPU = (1, 0)
+
+
+def _versioned(max_version: tuple[int, int] | None) -> dict[str, Any]:
+    # NumPy < 2.1 has no such parameter; without a version it takes the copy for read-only.
+    return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
 
 
 _new = object.__new__

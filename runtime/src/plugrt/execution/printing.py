@@ -31,4 +31,5 @@ def array_str(array: Array) -> str:
     """Returns the contents as NumPy prints them."""
     if array.is_deleted() or not array.is_fully_addressable:
         return array_repr(array)
-    return np.array2string(np.asarray(array), threshold=_THRESHOLD, edgeitems=_EDGE)
+    with np.printoptions(threshold=_THRESHOLD, edgeitems=_EDGE):
+        return str(np.asarray(array))

@@ -14,7 +14,7 @@ from plugrt.config import config
 from plugrt.errors import InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_of_shards, array_on, new_array
-from plugrt.execution.placement import default_device, home
+from plugrt.execution.placement import default_device
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.interface import Buffer, Device, HostBufferSemantics, Memory

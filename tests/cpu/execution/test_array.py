@@ -1,0 +1,328 @@
+"""`Array`: what it says of itself, how it is read, and how it ends."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.execution.array import Array
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfer import device_put, put_sharded
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.distributions import run_python
+from support.ops import add
+
+DTYPES = [
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float16, np.float32, np.float64, np.complex64, np.complex128, ml_dtypes.bfloat16,
+    ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4,
+]  # fmt: skip
+
+
+# --- what it is ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 1, 3)])
+def test_any_dtype_and_shape_come_back_as_they_went(dtype: type, shape: tuple[int, ...]) -> None:
+    host = (np.arange(np.prod(shape, dtype=int)) % 5).reshape(shape).astype(dtype)
+    x = device_put(host)
+    assert (x.shape, x.dtype, x.ndim) == (shape, np.dtype(dtype), len(shape))
+    assert (x.size, x.nbytes, x.itemsize) == (host.size, host.nbytes, host.dtype.itemsize)
+    back = np.asarray(x)
+    assert back.dtype == host.dtype
+    assert back.shape == shape
+    np.testing.assert_array_equal(back, host)
+    assert not back.flags.writeable
+
+
+def test_placement_of_host_data() -> None:
+    first = devices()[0]
+    x = device_put(np.ones(3, np.float32))
+    assert x.device is first
+    assert x.devices() == {first}
+    assert x.sharding is SingleDeviceSharding(first)
+    assert not x.committed
+    assert x.is_fully_addressable
+    assert x.is_fully_replicated
+    assert device_put(x, devices()[1]).committed
+
+
+def test_shards_of_one_device_share_the_memory() -> None:
+    x = device_put(np.arange(6.0, dtype=np.float32).reshape(2, 3), devices()[2])
+    (shard,) = x.addressable_shards
+    assert shard.device is devices()[2]
+    assert shard.replica_id == 0
+    assert shard.index == (slice(None), slice(None))
+    assert shard.data.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(shard.data, x)
+
+
+def test_shards_of_several_devices() -> None:
+    host = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+    x = put_sharded(host, PmapSharding(devices()[:4]))
+    assert x.shape == (4, 3)
+    assert x.devices() == set(devices()[:4])
+    assert x.device is x.sharding
+    for i, shard in enumerate(x.addressable_shards):
+        assert shard.device is devices()[i]
+        np.testing.assert_array_equal(shard.data, host[shard.index])
+    np.testing.assert_array_equal(np.asarray(x), host)
+    np.testing.assert_array_equal(x.addressable_data(3), host[3])
+    assert not np.asarray(x).flags.writeable
+
+
+def test_replicas_are_numbered() -> None:
+    x = put_sharded(np.ones(2, np.float32), PmapSharding(devices()[:3], None))
+    assert [s.replica_id for s in x.addressable_shards] == [0, 1, 2]
+    assert x.is_fully_replicated
+    np.testing.assert_array_equal(x, np.ones(2))
+
+
+def test_the_class_is_not_called() -> None:
+    with pytest.raises(NotAnArray, match="asarray"):
+        Array()
+
+
+def test_arrays_are_not_hashable() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(device_put(1.0))
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def test_numpy_reads_without_a_copy() -> None:
+    x = device_put(np.arange(1000.0))
+    address = np.asarray(x).__array_interface__["data"][0]
+    assert address == x.unsafe_buffer_pointer()
+    assert np.asarray(x) is np.asarray(x)
+
+
+def test_numpy_view_outlives_the_array() -> None:
+    x = device_put(np.arange(1000.0))
+    view = np.asarray(x)
+    del x
+    gc.collect()
+    np.testing.assert_array_equal(view, np.arange(1000.0))
+
+
+def test_numpy_copy_and_dtype_arguments() -> None:
+    x = device_put(np.arange(3, dtype=np.int32))
+    copied = np.array(x)
+    copied[0] = 7
+    np.testing.assert_array_equal(x, [0, 1, 2])
+    assert np.asarray(x, np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="needs a copy"):
+        x.__array__(np.float64, copy=False)
+    assert x.__array__(copy=False) is np.asarray(x)
+
+
+def test_item_and_tolist() -> None:
+    x = device_put(np.arange(6, dtype=np.int16).reshape(2, 3))
+    assert x.item(1, 2) == 5
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert type(device_put(2.5).item()) is float
+    assert device_put(np.float32(2)).tolist() == 2.0
+    with pytest.raises(ValueError, match="size"):
+        x.item()
+    assert x.tobytes() == np.arange(6, dtype=np.int16).tobytes()
+
+
+def test_python_scalars_of_arrays() -> None:
+    assert int(device_put(np.int8(3))) == 3
+    assert float(device_put(np.float32(0.5))) == 0.5
+    assert complex(device_put(np.complex64(1j))) == 1j
+    assert [10, 20, 30][device_put(np.int32(1))] == 20
+    assert bool(device_put(np.array([1])))
+    assert f"{device_put(np.float32(0.5)):.2f}" == "0.50"
+    with pytest.raises(TypeError, match="only integer arrays can be an index"):
+        [1, 2][device_put(np.float32(1))]
+    with pytest.raises(TypeError, match=r"0-d.*shape \(2,\)"):
+        int(device_put(np.ones(2)))
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(device_put(np.ones(2)))
+
+
+def test_length() -> None:
+    assert len(device_put(np.ones((4, 2)))) == 4
+    with pytest.raises(TypeError, match="0-d"):
+        len(device_put(1.0))
+    with pytest.raises(TypeError, match="0-d"):
+        iter(device_put(1.0))
+
+
+def test_waiting_for_an_array() -> None:
+    x = add(device_put(np.ones(3, np.float32)), 1)
+    x.copy_to_host_async()
+    assert x.block_until_ready() is x
+    assert x.is_ready()
+    assert x.on_device_size_in_bytes() >= 12
+
+
+# --- DLPack ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64, np.bool_])
+def test_numpy_takes_dlpack_without_a_copy(dtype: type) -> None:
+    x = device_put(np.arange(8).astype(dtype))
+    there = np.from_dlpack(x)
+    np.testing.assert_array_equal(there, np.arange(8).astype(dtype))
+    assert there.__array_interface__["data"][0] == x.unsafe_buffer_pointer()
+    del x
+    gc.collect()
+    np.testing.assert_array_equal(there, np.arange(8).astype(dtype))
+
+
+def test_dlpack_copies_when_asked() -> None:
+    x = device_put(np.arange(8.0))
+    assert x.__dlpack_device__() == (1, 0)
+    there = np.from_dlpack(x, copy=True)
+    assert there.__array_interface__["data"][0] != x.unsafe_buffer_pointer()
+    there[0] = 5
+    assert x.item(0) == 0
+    with pytest.raises(BufferError, match="DLPack device"):
+        x.__dlpack__(dl_device=(2, 0))
+
+
+def test_dlpack_of_several_devices_is_refused() -> None:
+    x = put_sharded(np.ones((2, 3)), PmapSharding(devices()[:2]))
+    with pytest.raises(BufferError, match="addressable_shards"):
+        x.__dlpack__()
+
+
+def test_torch_takes_and_gives_dlpack() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = device_put(np.arange(8.0))
+    assert torch.from_dlpack(x).data_ptr() == x.unsafe_buffer_pointer()
+
+
+# --- its life ----------------------------------------------------------------------------------
+
+
+def test_delete_is_final_and_says_so() -> None:
+    x = device_put(np.ones((2, 3), np.float32))
+    x.delete()
+    x.delete()
+    assert x.is_deleted()
+    assert x.shape == (2, 3)
+    for use in (np.asarray, Array.tolist, Array.block_until_ready, lambda a: add(a, 1)):
+        with pytest.raises(DeletedBuffer, match=r"float32\[2,3\] was deleted"):
+            use(x)
+    assert "deleted" in repr(x)
+    assert "deleted" in str(x)
+
+
+def test_deleting_keeps_what_numpy_looks_at() -> None:
+    x = device_put(np.arange(1000.0))
+    view = np.asarray(x)
+    x.delete()
+    gc.collect()
+    np.testing.assert_array_equal(view, np.arange(1000.0))
+
+
+def test_donation_names_the_call() -> None:
+    @jit_donating_first
+    def consume(x: Array, y: Array) -> Array:
+        return add(x, y)
+
+    x, y = device_put(np.ones(3, np.float32)), device_put(np.ones(3, np.float32))
+    consume(x, y)
+    assert x.is_deleted()
+    with pytest.raises(
+        DeletedBuffer, match=r"donated to 'consume', called at .*array\.py:\d+"
+    ):
+        np.asarray(x)
+    assert not y.is_deleted()
+
+
+def jit_donating_first(function: object) -> object:
+    return jit(function, donate_argnums=0)  # type: ignore[call-overload]
+
+
+def test_memory_is_freed_with_the_array() -> None:
+    x = add(device_put(np.ones(3)), 1)
+    buffer = weakref.ref(x._shards[0])
+    reference = weakref.ref(x)
+    del x
+    gc.collect()
+    assert reference() is None
+    assert buffer() is None
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickling(protocol: int) -> None:
+    for host in (np.arange(3.0), np.ones((), ml_dtypes.bfloat16), np.zeros((0, 2), np.int8)):
+        x = pickle.loads(pickle.dumps(device_put(host), protocol))
+        assert x.dtype == host.dtype
+        np.testing.assert_array_equal(np.asarray(x), host)
+
+
+def test_pickled_python_scalars_stay_ordinary_arrays() -> None:
+    assert pickle.loads(pickle.dumps(device_put(2.5))).item() == 2.5
+
+
+def test_copies_are_independent_of_deletion() -> None:
+    x = device_put(np.arange(3.0))
+    for duplicate in (copy.copy(x), copy.deepcopy(x), copy.deepcopy({"a": [x]})["a"][0]):
+        np.testing.assert_array_equal(duplicate, np.arange(3.0))
+        assert duplicate.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert not duplicate.committed
+        duplicate.delete()
+        assert not x.is_deleted()
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def test_repr_is_short_and_says_the_dtype() -> None:
+    assert repr(device_put(np.float32([1, 2]))) == "Array([1., 2.], dtype=float32)"
+    assert repr(device_put(np.zeros((0, 3), np.int8))) == "Array([], shape=(0, 3), dtype=int8)"
+    text = repr(device_put(np.zeros((500, 500), np.float32)))
+    assert len(text) < 600
+    assert "shape=(500, 500)" in text
+    assert str(device_put(np.float32(2))) == "2.0"
+    assert "bfloat16" in repr(device_put(np.ones(2, ml_dtypes.bfloat16)))
+
+
+# --- the end of the process -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "builtins.kept = x",
+        "atexit.register(lambda: print(np.asarray(x).sum()))",
+        "cycle = [x]; cycle.append(cycle)",
+        "import threading; threading.Thread(target=lambda: add(x, 1)).start()",
+        "y = [add(x, i) for i in range(20)]; builtins.kept = y",
+        "v = np.asarray(x); x.delete(); builtins.kept = v",
+        "plugrt.plugins.backends.clear_backends(); builtins.kept = x",
+    ],
+)
+def test_the_process_ends_quietly(keep: str) -> None:
+    done = run_python(
+        f"""
+        import atexit, builtins
+        import numpy as np
+        import plugrt.plugins.backends
+        from support.ops import add
+        from plugrt.execution.transfer import device_put
+        x = device_put(np.ones(3))
+        add(x, 1)
+        {keep}
+        print("done")
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith("done")

@@ -1,0 +1,24 @@
+"""Counting what plugrt did: traces and compilations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+
+from plugrt import monitoring
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Gives a counter of durations by event, such as ``counter[monitoring.COMPILE]``."""
+    counter: Counter[str] = Counter()
+
+    def listen(event: str, duration: float, /, **_: str | int) -> None:
+        counter[event] += 1
+
+    monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield counter
+    finally:
+        monitoring.unregister_event_duration_listener(listen)
