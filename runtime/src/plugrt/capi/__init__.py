@@ -1,1 +1,31 @@
-"""The C ABI room: the client interface over any PJRT C API library."""
+"""The C ABI room: the client interface over any PJRT C API library.
+
+The names below are imported when they are first used, so that cffi costs nothing before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plugrt.capi.create import create_client as create_client
+    from plugrt.capi.create import create_topology as create_topology
+    from plugrt.capi.library import load_library as load_library
+    from plugrt.capi.probe import probe_library as probe_library
+
+_HOMES = {
+    "create_client": "create",
+    "create_topology": "create",
+    "load_library": "library",
+    "library_at": "library",
+    "Library": "library",
+    "probe_library": "probe",
+    "ProbeResult": "probe",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,146 @@
+"""`Buffer`: an array of a library on one device."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import interface
+from plugrt.capi._abi import ffi
+from plugrt.capi.devices import Device, Memory
+from plugrt.capi.events import Event, await_and_destroy
+from plugrt.capi.specs import BufferSpec
+from plugrt.capi.executables import Executable
+from plugrt.errors import DeletedBuffer, InvalidArgument
+
+_Place = TypeVar("_Place", Device, Memory)
+
+
+class Buffer(interface.Buffer):
+    """A ``PJRT_Buffer`` that this object owns.
+
+    ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
+    nobody refers to this object, because another thread may be launching with it.
+    """
+
+    __slots__ = ("_dead", "_pointer", "_reason", "_spec")
+
+    def __init__(self, pointer: Any, spec: BufferSpec) -> None:
+        self._pointer = pointer
+        self._spec = spec
+
+    def __del__(self) -> None:
+        home = self._spec.home
+        try:
+            args = home.destroy_frames.pop()
+        except IndexError:
+            args = home.new_destroy_frame()
+        pointer = self._pointer
+        args.buffer = self._dead if pointer is None else pointer
+        error = home.buffer_destroy(args)
+        if error:
+            home.library.take_error(error)
+        home.destroy_frames.append(args)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._spec.dtype
+
+    @property
+    def device(self) -> Device:
+        return self._spec.device
+
+    @property
+    def memory(self) -> Memory:
+        memory = self._spec.memory
+        return self._spec.device.default_memory() if memory is None else memory
+
+    @property
+    def backend_name(self) -> str:
+        return self._spec.device.client.backend_name
+
+    def _live(self) -> Any:
+        """Returns the pointer; raises `DeletedBuffer` when there is none."""
+        if self._pointer is None:
+            raise DeletedBuffer(
+                f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {self._reason}"
+            )
+        return self._pointer
+
+    def to_host(self) -> npt.NDArray[Any]:
+        spec, home = self._spec, self._spec.home
+        out = np.empty(spec.shape, spec.dtype)
+        args = home.library.call(
+            "Buffer_ToHostBuffer",
+            src=self._live(),
+            host_layout=spec.layout,
+            dst=ffi.from_buffer(out, require_writable=True),
+            dst_size=spec.nbytes,
+        )
+        await_and_destroy(home, args.event)
+        out.flags.writeable = False
+        return out
+
+    def delete(self) -> None:
+        if self._pointer is not None:
+            self._spec.home.library.call("Buffer_Delete", buffer=self._pointer)
+            self._retire("was deleted")
+
+    def _retire(self, reason: str) -> None:
+        """Makes it unusable; ``reason`` says what happened to it."""
+        self._dead = self._pointer
+        self._reason = reason
+        self._pointer = None
+
+    def is_deleted(self) -> bool:
+        return self._pointer is None
+
+    def _check_donated(self, by: Executable) -> None:
+        """Notes whether a launch of ``by`` took the memory."""
+        pointer = self._pointer
+        if pointer is None:
+            return
+        if self._spec.home.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted:
+            self._retire(f"was donated to a launch of {by.name!r}")
+
+    def ready_event(self) -> Event:
+        home = self._spec.home
+        return Event(home, home.library.call("Buffer_ReadyEvent", buffer=self._live()).event)
+
+    def on_device_size_in_bytes(self) -> int:
+        args = self._spec.home.library.call("Buffer_OnDeviceSizeInBytes", buffer=self._live())
+        return int(args.on_device_size_in_bytes)
+
+    def copy_to_device(self, device: interface.Device) -> Buffer:
+        spec, home = self._spec, self._spec.home
+        target = _mine(device, Device, spec)
+        pointer = self._live()
+        args = home.library.call("Buffer_CopyToDevice", buffer=pointer, dst_device=target.pointer)
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
+
+    def copy_to_memory(self, memory: interface.Memory) -> Buffer:
+        spec, home = self._spec, self._spec.home
+        target = _mine(memory, Memory, spec)
+        pointer = self._live()
+        args = home.library.call("Buffer_CopyToMemory", buffer=pointer, dst_memory=target.pointer)
+        device = target.addressable_by_devices()[0]
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
+
+    def unsafe_pointer(self) -> int:
+        args = self._spec.home.library.call("Buffer_UnsafePointer", buffer=self._live())
+        return int(args.buffer_pointer)
+
+
+def _mine(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:
+    if not isinstance(place, kind) or place.client is not spec.device.client:
+        raise InvalidArgument(
+            f"{place!r} belongs to another client than the buffer on {spec.device!r}; copy "
+            "through the host instead"
+        )
+    return place

@@ -1,0 +1,153 @@
+"""`Device`, `Memory` and device descriptions of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt import interface
+from plugrt.capi import values
+from plugrt.capi.library import Library
+from plugrt.errors import Unimplemented
+from plugrt.interface import DeviceDescription, OptionValue
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+_STATS = (
+    "peak_bytes_in_use", "num_allocs", "largest_alloc_size", "bytes_limit", "bytes_reserved",
+    "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes", "pool_bytes",
+    "peak_pool_bytes", "peak_allocated_bytes",
+)  # fmt: skip
+
+
+def describe(library: Library, description: Any) -> DeviceDescription:
+    """Returns what a ``PJRT_DeviceDescription*`` says."""
+
+    def ask(what: str) -> Any:
+        return library.call(f"DeviceDescription_{what}", device_description=description)
+
+    kind, debug, attributes = ask("Kind"), ask("DebugString"), ask("Attributes")
+    return DeviceDescription(
+        id=ask("Id").id,
+        process_index=ask("ProcessIndex").process_index,
+        kind=values.text(kind.device_kind, kind.device_kind_size),
+        debug_string=values.text(debug.debug_string, debug.debug_string_size),
+        attributes=values.read_named_values(attributes.attributes, attributes.num_attributes),
+    )
+
+
+class Memory(interface.Memory):
+    """A ``PJRT_Memory``, owned by its client."""
+
+    __slots__ = ("_client", "_id", "_kind", "pointer")
+
+    def __init__(self, client: Client, pointer: Any) -> None:
+        library = client.library
+        self._client = client
+        self.pointer = pointer
+        self._id = int(library.call("Memory_Id", memory=pointer).id)
+        kind = library.call("Memory_Kind", memory=pointer)
+        self._kind = values.text(kind.kind, kind.kind_size)
+
+    @property
+    def id(self) -> int:
+        return self._id
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    def addressable_by_devices(self) -> Sequence[Device]:
+        home = self._client.home()
+        args = home.library.call("Memory_AddressableByDevices", memory=self.pointer)
+        return [self._client.device_at(p) for p in values.unpack(args.devices, args.num_devices)]
+
+
+class Device(interface.Device):
+    """A ``PJRT_Device``, owned by its client."""
+
+    __slots__ = (
+        "_addressable", "_client", "_default_memory", "_description", "_hardware_id",
+        "_memories", "pointer",
+    )  # fmt: skip
+
+    def __init__(self, client: Client, pointer: Any) -> None:
+        library = client.library
+        self._client = client
+        self.pointer = pointer
+        description = library.call("Device_GetDescription", device=pointer)
+        self._description = describe(library, description.device_description)
+        self._addressable = bool(
+            library.call("Device_IsAddressable", device=pointer).is_addressable
+        )
+        self._hardware_id = -1
+        self._memories: tuple[Memory, ...] = ()
+        self._default_memory: Memory | None = None
+        if self._addressable:
+            args = library.call("Device_LocalHardwareId", device=pointer)
+            self._hardware_id = int(args.local_hardware_id)
+            self._read_memories(library)
+
+    def _read_memories(self, library: Library) -> None:
+        try:
+            args = library.call("Device_AddressableMemories", device=self.pointer)
+            pointers = values.unpack(args.memories, args.num_memories)
+            default = library.call("Device_DefaultMemory", device=self.pointer).memory
+        except Unimplemented:
+            return
+        self._memories = tuple(self._client.memory_at(p) for p in pointers)
+        self._default_memory = self._client.memory_at(default)
+
+    @property
+    def id(self) -> int:
+        return self._description.id
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @property
+    def kind(self) -> str:
+        return self._description.kind
+
+    @property
+    def process_index(self) -> int:
+        return self._description.process_index
+
+    @property
+    def local_hardware_id(self) -> int:
+        return self._hardware_id
+
+    @property
+    def is_addressable(self) -> bool:
+        return self._addressable
+
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        return self._description.attributes
+
+    @property
+    def description(self) -> DeviceDescription:
+        """The device as a topology would describe it."""
+        return self._description
+
+    def memories(self) -> Sequence[Memory]:
+        return self._memories
+
+    def default_memory(self) -> Memory:
+        if self._default_memory is None:
+            self._unimplemented("default_memory")
+        return self._default_memory
+
+    def memory_stats(self) -> Mapping[str, int]:
+        args = self._client.home().library.call("Device_MemoryStats", device=self.pointer)
+        stats = {"bytes_in_use": int(args.bytes_in_use)}
+        for name in _STATS:
+            if getattr(args, f"{name}_is_set"):
+                stats[name] = int(getattr(args, name))
+        return stats

@@ -1,0 +1,59 @@
+"""NumPy and ml_dtypes dtypes and PJRT's element types, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.errors import UnsupportedDtype
+
+TOKEN = 23
+"""The element type of a token: a value without contents that orders effects."""
+
+_NAMES: tuple[str | None, ...] = (
+    None, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "bfloat16", "complex64", "complex128", "float8_e5m2",
+    "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "float8_e4m3fnuz", "int4",
+    "uint4", None, "int2", "uint2", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu",
+    "float4_e2m1fn", "int1", "uint1", "float6_e2m3fn", "float6_e3m2fn",
+)  # fmt: skip
+"""The dtype of each ``PJRT_Buffer_Type``, by value."""
+
+
+def _dtype(name: str) -> np.dtype[Any] | None:
+    kind = getattr(ml_dtypes, name, None)
+    if kind is None:
+        kind = getattr(np, name if name != "bool" else "bool_", None)
+    return None if kind is None else np.dtype(kind)
+
+
+_FROM_TYPE: dict[int, np.dtype[Any]] = {
+    value: dtype
+    for value, name in enumerate(_NAMES)
+    if name is not None and (dtype := _dtype(name)) is not None
+}
+_FROM_TYPE[TOKEN] = np.dtype("V")
+TYPE_OF: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}
+
+
+def type_of(dtype: np.dtype[Any]) -> int:
+    """Returns the ``PJRT_Buffer_Type``; `UnsupportedDtype` for one that PJRT lacks."""
+    try:
+        return TYPE_OF[dtype]
+    except KeyError:
+        raise UnsupportedDtype(
+            f"dtype {dtype} has no PJRT element type; booleans, integers, floats, complex numbers "
+            "and the types of ml_dtypes in native byte order have one"
+        ) from None
+
+
+def dtype_of(element_type: int) -> np.dtype[Any]:
+    """Returns the dtype of a ``PJRT_Buffer_Type``; `UnsupportedDtype` for an unknown one."""
+    try:
+        return _FROM_TYPE[element_type]
+    except KeyError:
+        raise UnsupportedDtype(
+            f"the PJRT element type {element_type} has no NumPy or ml_dtypes dtype here"
+        ) from None

@@ -1,0 +1,162 @@
+"""`Executable`: what a compiled program says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from plugrt import interface
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.capi.dtypes import dtype_of
+from plugrt.capi.library import Library, new_struct
+from plugrt.errors import InvalidArgument
+from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
+
+_MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
+
+
+class Executable(interface.Executable):
+    """A ``PJRT_Executable`` that this object owns.
+
+    ``keep`` is what must outlive it (the handle of a client or of a topology).
+    """
+
+    __slots__ = ("__weakref__", "_destroy", "_library", "_output_types", "_pointer", "keep")
+
+    def __init__(self, library: Library, pointer: Any, keep: Any) -> None:
+        self._library = library
+        self.keep = keep
+        exiting: list[bool] = getattr(keep, "exiting", [])
+
+        def destroy(raw: Any) -> None:
+            if not exiting:
+                library.call("Executable_Destroy", executable=raw)
+
+        self._pointer = ffi.gc(pointer, destroy)
+        self._output_types: tuple[TensorType, ...] | None = None
+
+    @property
+    def backend_name(self) -> str:
+        return self._library.path
+
+    @property
+    def pointer(self) -> Any:
+        """The ``PJRT_Executable*``."""
+        return self._pointer
+
+    def _ask(self, what: str, **inputs: Any) -> Any:
+        return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
+
+    @property
+    def name(self) -> str:
+        args = self._ask("Name")
+        return values.text(args.executable_name, args.executable_name_size)
+
+    @property
+    def num_replicas(self) -> int:
+        return int(self._ask("NumReplicas").num_replicas)
+
+    @property
+    def num_partitions(self) -> int:
+        return int(self._ask("NumPartitions").num_partitions)
+
+    @property
+    def num_outputs(self) -> int:
+        """How many results a launch has on each device."""
+        return int(self._ask("NumOutputs").num_outputs)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        if self._output_types is None:
+            self._output_types = tuple(self._read_output_types())
+        return self._output_types
+
+    def _read_output_types(self) -> list[TensorType]:
+        types = self._ask("OutputElementTypes")
+        shapes = self._ask("OutputDimensions")
+        ranks = values.unpack(shapes.dim_sizes, shapes.num_outputs)
+        flat = values.unpack(shapes.dims, sum(ranks))
+        found, start = [], 0
+        for kind, rank in zip(
+            values.unpack(types.output_types, types.num_output_types), ranks, strict=True
+        ):
+            shape = tuple(flat[start : start + rank])
+            found.append(TensorType(shape, dtype_of(kind)))
+            start += rank
+        return found
+
+    @property
+    def output_memory_kinds(self) -> Sequence[str]:
+        args = self._ask("OutputMemoryKinds")
+        return values.strings(args.memory_kinds, args.memory_kind_sizes, args.num_outputs)
+
+    @property
+    def parameter_memory_kinds(self) -> Sequence[str]:
+        """The memory kind of each parameter (PJRT 0.102 and later)."""
+        args = self._ask("ParameterMemoryKinds")
+        return values.strings(args.memory_kinds, args.memory_kind_sizes, args.num_parameters)
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        args = self._ask("GetCostAnalysis")
+        return values.read_named_values(args.properties, args.num_properties)
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        args = self._ask("GetCompiledMemoryStats")
+        return MemoryAnalysis(**{name: int(getattr(args, name)) for name in _MEMORY_FIELDS})
+
+    def optimized_program(self) -> Program:
+        program = new_struct("PJRT_Program")
+        self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        code = ffi.new("char[]", program.code_size)
+        program.code = code
+        self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        return Program(
+            code=values.data(code, program.code_size),
+            format=values.text(program.format, program.format_size),
+            name=self.name,
+        )
+
+    def fingerprint(self) -> bytes:
+        args = self._ask("Fingerprint")
+        return values.data(args.executable_fingerprint, args.executable_fingerprint_size)
+
+    def generated_code_size_in_bytes(self) -> int:
+        return int(self._ask("SizeOfGeneratedCodeInBytes").size_in_bytes)
+
+    def serialize(self) -> bytes:
+        args = self._ask("Serialize")
+        return owned_bytes(
+            args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"
+        )
+
+    def compile_options(self) -> bytes:
+        """The ``CompileOptionsProto`` that it was compiled with (PJRT 0.87 and later)."""
+        args = self._ask("GetCompileOptions")
+        return owned_bytes(
+            args,
+            "serialized_bytes",
+            "serialized_compile_options",
+            "serialized_compile_options_deleter",
+        )
+
+
+def owned_bytes(args: Any, content: str, owner: str, deleter: str) -> bytes:
+    """Returns bytes that the library lends, and calls its deleter for the owner once."""
+    free: Callable[[Any], None] = getattr(args, deleter)
+    try:
+        return values.data(getattr(args, content), getattr(args, f"{content}_size"))
+    finally:
+        if free != ffi.NULL:
+            free(getattr(args, owner))
+
+
+def program_struct(program: Program) -> tuple[Any, list[Any]]:
+    """Returns (``PJRT_Program*``, what must stay alive)."""
+    if not program.code:
+        raise InvalidArgument(f"the program {program.name!r} is empty")
+    made = new_struct("PJRT_Program")
+    code, made.code_size = values.chars(program.code)
+    form, made.format_size = values.chars(program.format)
+    made.code, made.format = ffi.cast("char*", code), form
+    return made, [code, form]

@@ -1,0 +1,189 @@
+"""`LoadedExecutable`: a program on its devices. The path of every launch is `execute`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt import interface
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.capi.buffers import Buffer
+from plugrt.capi.devices import Device
+from plugrt.capi.executables import Executable
+from plugrt.capi.frames import Frame
+from plugrt.capi.specs import BufferSpec
+from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.interface import ExecuteOptions, Shards
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+
+class LoadedExecutable(interface.LoadedExecutable):
+    """A ``PJRT_LoadedExecutable`` that this object owns.
+
+    Argument structs are prepared once for each number of arguments and kept in a free list, so
+    that a launch fills in pointers only; a launch from another thread takes a struct of its own.
+    """
+
+    __slots__ = (
+        "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donates", "_executable",
+        "_frames", "_home", "_launch", "_one_device", "_pointer", "_specs",
+    )  # fmt: skip
+
+    def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
+        home = client.home()
+        library, exiting = home.library, home.exiting
+        self._client = client
+        self._home = home
+
+        def destroy(raw: Any) -> None:
+            if not exiting:
+                library.call("LoadedExecutable_Destroy", executable=raw)
+
+        self._pointer = ffi.gc(pointer, destroy)
+        args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
+        self._executable = Executable(library, args.executable, home)
+        args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
+        found = values.unpack(args.addressable_devices, args.num_addressable_devices)
+        self._devices: tuple[Device, ...] = tuple(map(client.device_at, found))
+        self._one_device = len(self._devices) == 1
+        self._specs = [self._output_specs(device) for device in self._devices]
+        self._launch = library.slots["LoadedExecutable_Execute"]
+        self._donates = donates
+        self._deleted = False
+        self._arity: int | None = None
+        self._frames: list[Frame] = []
+
+    def _output_specs(self, device: Device) -> list[BufferSpec]:
+        """Returns the specs of the results on a device: types, and memories by their kinds."""
+        types = self._executable.output_types
+        try:
+            kinds = self._executable.output_memory_kinds
+        except Unimplemented:
+            kinds = [""] * len(types)
+        memories = {memory.kind: memory for memory in device.memories()}
+        return [
+            BufferSpec(self._home, t.shape, t.dtype, device, memories.get(kind))
+            for t, kind in zip(types, kinds, strict=True)
+        ]
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @property
+    def backend_name(self) -> str:
+        return self._client.backend_name
+
+    @property
+    def executable(self) -> Executable:
+        return self._executable
+
+    @property
+    def addressable_devices(self) -> Sequence[Device]:
+        return self._devices
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> list[tuple[Buffer, ...]]:
+        if options is not None or not self._one_device or len(arguments) != self._arity:
+            return self._execute(arguments, options)
+        home = self._home
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = Frame(self._pointer, 1, len(arguments), len(self._specs[0]))
+        try:
+            frame.fill([b._pointer for (b,) in arguments if b._spec.home is home])  # type: ignore[attr-defined]
+        except (TypeError, ValueError, AttributeError):
+            raise self._refusal(arguments) from None
+        error = self._launch(frame.args)
+        if error:
+            raise self._failure(error)
+        results = [
+            (Buffer(pointer, spec),)
+            for pointer, spec in zip(frame.results(), self._specs[0], strict=False)
+        ]
+        self._frames.append(frame)
+        if self._donates:
+            self._mark_donated(arguments)
+        return results
+
+    def _failure(self, error: Any) -> Exception:
+        if self._deleted:
+            self._home.library.take_error(error)
+            return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+        return self._home.library.take_error(error)
+
+    def _execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None
+    ) -> list[tuple[Buffer, ...]]:
+        """Launches with everything checked: several devices, options, or the first time."""
+        if self._deleted:
+            raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+        refusal = self._find_fault(arguments)
+        if refusal is not None:
+            raise refusal
+        devices = len(self._devices)
+        frame = Frame(self._pointer, devices, len(arguments), len(self._specs[0]))
+        for i in range(devices):
+            frame.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
+        if options is not None:
+            frame.set_options(options)
+        error = self._launch(frame.args)
+        if error:
+            raise self._failure(error)
+        self._arity = len(arguments)
+        made = [
+            [Buffer(p, s) for p, s in zip(frame.results(i), self._specs[i], strict=True)]
+            for i in range(devices)
+        ]
+        if self._donates:
+            self._mark_donated(arguments)
+        return [tuple(column) for column in zip(*made, strict=True)]
+
+    def _mark_donated(self, arguments: Sequence[Shards]) -> None:
+        """Finds out which arguments the launch took, and makes those unusable."""
+        for shards in arguments:
+            for buffer in shards:
+                buffer._check_donated(self._executable)  # type: ignore[attr-defined]
+
+    def _refusal(self, arguments: Sequence[Shards]) -> Exception:
+        fault = self._find_fault(arguments)
+        return fault or InvalidArgument("the arguments of the launch changed while it was made")
+
+    def _find_fault(self, arguments: Sequence[Shards]) -> Exception | None:
+        """Returns the exception for arguments that cannot be launched with, if any is wrong."""
+        name = self._executable.name
+        if self._arity is not None and len(arguments) != self._arity:
+            return InvalidArgument(
+                f"the program {name!r} takes {self._arity} arguments; {len(arguments)} were given"
+            )
+        for i, shards in enumerate(arguments):
+            if len(shards) != len(self._devices):
+                return InvalidArgument(
+                    f"argument {i} of {name!r} has {len(shards)} shards; the program runs on the "
+                    f"{len(self._devices)} devices {list(self._devices)}"
+                )
+            for buffer in shards:
+                if not isinstance(buffer, Buffer) or buffer._spec.home is not self._home:
+                    return InvalidArgument(
+                        f"argument {i} of {name!r} is {buffer!r}, not a buffer of the client "
+                        "that the program is loaded on"
+                    )
+                if buffer._pointer is None:
+                    return DeletedBuffer(
+                        f"argument {i} of {name!r} ({buffer._spec.tensor_type}) {buffer._reason}"
+                    )
+        return None
+
+    def delete(self) -> None:
+        if not self._deleted:
+            self._deleted = True
+            self._home.library.call("LoadedExecutable_Delete", executable=self._pointer)
+            self._arity = None
+
+    def is_deleted(self) -> bool:
+        return self._deleted
