@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, overload
@@ -11,7 +10,6 @@ from plugrt.config import config
 from plugrt.errors import ArgumentError, FloatingPointFault, InvalidArgument, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.array import Array
-from plugrt.execution.caches import remember
 from plugrt.execution.placement import default_device
 from plugrt.execution.program import check_floats
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -22,44 +20,11 @@ from plugrt.tracing.nested import call_in_trace
 from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state
 from plugrt.transforms.arguments import ArgumentRules, Bound
+from plugrt.transforms.calls import CachedFunction
 from plugrt.transforms.stages import Lowered, Traced, parameter_of
 
-_MOST = 4096
 
-
-class _ProgramCache(dict[Any, Runner]):
-    """Compiled programs of one function under one set of options."""
-
-    __slots__ = ("__weakref__",)
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def keep(self, key: Any, run: Runner) -> None:
-        """Adds a program; the oldest goes when there are too many."""
-        while len(self) >= _MOST:
-            self.pop(next(iter(self)), None)
-        self[key] = run
-
-
-_caches: weakref.WeakKeyDictionary[Any, dict[Any, _ProgramCache]] = weakref.WeakKeyDictionary()
-
-
-def _cache_for(function: Any, options: tuple[Any, ...]) -> _ProgramCache:
-    """Returns the cache that all jits of a function with these options share, held weakly."""
-    try:
-        by_options = _caches.setdefault(function, {})
-    except TypeError:  # neither weakly referable nor hashable: the jitted object keeps its own
-        by_options = {}
-    cache = by_options.get(options)
-    if cache is None:
-        cache = by_options.setdefault(options, _ProgramCache())
-        remember(cache)
-    return cache
-
-
-class JitFunction:
+class JitFunction(CachedFunction):
     """A jitted function: calls trace, compile and launch; `lower` and `trace` stop earlier."""
 
     def __init__(
@@ -72,9 +37,6 @@ class JitFunction:
         backend: str | None,
         inline: bool,
     ) -> None:
-        functools.update_wrapper(self, function)
-        self._function = function
-        self._rules = rules
         self._keep_unused = keep_unused
         self._device = device
         self._backend = backend
@@ -88,18 +50,7 @@ class JitFunction:
             device,
             backend,
         )
-        self._cache = _cache_for(function, options)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            try:
-                key = (config.token(), *[a._signature for a in args])
-            except AttributeError:
-                return self._general(args, kwargs)
-            run = self._cache.get(key)
-            if run is not None and _state.trace is None:
-                return run(args)
-        return self._general(args, kwargs)
+        super().__init__(function, rules, options)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Returns the function traced for these arguments, ready to be compiled.
@@ -125,16 +76,6 @@ class JitFunction:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
         return self.trace(*args, **kwargs).out_info
 
-    def clear_cache(self) -> None:
-        """Forgets the programs compiled for this function."""
-        self._cache.clear()
-
-    def _cache_size(self) -> int:
-        return len(self._cache)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
     def __repr__(self) -> str:
         return f"<jitted {self._rules.title}>"
 
@@ -147,7 +88,7 @@ class JitFunction:
         bound = self._rules.bind(args, kwargs)
         if trace is not None:
             names = self._rules.names(bound)
-            key = (self._function, bound.spec, bound.static_key, config.token())
+            key: Any = (self._function, bound.spec, bound.static_key, config.token())
             return call_in_trace(
                 trace, self._flat(bound), bound.leaves, names, self._rules.title, key, self._inline
             )

@@ -1,0 +1,87 @@
+"""What wrapped functions share: a cache of programs, and the short way from call to launch."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.config import config
+from plugrt.execution.caches import remember
+from plugrt.tracing.trace import _state
+from plugrt.transforms.arguments import ArgumentRules
+
+_MOST = 4096
+
+
+class ProgramCache(dict[Any, Any]):
+    """What was compiled for one function under one set of options, by kinds of arguments."""
+
+    __slots__ = ("__weakref__",)
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def keep(self, key: Any, run: Any) -> None:
+        """Adds a program; the oldest goes when there are too many."""
+        while len(self) >= _MOST:
+            self.pop(next(iter(self)), None)
+        self[key] = run
+
+
+_caches: weakref.WeakKeyDictionary[Any, dict[Any, ProgramCache]] = weakref.WeakKeyDictionary()
+
+
+def cache_for(function: Any, options: tuple[Any, ...]) -> ProgramCache:
+    """Returns the cache that all wrappers of a function with these options share, held weakly."""
+    try:
+        by_options = _caches.setdefault(function, {})
+    except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
+        by_options = {}
+    cache = by_options.get(options)
+    if cache is None:
+        cache = by_options.setdefault(options, ProgramCache())
+        remember(cache)
+    return cache
+
+
+class CachedFunction:
+    """A function whose calls are found by the signatures of their arguments and launched.
+
+    Calls with arrays alone find their program by one lookup; everything else goes through
+    `_general`, which keeps programs in ``_cache`` for both.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], rules: ArgumentRules, options: tuple[Any, ...]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._rules = rules
+        self._cache = cache_for(function, options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            try:
+                key = (config.token(), *[a._signature for a in args])
+            except AttributeError:
+                return self._general(args, kwargs)
+            run = self._cache.get(key)
+            if run is not None and _state.trace is None:
+                return run(args)
+        return self._general(args, kwargs)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def clear_cache(self) -> None:
+        """Forgets the programs compiled for this function."""
+        self._cache.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._cache)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
