@@ -1,0 +1,420 @@
+"""`plugrt.plugins.backends`: initialised once, the same for all threads, failing the same way."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plugrt import monitoring
+from plugrt.config import Config
+from plugrt.errors import (
+    ConfigError,
+    Internal,
+    PluginBroken,
+    PluginError,
+    PluginIncompatible,
+    PluginUnavailable,
+    UnknownPlatform,
+)
+from plugrt.interface import Client
+from plugrt.plugins import Availability, Plugin, Registry, backends
+from plugrt.plugins.record import State
+from support.fake_client import FakeClient, FakePlugin
+
+ABSENT = Availability.no("no such device on the bus", "plug one in")
+
+
+def registry(*plugins: Plugin, **environ: str) -> Registry:
+    made = Registry(Config(environ), path=[])
+    for plugin in plugins:
+        made.register(plugin)
+    return made
+
+
+def raises_twice(call: Callable[[], Any], cls: type[Exception]) -> str:
+    """Asserts that the call fails with one message, two times, and returns that."""
+    messages = []
+    for _ in range(2):
+        with pytest.raises(cls) as error:
+            call()
+        assert type(error.value) is cls
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    return messages[0]
+
+
+# --- by name ----------------------------------------------------------------------------------
+
+
+def test_only_what_is_named_is_started_the_first_is_the_default() -> None:
+    a, b, c = FakePlugin("a"), FakePlugin("b", count=2), FakePlugin("c", priority=900)
+    made = registry(a, b, c, JAX_PLATFORMS=" b , a ")
+    assert list(backends.backends(made)) == ["b", "a"]
+    assert backends.default_backend(made) == "b"
+    assert [d.platform for d in backends.devices(registry=made)] == ["b", "b"]
+    assert c.clients == []
+    assert made.get("c").state is State.NOT_SELECTED  # type: ignore[union-attr]
+
+
+def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> None:
+    """JAX 0.10: the first call raises, the second succeeds with what had been started."""
+    a = FakePlugin("a")
+    made = registry(a, JAX_PLATFORMS="a,nosuch")
+    message = raises_twice(lambda: backends.devices(registry=made), UnknownPlatform)
+    assert "JAX_PLATFORMS=a,nosuch asks for 'nosuch'" in message
+    assert a.clients == []
+
+
+def test_a_later_name_that_cannot_start_fails_each_time_and_closes_the_first() -> None:
+    a, b = FakePlugin("a"), FakePlugin("b", error=RuntimeError("broken pipe"))
+    made = registry(a, b, JAX_PLATFORMS="a,b")
+    message = raises_twice(lambda: backends.get_backend("a", made), PluginBroken)
+    for fact in ("JAX_PLATFORMS=a,b", "'b'", "RuntimeError: broken pipe", "take 'b' out"):
+        assert fact in message
+    assert [client.closed for client in a.clients] == [1]
+    assert len(b.options) == 1, "a failed start is not tried again by itself"
+
+
+def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
+    """JAX 0.10: `cuda` without a GPU is a bare AssertionError, `cuda,cpu` silently cpu."""
+    made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
+    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    assert "no such device on the bus" in message
+    assert "plug one in" in message
+
+
+def test_an_alias_starts_the_first_that_works() -> None:
+    rocm, cuda = FakePlugin("rocm"), FakePlugin("cuda", available=ABSENT)
+    made = registry(rocm, cuda, JAX_PLATFORMS="gpu")
+    assert backends.default_backend(made) == "rocm"
+    assert backends.get_backend("gpu", made) is rocm.clients[0]
+
+
+def test_an_alias_none_of_which_works_says_why_of_each() -> None:
+    made = registry(FakePlugin("rocm", error=ValueError("v")), FakePlugin("cuda", available=ABSENT),
+                    JAX_PLATFORMS="gpu")  # fmt: skip
+    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    assert "no such device" in message
+    assert "ValueError: v" in message
+
+
+def test_what_jax_platforms_leaves_out_cannot_be_had() -> None:
+    made = registry(FakePlugin("a"), FakePlugin("cpu"), JAX_PLATFORMS="a")
+    message = raises_twice(lambda: backends.get_backend("cpu", made), UnknownPlatform)
+    assert "JAX_PLATFORMS=a leaves 'cpu' out" in message
+    assert "set JAX_PLATFORMS=a,cpu" in message
+    assert "did you mean 'cpu'" in raises_twice(
+        lambda: backends.get_backend("cpuu", made), UnknownPlatform
+    )
+    assert list(backends.backends(made)) == ["a"]
+
+
+def test_jax_platform_name_is_a_default_that_excludes_nothing() -> None:
+    made = registry(FakePlugin("a"), FakePlugin("b", priority=9000), JAX_PLATFORM_NAME="a")
+    assert backends.default_backend(made) == "a"
+    assert backends.get_backend("b", made).platform == "b"
+
+
+def test_a_client_that_reports_another_platform_can_be_asked_for_by_it() -> None:
+    plugin = FakePlugin("mine")
+    plugin.create_client = lambda *_: FakeClient("cpu")  # type: ignore[method-assign]
+    made = registry(plugin, JAX_PLATFORMS="mine")
+    assert backends.get_backend("cpu", made) is backends.get_backend("mine", made)
+    assert backends.default_backend(made) == "cpu"
+
+
+# --- by priority ------------------------------------------------------------------------------
+
+
+def test_the_highest_priority_wins_and_cpu_is_there_too_started_late() -> None:
+    cpu, cuda = FakePlugin("cpu", priority=0), FakePlugin("cuda", priority=500)
+    made = registry(cpu, cuda)
+    found = backends.backends(made)
+    assert list(found) == ["cuda", "cpu"]
+    assert cpu.clients == []
+    assert found["cpu"] is cpu.clients[0]
+    assert backends.get_backend("cpu", made) is cpu.clients[0]
+    assert backends.get_backend(None, made) is cuda.clients[0]
+    with pytest.raises(KeyError):
+        found["nosuch"]
+
+
+def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    absent = FakePlugin("cuda", priority=500, available=ABSENT)
+    made = registry(absent, FakePlugin("cpu", priority=100))
+    assert backends.default_backend(made) == "cpu"
+    assert caplog.messages == []
+    row = made.get("cuda")
+    assert row is not None
+    assert (row.state, row.cure) == (State.UNAVAILABLE, "plug one in")
+    assert "no such device" in row.reason
+    assert absent.options == []
+    message = raises_twice(lambda: backends.get_backend("cuda", made), PluginUnavailable)
+    assert "no such device" in message
+
+
+def test_a_broken_plugin_is_one_warning_line_and_the_next_is_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = FakePlugin("bad", priority=900, error=Internal("boom\nin two lines"))
+    made = registry(broken, FakePlugin("cpu", priority=100))
+    with caplog.at_level(logging.WARNING, "plugrt"):
+        assert backends.default_backend(made) == "cpu"
+        assert backends.default_backend(made) == "cpu"
+    (message,) = caplog.messages
+    assert "\n" not in message
+    for fact in ("'bad'", "support.fake_client", "INTERNAL: boom", "PLUGRT_PLUGINS_BLOCK=bad"):
+        assert fact in message
+
+
+def test_strict_makes_a_broken_plugin_fail() -> None:
+    broken = FakePlugin("bad", priority=900, error=ValueError("v"))
+    made = registry(broken, FakePlugin("cpu", priority=0), PLUGRT_STRICT_PLUGINS="1")
+    assert "ValueError: v" in raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+
+
+def test_nothing_that_works_lists_each_with_its_reason() -> None:
+    made = registry(FakePlugin("a", available=ABSENT), FakePlugin("b", error=ValueError("v")))
+    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    for fact in ("'a'", "no such device", "'b'", "ValueError: v", 'pip install "plugrt[cpu]"'):
+        assert fact in message
+
+
+def test_nothing_installed_says_what_to_install() -> None:
+    message = raises_twice(lambda: backends.devices(registry=registry()), UnknownPlatform)
+    assert message == 'no plugin is installed; pip install "plugrt[cpu]"'
+
+
+def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": "nonsense"}
+    made = registry(FakePlugin("a"), **variable)
+    assert "item 1, 'nonsense'" in raises_twice(
+        lambda: backends.devices(registry=made), ConfigError
+    )
+    made = registry(FakePlugin("a"), JAX_PLATFORMS="a", **variable)
+    assert backends.default_backend(made) == "a"
+    assert len(caplog.messages) == 1
+    assert "item 1, 'nonsense'" in caplog.messages[0]
+
+
+def test_a_missing_library_costs_nothing_where_it_is_not_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """JAX 0.10: a bad path aborts everything, even with JAX_PLATFORMS=cpu."""
+    variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/such.so"}
+    made = registry(FakePlugin("cpu", priority=1), JAX_PLATFORMS="cpu", **variable)
+    assert backends.default_backend(made) == "cpu"
+    assert caplog.messages == []
+    made = registry(FakePlugin("cpu", priority=1), **variable)
+    assert backends.default_backend(made) == "cpu"
+    assert "/no/such.so" in caplog.messages[0]
+
+
+# --- clients ----------------------------------------------------------------------------------
+
+
+def test_two_threads_get_the_same_client() -> None:
+    class Slow(FakePlugin):
+        def create_client(self, options: Any, distributed: Any = None) -> Client:
+            time.sleep(0.05)
+            return super().create_client(options, distributed)
+
+    plugin, found = Slow("slow"), []
+    made = registry(plugin)
+    barrier = threading.Barrier(4)
+
+    def work() -> None:
+        barrier.wait()
+        found.append(backends.get_backend(None, made))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(plugin.clients) == 1
+    assert found == [plugin.clients[0]] * 4
+
+
+@pytest.mark.parametrize(
+    ("error", "cls", "fact"),
+    [
+        (SystemExit(2), PluginBroken, "sys.exit(2)"),
+        (PluginIncompatible("needs 0.90"), PluginIncompatible, "needs 0.90"),
+        (PluginUnavailable("in use"), PluginUnavailable, "in use"),
+        (AssertionError(), PluginBroken, "AssertionError"),
+        (Internal("x"), PluginBroken, "INTERNAL: x"),
+    ],
+)
+def test_what_starting_raises(error: BaseException, cls: type[PluginError], fact: str) -> None:
+    made = registry(FakePlugin("a", error=error), JAX_PLATFORMS="a")
+    assert fact in raises_twice(lambda: backends.devices(registry=made), cls)
+
+
+def test_ctrl_c_while_starting_leaves_a_usable_registry() -> None:
+    plugin = FakePlugin("a", error=KeyboardInterrupt())
+    made = registry(plugin)
+    with pytest.raises(KeyboardInterrupt):
+        backends.devices(registry=made)
+    plugin._error = None
+    assert backends.default_backend(made) == "a"
+
+
+def test_a_start_that_returns_no_client_or_no_devices() -> None:
+    plugin = FakePlugin("a")
+    plugin.create_client = lambda *_: None  # type: ignore[method-assign,assignment,return-value]
+    made = registry(plugin, JAX_PLATFORMS="a")
+    assert "NoneType" in raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    empty = FakePlugin("b", count=0)
+    made = registry(empty, JAX_PLATFORMS="b")
+    assert "no devices" in raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    assert empty.clients[0].closed == 1
+
+
+def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
+    class Recursive(FakePlugin):
+        def create_client(self, options: Any, distributed: Any = None) -> Client:
+            backends.devices(registry=made)
+            return super().create_client(options, distributed)
+
+    made = registry(Recursive("r"), JAX_PLATFORMS="r")
+    message = raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    assert "asks for devices while it starts" in message
+
+
+def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
+    class Slow(FakePlugin):
+        waits_for = "did you start the program on all hosts?"
+
+        def create_client(self, options: Any, distributed: Any = None) -> Client:
+            time.sleep(0.4)
+            return super().create_client(options, distributed)
+
+    made = registry(Slow("slow"), PLUGRT_INIT_WARN_SECONDS="0.05")
+    backends.devices(registry=made)
+    (message,) = caplog.messages
+    for fact in ("starting 'slow'", "0.05 s", "create_client", "on all hosts?"):
+        assert fact in message
+
+
+def test_an_experimental_plugin_warns_once(caplog: pytest.LogCaptureFixture) -> None:
+    made = registry(FakePlugin("x", experimental=True))
+    backends.devices(registry=made)
+    backends.clear_backends(made)
+    backends.devices(registry=made)
+    (message,) = caplog.messages
+    assert "experimental" in message
+    assert "'x'" in message
+
+
+def test_client_options_come_from_the_plugin_and_the_registrys_settings() -> None:
+    class Options(FakePlugin):
+        def client_options(self, config: Config) -> dict[str, Any]:
+            return {"count": config.num_cpu_devices or 0}
+
+    plugin = Options("o")
+    backends.devices(registry=registry(plugin, JAX_NUM_CPU_DEVICES="3"))
+    assert plugin.options == [{"count": 3}]
+
+
+def test_starting_is_monitored() -> None:
+    heard: list[object] = []
+
+    def listener(event: str, seconds: float, /, **kwargs: str | int) -> None:
+        heard.append((event, kwargs))
+
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        backends.devices(registry=registry(FakePlugin("a")))
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
+    assert heard == [(monitoring.CLIENT_CREATED, {"platform": "a"})]
+
+
+def test_devices_and_counts() -> None:
+    class Many(FakePlugin):
+        def create_client(self, options: Any, distributed: Any = None) -> Client:
+            return FakeClient("many", 4, processes=2)
+
+    made = registry(Many("many"))
+    assert [d.id for d in backends.devices("many", made)] == [0, 1, 2, 3]
+    assert [d.id for d in backends.local_devices(registry=made)] == [0, 2]
+    assert [d.id for d in backends.local_devices(1, registry=made)] == [1, 3]
+    assert (backends.device_count(registry=made), backends.local_device_count(registry=made)) == (
+        4,
+        2,
+    )
+    assert (backends.process_index(registry=made), backends.process_count(registry=made)) == (0, 2)
+    client = backends.get_backend("many", made)
+    assert backends.get_backend(client, made) is client
+
+
+# --- the end ----------------------------------------------------------------------------------
+
+
+def test_clear_backends_closes_clients_and_starts_anew() -> None:
+    plugin = FakePlugin("a")
+    made = registry(plugin)
+    first = backends.get_backend(None, made)
+    backends.clear_backends(made)
+    backends.clear_backends(made)
+    assert plugin.clients[0].closed == 1
+    assert backends.get_backend(None, made) is not first
+    assert len(plugin.clients) == 2
+
+
+def test_clear_backends_forgets_failures_and_reads_the_settings_anew() -> None:
+    plugin = FakePlugin("a", error=RuntimeError("once"))
+    made = registry(plugin, FakePlugin("b"), JAX_PLATFORMS="a")
+    raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    plugin._error = None
+    backends.clear_backends(made)
+    assert backends.default_backend(made) == "a"
+    made.config.update("platforms", "b")
+    assert backends.default_backend(made) == "a", "settings take effect after clear_backends"
+    backends.clear_backends(made)
+    assert backends.default_backend(made) == "b"
+
+
+def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureFixture) -> None:
+    class Stubborn(FakeClient):
+        def close(self) -> None:
+            raise RuntimeError("stuck")
+
+    bad, good = FakePlugin("bad"), FakePlugin("good")
+    bad.create_client = lambda *_: Stubborn("bad")  # type: ignore[method-assign]
+    made = registry(bad, good, JAX_PLATFORMS="bad,good")
+    backends.devices(registry=made)
+    backends.clear_backends(made)
+    assert good.clients[0].closed == 1
+    assert "stuck" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_fork_warns_once_while_backends_live() -> None:
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    made = registry(FakePlugin("a"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fork()
+    backends.devices(registry=made)
+    with pytest.warns(RuntimeWarning, match=r"os\.fork\(\).* a:.*spawn"):
+        fork()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fork()
+    assert [w for w in caught if "plugrt" in str(w.message)] == []

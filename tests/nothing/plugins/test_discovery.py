@@ -1,0 +1,176 @@
+"""`plugrt.plugins.discovery`: every candidate is found, sick ones too, and nothing is imported."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from plugrt.plugins.discovery import discover
+from plugrt.plugins.record import Record, Source, State
+from support.distributions import install, install_plugin
+
+
+def only(path: Path, *more: Path) -> Record:
+    (record,) = discover([str(path), *map(str, more)]).records
+    return record
+
+
+def test_a_plugin_is_found_with_its_distribution(tmp_path: Path) -> None:
+    info = install_plugin(tmp_path, "chip", distribution="my-chip", version="2.3")
+    record = only(tmp_path)
+    assert (record.name, record.source, record.state) == ("chip", Source.ENTRY_POINT, State.FOUND)
+    assert (record.distribution, record.version) == ("my-chip", "2.3")
+    assert record.value == "my_chip_module:plugin"
+    assert record.location == str(info)
+    assert record.who == "my-chip 2.3"
+
+
+def test_nothing_is_imported(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "chip", "import os; os.abort()")
+    folder = tmp_path / "jax_plugins" / "boom"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("import os; os.abort()")
+    before = set(sys.modules)
+    names = [r.name for r in discover([str(tmp_path)]).records]
+    assert names == ["chip", "boom"]
+    assert {m for m in set(sys.modules) - before if "plug" in m or "module" in m} == set()
+
+
+@pytest.mark.parametrize("group", ["jax_plugins", "xla_plugins"])
+def test_groups_made_for_jax(tmp_path: Path, group: str) -> None:
+    install(tmp_path, "xla-chip-pjrt", {group: {"xla_chip12_pjrt": f"{group}.xla_chip12"}})
+    record = only(tmp_path)
+    assert record.source == group
+    assert record.name == "xla_chip12"
+    assert all(record.answers_to(n) for n in ("xla_chip12", "xla_chip12_pjrt", "chip12", "chip"))
+    assert record.answers_to("chip@xla_chip.pjrt")
+    assert not record.answers_to("chip@other")
+
+
+def test_xla_cpu_does_not_answer_to_cpu(tmp_path: Path) -> None:
+    install(tmp_path, "xla-cpu-pjrt", {"xla_plugins": {"xla_cpu_pjrt": "xla_plugins.xla_cpu_pjrt"}})
+    record = only(tmp_path)
+    assert record.name == "xla_cpu"
+    assert not record.answers_to("cpu")
+
+
+def test_namespace_modules_are_found_and_merged_with_entry_points(tmp_path: Path) -> None:
+    for name in ("named", "bare"):
+        folder = tmp_path / "jax_plugins" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+    install(tmp_path, "named-dist", {"jax_plugins": {"named": "jax_plugins.named"}})
+    records = discover([str(tmp_path)]).records
+    assert [(r.name, r.distribution, r.value) for r in records] == [
+        ("named", "named-dist", "jax_plugins.named"),
+        ("bare", "", "jax_plugins.bare"),
+    ]
+
+
+def test_a_namespace_over_two_folders(tmp_path: Path) -> None:
+    for part in ("a", "b"):
+        folder = tmp_path / part / "xla_plugins"
+        folder.mkdir(parents=True)
+        (folder / f"{part}.py").write_text("")
+    records = discover([str(tmp_path / "a"), str(tmp_path / "b")]).records
+    assert [r.value for r in records] == ["xla_plugins.a", "xla_plugins.b"]
+
+
+def test_an_editable_install_is_found_once(tmp_path: Path) -> None:
+    """It is there twice: as dist-info in site-packages, as egg-info beside the sources."""
+    site, src = tmp_path / "site", tmp_path / "src"
+    install_plugin(site, "chip", distribution="my-chip")
+    egg = src / "my_chip.egg-info"
+    egg.mkdir(parents=True)
+    (egg / "entry_points.txt").write_text("[plugrt.plugins]\nchip = my_chip_module:plugin\n")
+    assert only(site, src).location.startswith(str(site))
+    (egg / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: my-chip\nVersion: 7\n")
+    assert only(src, site).version == "7"
+
+
+def test_other_groups_and_comments_are_skipped(tmp_path: Path) -> None:
+    install(tmp_path, "x", {"console_scripts": {"x": "x:main"}})
+    info = install(tmp_path, "y", {})
+    text = "# [plugrt.plugins]\n; c\n[console_scripts]\nplugrt.plugins = y:z\n"
+    (info / "entry_points.txt").write_text(text)
+    assert discover([str(tmp_path)]).records == []
+
+
+def test_a_path_entry_that_is_missing_is_no_fault(tmp_path: Path) -> None:
+    assert discover([str(tmp_path / "nowhere")]).records == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe[plugrt.plugins]\nx = y:z", b"[plugrt.plugins]\nx = \xe9:z"]
+)
+def test_an_undecodable_file_is_a_row(tmp_path: Path, content: bytes) -> None:
+    info = install_plugin(tmp_path, "chip", distribution="sick")
+    install_plugin(tmp_path, "good")
+    (info / "entry_points.txt").write_bytes(content)
+    sick = {r.distribution: r for r in discover([str(tmp_path)]).records}
+    assert sick["good-dist"].state is State.FOUND
+    assert sick["sick"].state is State.BROKEN
+    assert "UTF-8" in sick["sick"].reason
+    assert "reinstall sick" in sick["sick"].cure
+
+
+def test_an_entry_points_folder_is_a_row(tmp_path: Path) -> None:
+    info = install_plugin(tmp_path, "chip")
+    (info / "entry_points.txt").unlink()
+    (info / "entry_points.txt").mkdir()
+    assert "cannot be read" in only(tmp_path).reason
+
+
+@pytest.mark.parametrize("value", ["", "no spaces please", "a-b:c", "pkg:", ":x", "a:b:c"])
+def test_a_malformed_value_is_a_row(tmp_path: Path, value: str) -> None:
+    install(tmp_path, "sick", {"plugrt.plugins": {"chip": value}})
+    record = only(tmp_path)
+    assert (record.name, record.state) == ("chip", State.BROKEN)
+    assert "malformed" in record.reason
+
+
+def test_missing_metadata_does_not_hide_a_plugin(tmp_path: Path) -> None:
+    """importlib_metadata 10.2 fails as a whole on such a folder."""
+    install(tmp_path, "bare", {"plugrt.plugins": {"chip": "m:p"}}, metadata=False)
+    install_plugin(tmp_path, "good")
+    assert [(r.name, r.state) for r in discover([str(tmp_path)]).records] == [
+        ("chip", State.FOUND), ("good", State.FOUND)
+    ]  # fmt: skip
+
+
+def test_a_plugin_in_a_zip_file(tmp_path: Path) -> None:
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("z-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: z\nVersion: 1.0\n")
+        file.writestr("z-1.0.dist-info/entry_points.txt", "[plugrt.plugins]\nchip = z:p\n")
+    record = only(archive)
+    assert (record.name, record.distribution, record.version) == ("chip", "z", "1.0")
+
+
+def test_a_corrupt_zip_file_is_no_crash(tmp_path: Path) -> None:
+    archive = tmp_path / "bad.zip"
+    archive.write_bytes(b"PK\x03\x04 nonsense")
+    install_plugin(tmp_path, "good")
+    assert [r.name for r in discover([str(archive), str(tmp_path)]).records] == ["good"]
+
+
+def test_aliases_and_commands_are_data(tmp_path: Path) -> None:
+    install(tmp_path, "d", {"plugrt.aliases": {"accel": "chip"}, "plugrt.cli": {"d": "d:hooks"}})
+    found = discover([str(tmp_path)])
+    assert found.aliases == {"accel": ("chip",)}
+    assert [r.value for r in found.commands] == ["d:hooks"]
+    assert found.records == []
+
+
+def test_order_is_the_same_in_every_run(tmp_path: Path) -> None:
+    for name in "cadbe":
+        install_plugin(tmp_path, name)
+    assert [r.name for r in discover([str(tmp_path)]).records] == list("abcde")
+
+
+def test_what_is_installed_here_is_found_once() -> None:
+    records = [r for r in discover().records if r.name == "cpu"]
+    assert len(records) <= 1

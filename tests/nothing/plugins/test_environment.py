@@ -1,0 +1,83 @@
+"""`plugrt.plugins.environment`: PJRT_NAMES_AND_LIBRARY_PATHS, item by item."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plugrt.errors import ConfigError
+from plugrt.plugins.environment import libraries, read_json
+from plugrt.plugins.record import Source, State
+
+
+def test_items() -> None:
+    records = libraries("a:/x/a.so, b:/x/b.so,", ":")
+    assert [(r.name, r.library, r.state) for r in records] == [
+        ("a", "/x/a.so", State.FOUND),
+        ("b", "/x/b.so", State.FOUND),
+    ]
+    assert {r.source for r in records} == {Source.ENVIRONMENT}
+    assert {r.priority for r in records} == {400}
+
+
+def test_nothing_is_no_item() -> None:
+    assert libraries("", ":") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "library"),
+    [("a:/x:y/z.so", ":", "/x:y/z.so"), (r"a;C:\x\z.dll", ";", r"C:\x\z.dll"), ("a: z ", ":", "z")],
+)
+def test_a_path_may_hold_the_separator(text: str, separator: str, library: str) -> None:
+    (record,) = libraries(text, separator)
+    assert (record.name, record.library) == ("a", library)
+
+
+@pytest.mark.parametrize("item", ["nameonly", ":/x.so", "a:", "/x/y.so", "a b:/x.so", "a;/x.so"])
+def test_a_malformed_item_says_which_and_what_is_expected(item: str) -> None:
+    good, bad = libraries(f"good:/g.so,{item}", ":")
+    assert good.state is State.FOUND
+    assert bad.state is State.BROKEN
+    assert not bad.named
+    for fact in ("PJRT_NAMES_AND_LIBRARY_PATHS", "item 2", repr(item), "name:path"):
+        assert fact in bad.reason
+    if ";" in item:
+        assert "separator here is ':'" in bad.reason
+
+
+def test_json(tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    content = {
+        "library_path": "/x.so",
+        "create_options": {"a": 1, "b": [1, 2], "c": "t", "d": True},
+    }
+    file.write_text(json.dumps(content))
+    (record,) = libraries(f"a:{file}", ":")
+    assert record.library == "/x.so"
+    assert record.options == content["create_options"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "cannot be read"),
+        ("{", "is not JSON"),
+        ("[]", "library_path"),
+        ('{"library_path": 3}', "library_path"),
+        ('{"library_path": "x", "create_options": {"a": null}}', "'a'"),
+        ('{"library_path": "x", "create_options": [1]}', "create_options must be"),
+    ],
+)
+def test_a_faulty_json_is_a_broken_row(tmp_path: Path, content: str | None, fault: str) -> None:
+    file = tmp_path / "p.json"
+    if content is not None:
+        file.write_text(content)
+    (record,) = libraries(f"a:{file}", ":")
+    assert record.state is State.BROKEN
+    assert fault in record.reason
+    assert str(file) in record.reason
+    assert "item 1" in record.reason
+    with pytest.raises(ConfigError, match=r"p\.json"):
+        read_json(str(file))

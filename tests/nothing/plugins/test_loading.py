@@ -1,0 +1,205 @@
+"""`plugrt.plugins.loading`: a plugin's code runs, and whatever it does is told with its name."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plugrt import monitoring
+from plugrt.config import Config
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
+from plugrt.plugins import Registry
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.loading import load
+from plugrt.plugins.record import State
+from support.distributions import install, install_plugin
+from support.fake_client import FakePlugin
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path; what is imported from it is forgotten."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def load_only(site: Path, **environ: str) -> tuple[Registry, PluginError]:
+    registry = Registry(Config(environ), path=[str(site)])
+    (record,) = registry.table()
+    with pytest.raises(PluginError) as error:
+        load(record, registry)
+    with pytest.raises(type(error.value)) as second:
+        load(record, registry)
+    assert str(second.value) == str(error.value), "a failure must stay the same"
+    assert record.failure is not None
+    return registry, error.value
+
+
+def test_a_healthy_plugin(site: Path) -> None:
+    install_plugin(site, "chip", priority=5)
+    registry = Registry(Config({}), path=[str(site)])
+    (record,) = registry.table()
+    plugin = load(record, registry)
+    assert isinstance(plugin, FakePlugin)
+    assert load(record, registry) is plugin
+    assert (record.state, record.priority) == (State.LOADED, 5)
+    assert record.elapsed_ms > 0
+
+
+def test_loading_is_monitored(site: Path) -> None:
+    install_plugin(site, "chip")
+    heard: list[tuple[str, float, object]] = []
+
+    def listener(event: str, seconds: float, /, **kwargs: str | int) -> None:
+        heard.append((event, seconds, kwargs))
+
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        registry = Registry(Config({}), path=[str(site)])
+        load(registry.table()[0], registry)
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
+    ((event, seconds, kwargs),) = heard
+    assert (event, kwargs) == (monitoring.PLUGIN_LOAD, {"plugin": "chip"})
+    assert 0 < seconds < 10
+
+
+@pytest.mark.parametrize(
+    ("source", "facts"),
+    [
+        ("raise RuntimeError('no luck')", ["RuntimeError", "no luck"]),
+        ("raise ImportError('bad ABI')", ["ImportError", "bad ABI"]),
+        ("import nosuchmodule_xyz", ["'nosuchmodule_xyz'", "not installed"]),
+        ("raise SystemExit(3)", ["sys.exit(3)"]),
+        ("class E(BaseException): pass\nraise E('odd')", ["E: odd"]),
+        ("x = 1 +", ["SyntaxError"]),
+        ("pass", ["no 'plugin'"]),
+        ("plugin = 3", ["int", "subclass Plugin"]),
+        ("from support.fake_client import FakePlugin as plugin", ["the class", "instance"]),
+        ("from support.fake_client import FakePlugin\nplugin = FakePlugin('other')",
+         ["'chip'", "'other'", "names equal"]),
+    ],
+)  # fmt: skip
+def test_a_broken_plugin(site: Path, source: str, facts: list[str]) -> None:
+    install_plugin(site, "chip", source, version="3.2")
+    registry, error = load_only(site)
+    assert isinstance(error, PluginBroken)
+    for fact in ("'chip'", "chip-dist 3.2", *facts):
+        assert fact in str(error)
+    (record,) = registry.table()
+    assert record.state is State.BROKEN
+    assert facts[0] in record.reason
+
+
+def test_the_traceback_is_kept(site: Path) -> None:
+    install_plugin(site, "chip", "def boom():\n    raise RuntimeError('deep')\nboom()")
+    registry, error = load_only(site)
+    assert "in boom" in registry.table()[0].traceback
+    assert isinstance(error.__cause__, RuntimeError)
+
+
+def test_a_module_that_is_not_there_is_told_from_a_missing_dependency(site: Path) -> None:
+    install(site, "chip-dist", {"plugrt.plugins": {"chip": "not_there.sub:plugin"}})
+    _, error = load_only(site)
+    assert "'not_there.sub', which is not there" in str(error)
+    assert "reinstall chip-dist" in str(error)
+
+
+def test_a_sick_distribution_is_broken(site: Path) -> None:
+    install(site, "chip-dist", {"plugrt.plugins": {"chip": "a b"}})
+    _, error = load_only(site)
+    assert "malformed" in str(error)
+    assert "chip-dist" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "cls", "state"),
+    [
+        ("PluginIncompatible", PluginIncompatible, State.INCOMPATIBLE),
+        ("PluginUnavailable", PluginUnavailable, State.UNAVAILABLE),
+    ],
+)
+def test_a_plugin_may_say_itself_what_is_wrong(
+    site: Path, name: str, cls: type[PluginError], state: State
+) -> None:
+    source = f"from plugrt.errors import {name}\nraise {name}('needs driver 12')"
+    install_plugin(site, "chip", source)
+    registry, error = load_only(site)
+    assert type(error) is cls
+    assert str(error) == "'chip' (chip-dist 1.0): needs driver 12"
+    assert registry.table()[0].state is state
+
+
+def test_ctrl_c_during_an_import_is_the_users(site: Path) -> None:
+    install_plugin(site, "chip", "raise KeyboardInterrupt")
+    registry = Registry(Config({}), path=[str(site)])
+    (record,) = registry.table()
+    with pytest.raises(KeyboardInterrupt):
+        load(record, registry)
+    assert record.failure is None
+    assert record.state is State.FOUND
+
+
+def test_a_slow_import_is_named_with_what_it_waits_for(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = """
+        import time
+        from support.fake_client import FakePlugin
+        def poll_metadata_server():
+            time.sleep(0.5)
+        poll_metadata_server()
+        plugin = FakePlugin("chip")
+    """
+    install(site, "chip-dist", {"plugrt.plugins": {"chip": "m_slow:plugin"}}, {"m_slow": source})
+    registry = Registry(Config({"PLUGRT_LOAD_WARN_SECONDS": "0.05"}), path=[str(site)])
+    with caplog.at_level(logging.WARNING, "plugrt"):
+        load(registry.table()[0], registry)
+    (message,) = caplog.messages
+    for fact in ("importing", "'chip' (chip-dist 1.0)", "poll_metadata_server", "m_slow.py"):
+        assert fact in message
+    assert "PLUGRT_PLUGINS_BLOCK=chip" in message
+
+
+def test_a_quick_import_is_not_warned_about(site: Path, caplog: pytest.LogCaptureFixture) -> None:
+    install_plugin(site, "chip")
+    registry = Registry(Config({"PLUGRT_LOAD_WARN_SECONDS": "30"}), path=[str(site)])
+    load(registry.table()[0], registry)
+    assert caplog.messages == []
+
+
+def test_a_library_of_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "lib.so"
+    file.write_bytes(b"")
+    registry = Registry(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}), path=[])
+    (record,) = registry.table()
+    plugin = load(record, registry)
+    assert isinstance(plugin, LibraryPlugin)
+    assert plugin.probe().available
+    assert plugin.library() == str(file)
+
+
+def test_a_library_that_does_not_exist_names_the_variable() -> None:
+    registry = Registry(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/lib.so"}), path=[])
+    (record,) = registry.table()
+    with pytest.raises(PluginBroken) as error:
+        load(record, registry)
+    for fact in ("'mine'", "/no/lib.so", "PJRT_NAMES_AND_LIBRARY_PATHS", "does not exist"):
+        assert fact in str(error.value)
+
+
+def test_steps_are_traced(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    install_plugin(site, "chip")
+    registry = Registry(Config({"PLUGRT_TRACE_PLUGINS": "1"}), path=[str(site)])
+    load(registry.table()[0], registry)
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("plugrt: found 1 candidates in")
+    assert lines[1] == "plugrt: loading 'chip' (chip-dist 1.0): chip_module:plugin"

@@ -1,0 +1,139 @@
+"""`Registry`: the table, registration and its misuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plugrt.plugins
+from plugrt.config import Config
+from plugrt.errors import RegistrationError
+from plugrt.plugins import Plugin, Registry
+from plugrt.plugins.backends import clear_backends, get_backend, initialise
+from plugrt.plugins.record import Source, State
+from support.distributions import install, install_plugin
+from support.fake_client import FakePlugin
+
+
+def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Registry:
+    made = Registry(Config(environ), path=[str(path)] if path else [])
+    for plugin in plugins:
+        made.register(plugin)
+    return made
+
+
+def test_a_registered_plugin_is_a_row() -> None:
+    plugin = FakePlugin("a", priority=7)
+    (row,) = registry(plugin).table()
+    assert (row.name, row.source, row.state, row.priority) == (
+        "a",
+        Source.REGISTERED,
+        State.FOUND,
+        7,
+    )
+    assert row.plugin is plugin
+    assert "support.fake_client" in row.who
+
+
+def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "entry", "import os; os.abort()")
+    install_plugin(tmp_path, "jaxy", group="jax_plugins")
+    made = registry(
+        FakePlugin("mine"), path=tmp_path, PJRT_NAMES_AND_LIBRARY_PATHS="lib:/x.so,broken"
+    )
+    rows = made.table()
+    assert [r.name for r in rows] == ["mine", "item 2", "lib", "entry", "jaxy"]
+    assert all(r.plugin is None for r in rows if r.name != "mine")
+    for row in rows:
+        assert row.as_dict()["state"] in list(State)
+
+
+def test_a_registered_plugin_hides_an_installed_one(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "x")
+    for scanned_first in (False, True):
+        made = registry(path=tmp_path)
+        if scanned_first:
+            made.table()
+        made.register(FakePlugin("x"))
+        assert [(r.source, r.state) for r in made.table()] == [
+            (Source.REGISTERED, State.FOUND),
+            (Source.ENTRY_POINT, State.DUPLICATE),
+        ]
+
+
+class Nameless(Plugin):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "facts"),
+    [
+        (FakePlugin, ["the class", "FakePlugin()"]),
+        (int, ["the class", "instance"]),
+        (3, ["int", "subclass Plugin"]),
+        (Nameless(), ["no name", "JAX_PLATFORMS"]),
+        (FakePlugin(""), ["no name"]),
+        (FakePlugin("a,b"), ["'a,b'", "letters"]),
+        (FakePlugin("a b"), ["'a b'", "letters"]),
+        (FakePlugin("x", priority="high"), ["priority", "'high'", "int"]),  # type: ignore[arg-type]
+        (FakePlugin("x", aliases="gpu"), ["aliases", "tuple"]),
+    ],
+)
+def test_misuse_says_what_is_wrong_and_how_to_mend_it(wrong: Any, facts: list[str]) -> None:
+    made = registry()
+    with pytest.raises(RegistrationError) as error:
+        made.register(wrong)
+    for fact in facts:
+        assert fact in str(error.value)
+    assert made.table() == ()
+
+
+def test_the_same_name_twice() -> None:
+    made = registry(FakePlugin("x"))
+    with pytest.raises(RegistrationError, match="'x' is taken"):
+        made.register(FakePlugin("x"))
+
+
+def test_registration_after_initialisation() -> None:
+    made = registry(FakePlugin("x"))
+    initialise(made)
+    with pytest.raises(RegistrationError, match=r"too late.*\(x\).*clear_backends"):
+        made.register(FakePlugin("y"))
+    clear_backends(made)
+    made.register(FakePlugin("y"))
+    assert get_backend("y", made).platform == "y"
+
+
+def test_registering_after_a_failure_gives_another_try() -> None:
+    made = registry(JAX_PLATFORMS="late")
+    with pytest.raises(plugrt.errors.UnknownPlatform):
+        initialise(made)
+    made.register(FakePlugin("late"))
+    assert initialise(made).names == ("late",)
+
+
+def test_aliases_come_from_hints_metadata_and_plugins(tmp_path: Path) -> None:
+    install(tmp_path, "d", {"plugrt.aliases": {"accel": "chip", "gpu": "chip"}})
+    made = registry(FakePlugin("x", aliases=("accel",)), path=tmp_path)
+    made.table()
+    assert made.aliases["accel"] == ("chip", "x")
+    assert made.aliases["gpu"][0] == "cuda"
+    assert made.aliases["gpu"][-1] == "chip"
+
+
+def test_get_finds_by_name_and_alias(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "xla_chip", group="xla_plugins")
+    made = registry(FakePlugin("x"), path=tmp_path)
+    assert made.get("x").name == "x"  # type: ignore[union-attr]
+    assert made.get("chip").name == "xla_chip"  # type: ignore[union-attr]
+    assert made.get("nosuch") is None
+
+
+def test_the_public_names() -> None:
+    for name in plugrt.plugins.__all__:
+        assert getattr(plugrt.plugins, name) is not None
+    assert plugrt.plugins.table() == plugrt.plugins.default_registry().table()
+    with pytest.raises(AttributeError, match="nosuch"):
+        plugrt.plugins.nosuch  # noqa: B018

@@ -1,0 +1,134 @@
+"""`plugrt.plugins.selection`: pure functions from settings and table to an ordered list."""
+
+from __future__ import annotations
+
+import pytest
+
+from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
+from plugrt.plugins import selection
+from plugrt.plugins.record import Record, Source, State
+
+ALIASES = {"gpu": ("cuda", "rocm", "oneapi")}
+
+
+def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "") -> Record:
+    return Record(name, source, distribution or f"{name}-dist", "1.0")
+
+
+@pytest.mark.parametrize(
+    ("platforms", "platform_name", "names", "exclusive"),
+    [
+        (None, None, (), False),
+        ("", "", (), False),
+        (" , ", None, (), False),
+        ("cpu", None, ("cpu",), True),
+        (" cuda , cpu,cuda,", None, ("cuda", "cpu"), True),
+        (None, "cuda", ("cuda",), False),
+        ("cpu", "cuda", ("cpu",), True),
+    ],
+)
+def test_parse_request(
+    platforms: str | None, platform_name: str | None, names: tuple[str, ...], exclusive: bool
+) -> None:
+    request = selection.parse_request(platforms, platform_name)
+    assert (request.names, request.exclusive) == (names, exclusive)
+
+
+def candidates(name: str, *records: Record) -> list[Record]:
+    selection.mark_duplicates(records)
+    return selection.candidates(name, records, ALIASES, "asked")
+
+
+def test_a_name_means_its_candidate() -> None:
+    cpu, cuda = record("cpu"), record("cuda")
+    assert candidates("cuda", cpu, cuda) == [cuda]
+
+
+def test_an_alias_means_all_that_are_there_in_its_order() -> None:
+    rocm, cuda = record("rocm"), record("cuda")
+    assert candidates("gpu", rocm, cuda) == [cuda, rocm]
+
+
+def test_an_alias_reaches_plugins_made_for_jax() -> None:
+    jax = Record("xla_cuda12", Source.JAX, aliases=("cuda", "cuda12"))
+    assert candidates("gpu", jax) == [jax]
+    assert candidates("cuda", jax) == [jax]
+    ours = record("cuda")
+    assert candidates("cuda", jax, ours) == [ours]
+
+
+def test_a_plugin_named_as_an_alias_wins() -> None:
+    gpu, cuda = record("gpu"), record("cuda")
+    assert candidates("gpu", gpu, cuda) == [gpu]
+
+
+@pytest.mark.parametrize(
+    ("asked", "suggestion"),
+    [("cpuu", "did you mean 'cpu'?"), ("CPU", "did you mean 'cpu'?"),
+     ("gpuu", "did you mean 'gpu'"),
+     ("cuda", 'pip install "plugrt[cuda12]"'), ("zzz", "choose among those installed")],
+)  # fmt: skip
+def test_unknown_names_get_a_suggestion(asked: str, suggestion: str) -> None:
+    with pytest.raises(UnknownPlatform) as error:
+        candidates(asked, record("cpu"), record("mychip"))
+    message = str(error.value)
+    assert suggestion in message
+    assert repr(asked) in message
+    assert "installed: cpu, mychip" in message
+
+
+def test_two_distributions_of_one_name_conflict_only_when_asked_for() -> None:
+    one, two, cpu = record("x", distribution="one"), record("x", distribution="two"), record("cpu")
+    assert candidates("cpu", one, two, cpu) == [cpu]
+    with pytest.raises(DuplicatePlugin) as error:
+        candidates("x", one, two, cpu)
+    for fact in ("one 1.0", "two 1.0", "JAX_PLATFORMS=x@one", "PLUGRT_PLUGINS_BLOCK=two"):
+        assert fact in str(error.value)
+    assert candidates("x@two", one, two, cpu) == [two]
+    assert {one.state, two.state} == {State.DUPLICATE}
+
+
+def test_blocking_one_of_two_resolves_the_conflict() -> None:
+    one, two = record("x", distribution="one"), record("x", distribution="two")
+    selection.mark_blocked([one, two], None, ["Two"])
+    assert candidates("x", one, two) == [one]
+    assert two.state is State.NOT_SELECTED
+    assert "PLUGRT_PLUGINS_BLOCK" in two.reason
+
+
+def test_allow_list_blocks_the_rest_and_the_error_says_so() -> None:
+    one, two = record("one"), record("two")
+    selection.mark_blocked([one, two], ["two-dist"], [])
+    assert candidates("two", one, two) == [two]
+    with pytest.raises(PluginError, match="PLUGRT_PLUGINS_ALLOW"):
+        candidates("one", one, two)
+
+
+def test_sources_take_precedence_in_order() -> None:
+    in_order = [record("x", source, f"d{i}") for i, source in enumerate(list(Source)[:4])]
+    assert candidates("x", *reversed(in_order)) == [in_order[0]]
+    assert [r.state for r in in_order] == [State.FOUND, *[State.DUPLICATE] * 3]
+    assert "hidden by d0" in in_order[3].reason
+    assert not any(map(selection.is_conflict, in_order))
+
+
+def test_one_package_behind_both_doors_for_jax_is_no_conflict() -> None:
+    jax, xla = record("x", Source.JAX, "d"), record("x", Source.XLA, "d")
+    assert candidates("x", jax, xla) == [jax]
+
+
+def test_automatic_leaves_out_what_cannot_be_chosen() -> None:
+    good, blocked, twice = record("a"), record("b"), [record("c", distribution=d) for d in "pq"]
+    sick = Record("item 1", Source.ENVIRONMENT, state=State.BROKEN, named=False)
+    jax = record("j", Source.JAX)
+    rows = [good, blocked, *twice, sick, jax]
+    selection.mark_blocked(rows, None, ["b"])
+    selection.mark_duplicates(rows)
+    assert selection.automatic(rows) == ([good], [jax])
+
+
+def test_ranked_by_priority_then_name() -> None:
+    rows = [record(n) for n in ("cpu", "b", "a")]
+    for row, priority in zip(rows, (0, 400, 400), strict=True):
+        row.priority = priority
+    assert [r.name for r in selection.ranked(rows)] == ["a", "b", "cpu"]
