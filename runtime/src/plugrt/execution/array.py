@@ -308,7 +308,7 @@ class Array(Methods, metaclass=ArrayMeta):
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.__copy__()
 
-    # --- Python's protocols (operators and indexing are `Methods`) -------
+    # --- Python's protocols (operators and indexing are `Methods`) ------------------------------
 
     def __bool__(self) -> bool:
         if self.size != 1:

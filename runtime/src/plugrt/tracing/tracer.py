@@ -9,11 +9,12 @@ import numpy as np
 
 from plugrt.errors import ConcretizationError, LeakedTracer
 from plugrt.execution.array import Array
+from plugrt.execution.methods import Methods
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 
 
-class Tracer:
+class Tracer(Methods):
     """An array whose value is not known yet: a StableHLO value with a shape and a dtype.
 
     Operators and indexing are installed by `plugrt.array_api`, from the same table as `Array`'s.
@@ -134,7 +135,7 @@ class Tracer:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+        return (self[i] for i in range(self.shape[0]))
 
     __hash__ = None  # type: ignore[assignment]
 
