@@ -237,9 +237,7 @@ def test_donation_names_the_call() -> None:
     x, y = device_put(np.ones(3, np.float32)), device_put(np.ones(3, np.float32))
     consume(x, y)
     assert x.is_deleted()
-    with pytest.raises(
-        DeletedBuffer, match=r"donated to 'consume', called at .*array\.py:\d+"
-    ):
+    with pytest.raises(DeletedBuffer, match=r"donated to 'consume', called at .*array\.py:\d+"):
         np.asarray(x)
     assert not y.is_deleted()
 

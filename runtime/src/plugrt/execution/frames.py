@@ -1,12 +1,14 @@
-"""Which line of the user's code is running."""
+"""Which line of the user's code is running, and warnings that point at it."""
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
 def user_frame() -> FrameType | None:
@@ -15,3 +17,17 @@ def user_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame
+
+
+def called_at() -> str:
+    """Returns ``, called at FILE:LINE`` for a message, or nothing where no user's code runs."""
+    frame = user_frame()
+    return f", called at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns with the user's line as the place, however deep in plugrt the cause is."""
+    level, frame = 2, sys._getframe(1).f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer, FloatingPointFault
 from plugrt.execution.array import Array, new_array
-from plugrt.execution.frames import user_frame
+from plugrt.execution.frames import called_at
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import LoadedExecutable, Shards
 
@@ -96,7 +96,7 @@ class LoadedProgram:
         where = {"result": made, "argument": placed, "constant": plan.constants}
         result = [_strong(where[kind][i]) for kind, i in plan.sources]
         if plan.donated:
-            taker = f"{plan.name!r}{_called_at()}"
+            taker = f"{plan.name!r}{called_at()}"
             for i in plan.donated:
                 placed[i]._taken_by(taker)
                 arguments[i]._taken_by(taker)
@@ -120,11 +120,6 @@ class LoadedProgram:
         """Unloads the executable."""
         if self.executable is not None:
             self.executable.delete()
-
-
-def _called_at() -> str:
-    frame = user_frame()
-    return f", called at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
 
 def _strong(array: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
@@ -13,11 +12,13 @@ import numpy.typing as npt
 from plugrt.config import config
 from plugrt.errors import InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
-from plugrt.execution.array import Array, array_of_shards, array_on, new_array
+from plugrt.execution.array import Array, array_on, new_array
+from plugrt.execution.frames import called_at, warn_user
 from plugrt.execution.placement import default_device
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
-from plugrt.interface import Buffer, Device, HostBufferSemantics, Memory
+from plugrt.execution.spread import copy_buffer, gather, holds_whole, put_sharded, reshard
+from plugrt.interface import Device, HostBufferSemantics
 
 _COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
@@ -44,34 +45,54 @@ def device_put(
     memory up; ``may_alias`` True lets a host array that never changes be used without a copy,
     False forces a copy. Raises `NotAnArray` with the path of what is not an array.
     """
-    leaves, spec = tree.flatten(x)
     if device is not None and not isinstance(device, Device | Sharding):
         raise InvalidArgument(
             f"device_put takes a device, a sharding or None; got {type(device).__name__} "
             f"{device!r}. plugrt.devices() lists the devices"
         )
-    return tree.unflatten(spec, [_put(leaf, device, donate, may_alias) for leaf in leaves])
+    if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
+        device = device.device
+    leaves, spec = tree.flatten(x)
+    try:
+        results = [
+            _put_array(leaf, device, donate, may_alias)
+            if type(leaf) is Array
+            else _put_host(leaf, device, may_alias)
+            for leaf in leaves
+        ]
+    except NotAnArray:
+        for path, leaf in tree.flatten_with_paths(x):  # the same error again, with its path
+            if type(leaf) is not Array:
+                host_array(leaf, f"the value at {path}" if path else "the value")
+        raise
+    return tree.unflatten(spec, results)
 
 
-def _put(x: Any, to: Device | Sharding | None, donate: bool, may_alias: bool | None) -> Array:
-    if isinstance(to, SingleDeviceSharding) and to.memory_kind is None:
-        to = to.device
-    if type(x) is Array:
-        if to is None:
-            return duplicate(x) if may_alias is False else x
-        if isinstance(to, Sharding):
-            result = x if x.sharding == to else put_sharded(np.asarray(x), to)
-        else:
-            result = _moved(x, to, may_alias is False)
-        if donate and result is not x and result.sharding != x.sharding:
-            x.delete()
-        return result
-    weak = type(x) in (bool, int, float, complex)
+def _put_host(x: Any, to: Device | Sharding | None, may_alias: bool | None) -> Array:
     host = host_array(x)
     if isinstance(to, Sharding):
         return put_sharded(host, to)
+    weak = to is None and type(x) in (bool, int, float, complex)
     semantics = _ALIAS if may_alias else _COPY
-    return put(host, to or default_device(), to is not None, weak and to is None, semantics)
+    return put(host, to or default_device(), to is not None, weak, semantics)
+
+
+def _put_array(
+    x: Array, to: Device | Sharding | None, donate: bool, may_alias: bool | None
+) -> Array:
+    shards = x._live()
+    if to is None or x.sharding == to:
+        result = x
+    elif isinstance(to, Sharding):
+        result = reshard(x, to, share=may_alias is not False)
+    else:
+        result = move(x, to, True)
+    if may_alias is False and result._shards is shards:
+        result = new_array(duplicate(x)._shards or (), result._signature)
+    if donate and result is not x:
+        # Not deleted: the result may share buffers. What nobody shares is freed here.
+        x._taken_by(f"'device_put'{called_at()}")
+    return result
 
 
 def put(
@@ -87,45 +108,24 @@ def put(
     return new_array((buffer,), signature_of(host.shape, host.dtype, sharding, committed, weak))
 
 
-def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
-    """Returns a host array with its parts on the devices of a sharding."""
-    where = sharding.devices_indices_map(host.shape)
-    buffers: list[Buffer] = []
-    for device in sharding.addressable_devices:
-        memory = device.memory(sharding.memory_kind) if sharding.memory_kind else None
-        buffers.append(device.client.buffer_from_host(host[where[device]], device, memory))
-    return array_of_shards(host.shape, host.dtype, sharding, buffers)
-
-
 def move(x: Array, device: Device, committed: bool) -> Array:
     """Returns ``x`` on ``device``: the same buffers if it is there, gathered if it is spread."""
     shards = x._live()
     if x.sharding is SingleDeviceSharding(device):
         kept = signature_of(x.shape, x.dtype, x.sharding, committed, x._signature.weak)
         return x if kept is x._signature else new_array(shards, kept)
-    if len(shards) == 1:
-        return array_on(copy_buffer(shards[0], device), committed, x._signature.weak)
-    return put(np.asarray(x), device, committed)
-
-
-def _moved(x: Array, device: Device, copy: bool) -> Array:
-    if copy:
-        return put(np.array(x), device, True)
-    return move(x, device, True)
+    if not holds_whole(x.sharding, x.shape):
+        return put(gather(x), device, committed, semantics=_ALIAS)
+    for shard in shards:
+        if shard.device is device and shard.memory is device.default_memory():
+            return array_on(shard, committed, x._signature.weak)
+    return array_on(copy_buffer(shards[0], device), committed, x._signature.weak)
 
 
 def duplicate(x: Array) -> Array:
     """Returns a copy of ``x`` where it is: deleting or donating the one leaves the other alone."""
     copies = [copy_buffer(shard, shard.device, shard.memory) for shard in x._live()]
     return new_array(copies, x._signature)
-
-
-def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
-    """Returns a copy of a buffer on another device, directly where the backends can do that."""
-    client = device.client
-    if buffer.device.client is client and client.capabilities.device_to_device_copy:
-        return buffer.copy_to_memory(memory) if memory else buffer.copy_to_device(device)
-    return client.buffer_from_host(buffer.to_host(), device, memory)
 
 
 def device_get(x: Any) -> Any:
@@ -184,7 +184,10 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
-    if dtype.kind in _KINDS or (dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2):
+    widest = 16 if dtype.kind == "c" else 8  # beyond it lie C's long doubles
+    if (dtype.kind in _KINDS and dtype.itemsize <= widest) or (
+        dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2
+    ):
         return
     what = "structured dtype" if dtype.names else "dtype"
     raise UnsupportedDtype(
@@ -220,8 +223,6 @@ def _kind_of(x: Any) -> str:
 
 @cache
 def _warn_narrowed() -> None:
-    warnings.warn(
-        "64-bit data are narrowed to 32 bits because JAX_ENABLE_X64 is 0; unset it to keep them",
-        UserWarning,
-        stacklevel=4,
+    warn_user(
+        "64-bit data are narrowed to 32 bits because JAX_ENABLE_X64 is 0; unset it to keep them"
     )
