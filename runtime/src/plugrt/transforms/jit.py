@@ -6,8 +6,16 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, overload
 
+import numpy as np
+
 from plugrt.config import config
-from plugrt.errors import ArgumentError, FloatingPointFault, InvalidArgument, Unimplemented
+from plugrt.errors import (
+    ArgumentError,
+    FloatingPointFault,
+    InvalidArgument,
+    NotAnArray,
+    Unimplemented,
+)
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.placement import default_device
@@ -114,10 +122,17 @@ class JitFunction(CachedFunction):
             return [as_array(leaf, "an argument") for leaf in leaves]
         names = self._rules.names(bound)
         title = self._rules.title
-        return [
-            as_array(leaf, f"argument {name} of {title!r}")
-            for leaf, name in zip(leaves, names, strict=True)
-        ]
+        arrays = []
+        for leaf, name in zip(leaves, names, strict=True):
+            try:
+                arrays.append(as_array(leaf, f"argument {name} of {title!r}"))
+            except NotAnArray as error:
+                if isinstance(leaf, np.ndarray):
+                    raise
+                raise NotAnArray(
+                    f"{error}; or make it static (static_argnums, static_argnames)"
+                ) from None
+        return arrays
 
     def _where(self) -> Device | None:
         if self._device is not None:

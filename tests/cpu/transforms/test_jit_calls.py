@@ -1,0 +1,444 @@
+"""`jit`: the forms of functions and of calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import operator
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from plugrt import monitoring
+from plugrt.errors import (
+    ArgumentError,
+    ConcretizationError,
+    NotAnArray,
+    UnhashableStaticArgument,
+)
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import device_put
+from plugrt.transforms.jit import jit
+from support.compiles import counting
+from support.ops import add, mul, sin, total
+
+X = np.arange(3, dtype=np.float32)
+
+
+# --- forms -----------------------------------------------------------------------------------
+
+
+def test_decorator_and_call_forms() -> None:
+    @jit
+    def one(x: Any) -> Any:
+        """One more."""
+        return add(x, 1)
+
+    @jit(keep_unused=True)
+    def two(x: Any) -> Any:
+        return add(x, 2)
+
+    three = jit(lambda x: add(x, 3), static_argnums=())
+    for f, more in ((one, 1), (two, 2), (three, 3)):
+        np.testing.assert_array_equal(f(X), X + more)
+    assert one.__name__ == "one"
+    assert one.__doc__ == "One more."
+    assert "one" in repr(one)
+
+
+def test_positional_and_keyword_arguments() -> None:
+    @jit
+    def f(a: Any, b: Any = 10.0, *rest: Any, c: Any = 0.5, **more: Any) -> Any:
+        result = add(add(a, b), c)
+        for x in (*rest, *(more[k] for k in sorted(more))):
+            result = add(result, x)
+        return result
+
+    for args, kwargs in [
+        ((X,), {}), ((X, 1.0), {}), ((X,), {"b": 2.0}), ((), {"a": X, "c": 1.0}),
+        ((X, 1.0, 2.0, X), {}), ((X,), {"z": 3.0, "y": X}),
+    ]:  # fmt: skip
+        expected = f.__wrapped__(*args, **kwargs)
+        np.testing.assert_array_equal(f(*args, **kwargs), expected)
+
+
+def test_keywords_in_any_order_are_one_program() -> None:
+    f = jit(lambda **kw: add(kw["a"], mul(kw["b"], 2)))
+    x, y = device_put(X), device_put(np.float32(1))
+    with counting() as counts:
+        first, second = f(a=x, b=y), f(b=y, a=x)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, X + 2)
+    assert counts[monitoring.COMPILE] == 1
+
+
+def test_wrong_calls_say_what_python_says() -> None:
+    f = jit(lambda x, y: add(x, y))
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        f(X)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        f(X, X, z=1)
+
+
+class Model:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def plain(self, x: Any) -> Any:
+        return mul(x, self.scale)
+
+    @functools.partial(jit, static_argnums=0)
+    def method(self, x: Any) -> Any:
+        return mul(x, self.scale)
+
+    @staticmethod
+    @jit
+    def static(x: Any) -> Any:
+        return add(x, 1)
+
+    @classmethod
+    @functools.partial(jit, static_argnums=0)
+    def of_class(cls, x: Any) -> Any:
+        return add(x, len(cls.__name__))
+
+    def __call__(self, x: Any) -> Any:
+        return add(x, self.scale)
+
+
+def test_methods_and_callables() -> None:
+    two, three = Model(2.0), Model(3.0)
+    np.testing.assert_array_equal(two.method(X), X * 2)
+    np.testing.assert_array_equal(three.method(X), X * 3)
+    np.testing.assert_array_equal(jit(two.plain)(X), X * 2)
+    np.testing.assert_array_equal(jit(two)(X), X + 2)
+    np.testing.assert_array_equal(jit(three)(X), X + 3)
+    np.testing.assert_array_equal(Model.static(X), X + 1)
+    np.testing.assert_array_equal(Model.of_class(X), X + 5)
+    assert "method" in repr(two.method)
+
+
+def test_a_method_whose_self_is_not_static() -> None:
+    class Bad:
+        @jit
+        def method(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(NotAnArray, match=r"argument self of 'method'.*make it static"):
+        Bad().method(X)
+
+
+def test_partials_lambdas_and_builtins() -> None:
+    def f(a: Any, b: Any, c: Any = 1.0) -> Any:
+        return add(mul(a, b), c)
+
+    np.testing.assert_array_equal(jit(functools.partial(f, 2.0))(X), 2 * X + 1)
+    np.testing.assert_array_equal(jit(functools.partial(f, c=5.0))(X, X), X * X + 5)
+    np.testing.assert_array_equal(
+        jit(functools.partial(f, X), static_argnames="c")(X, c=7), X * X + 7
+    )
+    assert jit(operator.itemgetter("a"))({"a": device_put(X)}).shape == (3,)
+    assert jit(max)((device_put(X),)).shape == (3,)
+    np.testing.assert_array_equal(jit(sin)(X), np.asarray(sin(X)))
+
+
+def test_jit_of_jit() -> None:
+    np.testing.assert_array_equal(jit(jit(lambda x: add(x, 1)))(X), X + 1)
+
+
+def test_what_is_not_a_function() -> None:
+    with pytest.raises(ArgumentError, match=r"takes a function; got 3"):
+        jit(3)
+
+
+def test_generator_functions_are_refused() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        yield x
+
+    with pytest.raises(NotAnArray, match="generator"):
+        f(X)
+
+
+# --- static arguments --------------------------------------------------------------------------
+
+
+def test_static_by_number_and_by_name() -> None:
+    def power(x: Any, n: int, *, twice: bool = False) -> Any:
+        assert type(n) is int
+        result = x
+        for _ in range(n - 1):
+            result = mul(result, x)
+        return add(result, result) if twice else result
+
+    by_number = jit(power, static_argnums=1, static_argnames="twice")
+    np.testing.assert_array_equal(by_number(X, 3), X**3)
+    np.testing.assert_array_equal(by_number(X, 2, twice=True), 2 * X**2)
+    by_name = jit(power, static_argnames=("n", "twice"))
+    np.testing.assert_array_equal(by_name(X, 3), X**3)
+    np.testing.assert_array_equal(by_name(X, n=2), X**2)
+    negative = jit(lambda x, n: mul(x, n), static_argnums=-1)
+    np.testing.assert_array_equal(negative(X, 4), X * 4)
+
+
+def test_static_values_are_told_apart_by_type() -> None:
+    seen = []
+
+    @functools.partial(jit, static_argnums=1)
+    def f(x: Any, n: Any) -> Any:
+        seen.append(type(n))
+        return x
+
+    for n in (1, 1.0, True, 1, 1.0, True):
+        f(device_put(X), n)
+    assert seen == [int, float, bool]
+
+
+def test_static_arguments_must_hash() -> None:
+    f = jit(lambda x, shape: x, static_argnames="shape")
+    with pytest.raises(UnhashableStaticArgument, match=r"'shape' of '<lambda>' is of type list"):
+        f(X, [1, 2])
+    with pytest.raises(ValueError, match="pass a tuple"):
+        f(X, shape=[1, 2])
+    assert f(X, (1, 2)).shape == (3,)
+
+
+def test_static_names_and_numbers_that_are_not_there() -> None:
+    with pytest.raises(ValueError, match=r"argument 5 of 'f'"):
+        jit(_f, static_argnums=5)
+    with pytest.raises(ValueError, match=r"\['nosuch'\].*'f'.*'x'"):
+        jit(_f, static_argnames="nosuch")
+    with pytest.raises(TypeError, match="integers"):
+        jit(_f, static_argnums="x")
+    with pytest.raises(ArgumentError, match="static and donated"):
+        jit(_f, static_argnums=0, donate_argnums=0)
+
+
+def _f(x: Any) -> Any:
+    return x
+
+
+_f.__name__ = "f"
+
+
+def test_static_argument_left_out_takes_its_default() -> None:
+    f = jit(lambda x, n=3: mul(x, n), static_argnums=1)
+    np.testing.assert_array_equal(f(X), X * 3)
+    np.testing.assert_array_equal(f(X, 4), X * 4)
+
+
+def test_static_in_the_middle() -> None:
+    f = jit(lambda a, n, b, m, c: add(add(mul(a, n), mul(b, m)), c), static_argnums=(1, 3))
+    np.testing.assert_array_equal(f(X, 2, X, 3, X), X * 6)
+    g = jit(lambda a, n, b: add(mul(a, n), b), static_argnames="n")
+    np.testing.assert_array_equal(g(X, b=X, n=2), X * 3)
+
+
+# --- pytrees ------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+@tree.register_dataclass
+@dataclasses.dataclass
+class State:
+    weights: Any
+    step: Any
+
+
+@functools.partial(tree.register_dataclass, meta_fields=("name",))
+@dataclasses.dataclass
+class Named:
+    value: Any
+    name: str
+
+
+def test_pytrees_in_and_out() -> None:
+    @jit
+    def f(d: dict[str, Any], p: Pair, s: State, n: None, nested: Any) -> Any:
+        return {
+            "list": [d["x"], add(d["y"], 1)],
+            "pair": Pair(p.b, p.a),
+            "state": State(mul(s.weights, 2), add(s.step, 1)),
+            "none": n,
+            "nested": ((), nested, None),
+        }
+
+    out = f({"y": X, "x": X}, Pair(X, 1), State(X, 0), None, ([X], {"k": (X,)}))
+    assert type(out) is dict
+    np.testing.assert_array_equal(out["list"][1], X + 1)
+    assert type(out["pair"]) is Pair
+    np.testing.assert_array_equal(out["pair"].b, X)
+    assert type(out["state"]) is State
+    assert out["state"].step.item() == 1
+    assert out["none"] is None
+    assert out["nested"][0] == ()
+    assert out["nested"][2] is None
+    np.testing.assert_array_equal(out["nested"][1][1]["k"][0], X)
+
+
+def test_metadata_is_part_of_the_key() -> None:
+    seen = []
+
+    @jit
+    def f(n: Named) -> Named:
+        seen.append(n.name)
+        return Named(add(n.value, 1), n.name + "!")
+
+    assert f(Named(X, "a")).name == "a!"
+    assert f(Named(X, "b")).name == "b!"
+    assert f(Named(X, "a")).name == "a!"
+    assert seen == ["a", "b"]
+
+
+def test_structure_is_part_of_the_key() -> None:
+    f = jit(lambda t: total(t[0]) if isinstance(t, tuple) else t)
+    assert f((device_put(X),)).shape == ()
+    assert f([device_put(X)])[0].shape == (3,)
+    assert f({"a": device_put(X)})["a"].shape == (3,)
+
+
+def test_no_arguments_and_no_results() -> None:
+    assert jit(lambda: None)() is None
+    assert jit(lambda: ())() == ()
+    assert jit(lambda: 3.5)().item() == 3.5
+    assert jit(lambda x: None)(X) is None
+    assert jit(lambda x: {})(X) == {}
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: "text", r"'<lambda>' returned 'text' of type builtins\.str"),
+        (lambda x: {"a": [x, object()]}, r"at \['a'\]\[1\] <object"),
+        (lambda x: (x, Model), r"at \[1\] <class"),
+        (lambda x: np.array(["a"]), "<U1"),
+        (lambda x: np.ma.masked_array([1]), "masked"),
+        (lambda x: {1, 2}, "set"),
+    ],
+)
+def test_results_that_are_no_arrays(function: Any, words: str) -> None:
+    with pytest.raises(NotAnArray, match=words):
+        jit(function)(X)
+
+
+def test_arguments_that_are_no_arrays() -> None:
+    f = jit(lambda p, q: p)
+    with pytest.raises(NotAnArray, match=r"argument p\['w'\]\[0\] of '<lambda>' is 'text'"):
+        f({"w": ["text"]}, X)
+    with pytest.raises(NotAnArray, match=r"argument q of '<lambda>'.*masked"):
+        f(X, q=np.ma.masked_array([1]))
+    with pytest.raises(NotAnArray, match=r"argument q of '<lambda>' has the dtype object"):
+        f(X, np.array([None]))
+
+
+# --- scalars -----------------------------------------------------------------------------------
+
+
+def test_numpy_scalars_are_strong_and_python_scalars_weak() -> None:
+    f = jit(lambda x, y: mul(x, y))
+    half = np.ones(2, np.float16)
+    assert f(half, 2).dtype == np.float16
+    assert f(half, 2.0).dtype == np.float16
+    assert f(half, np.float32(2)).dtype == np.float32
+    assert f(np.ones(2, np.int8), 2).dtype == np.int8
+    assert f(np.ones(2, np.int8), 2.0).dtype == np.float32
+    assert f(True, 2).dtype == np.int32
+
+
+def test_another_scalar_value_is_the_same_program() -> None:
+    f = jit(lambda x, y: mul(x, y))
+    with counting() as counts:
+        for y in (1.0, 2.0, -0.0, float("nan"), 1e30):
+            f(X, y)
+    assert counts[monitoring.COMPILE] == 1
+
+
+def test_results_of_scalars_are_ordinary_arrays() -> None:
+    half = device_put(np.ones(2, np.float16))
+    x = jit(lambda y: y)(2.0)
+    assert x.dtype == np.float32
+    assert mul(half, x).dtype == np.float32
+    assert mul(half, jit(lambda y: mul(y, y))(2.0)).dtype == np.float32
+
+
+# --- closures ------------------------------------------------------------------------------------
+
+
+def test_closures_over_arrays() -> None:
+    w = device_put(X)
+    f = jit(lambda x: add(mul(x, w), add(w, np.float32(1))))
+    np.testing.assert_array_equal(f(X), X * X + X + 1)
+    np.testing.assert_array_equal(f(X), X * X + X + 1)
+
+
+def test_closed_over_array_is_returned_as_it_is() -> None:
+    w = device_put(X)
+    out = jit(lambda: w)()
+    assert out.unsafe_buffer_pointer() == w.unsafe_buffer_pointer()
+
+
+def test_large_constants_become_parameters() -> None:
+    big = np.arange(100_000, dtype=np.float32)
+    f = jit(lambda x: add(x, big))
+    text = f.lower(np.float32(1)).as_text()
+    assert len(text) < 2000
+    assert "100000xf32" in text
+    np.testing.assert_array_equal(f(np.float32(1)), big + 1)
+
+
+def test_a_changed_global_is_not_seen_until_the_cache_is_cleared() -> None:
+    box = [1.0]
+    f = jit(lambda x: add(x, box[0]))
+    np.testing.assert_array_equal(f(X), X + 1)
+    box[0] = 5.0
+    np.testing.assert_array_equal(f(X), X + 1)
+    f.clear_cache()
+    np.testing.assert_array_equal(f(X), X + 5)
+
+
+# --- values that are asked for --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (bool, "truth value"), (int, "Python int"), (float, "Python float"),
+        (complex, "Python complex"), (np.asarray, "NumPy array"), (np.sin, "NumPy array"),
+        (operator.index, "index"), (lambda x: x.item(), "item"),
+        (lambda x: x.tolist(), "tolist"), (lambda x: range(3)[x], "index"),
+        (lambda x: [1] if x else [2], "lax.cond"), (np.from_dlpack, "DLPack"),
+        (lambda x: x.device, "device"),
+    ],
+)  # fmt: skip
+def test_data_dependent_python_names_the_argument(ask: Any, words: str) -> None:
+    @jit
+    def f(params: Any) -> Any:
+        ask(params["n"])
+        return params["n"]
+
+    with pytest.raises(ConcretizationError, match=words) as caught:
+        f({"n": np.int32(1)})
+    assert "argument params['n'] of 'f'" in str(caught.value)
+
+
+def test_a_tracer_is_an_array_to_isinstance() -> None:
+    seen = []
+    jit(lambda x: seen.append((isinstance(x, Array), x.shape, x.dtype, x.ndim, x.size, len(x))))(X)
+    assert seen == [(True, (3,), np.float32, 1, 3, 3)]
+
+
+def test_arrays_do_not_keep_jits_alive() -> None:
+    f = jit(lambda x: add(x, 1))
+    out = f(X)
+    reference = weakref.ref(f)
+    del f
+    gc.collect()
+    assert reference() is None
+    np.testing.assert_array_equal(out, X + 1)
