@@ -28,8 +28,8 @@ _NAMES = {
     "device_count": "plugrt.plugins.backends",
     "device_get": "plugrt.execution.transfer",
     "device_put": "plugrt.execution.transfer",
-    "device_put_replicated": "plugrt.execution.transfer",
-    "device_put_sharded": "plugrt.execution.transfer",
+    "device_put_replicated": "plugrt.execution.shards",
+    "device_put_sharded": "plugrt.execution.shards",
     "devices": "plugrt.plugins.backends",
     "disable_jit": "plugrt.switches",
     "get_backend": "plugrt.plugins.backends",
@@ -69,11 +69,11 @@ if TYPE_CHECKING:
     from plugrt.execution import tree as tree
     from plugrt.execution.array import Array as Array
     from plugrt.execution.caches import clear_caches as clear_caches
+    from plugrt.execution.shards import device_put_replicated as device_put_replicated
+    from plugrt.execution.shards import device_put_sharded as device_put_sharded
     from plugrt.execution.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfer import device_get as device_get
     from plugrt.execution.transfer import device_put as device_put
-    from plugrt.execution.transfer import device_put_replicated as device_put_replicated
-    from plugrt.execution.transfer import device_put_sharded as device_put_sharded
     from plugrt.execution.tree import PyTreeSpec as PyTreeSpec
     from plugrt.plugins.backends import backends as backends
     from plugrt.plugins.backends import clear_backends as clear_backends

@@ -703,6 +703,14 @@ class Client(_Backed, ABC):
         """Takes a ``dltensor`` PyCapsule over as a buffer, without a copy. Optional."""
         self._unimplemented("buffer_from_dlpack")
 
+    def shards(self, buffers: Sequence[Buffer]) -> Shards:
+        """Returns the buffers of one array in the form that launches take fastest.
+
+        ``execute`` takes any sequence of buffers; a backend that would have to put them together
+        for each launch anew does it here, once.
+        """
+        return tuple(buffers)
+
     def topology(self) -> Topology:
         """Returns the topology of the client's devices. Optional."""
         self._unimplemented("topology")

@@ -1,0 +1,90 @@
+"""Spreading: the parts of one array onto several devices, and back together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.execution.array import Array, array_of_shards
+from plugrt.execution.sharding import Sharding
+from plugrt.interface import Buffer, Device, Memory
+
+_ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a copy
+
+
+def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
+    """Returns a host array with its parts on the devices of a sharding.
+
+    Raises `ShapeError` if the sharding does not divide the shape.
+    """
+    where = sharding.devices_indices_map(host.shape)
+    kind = sharding.memory_kind
+    buffers = [
+        device.client.buffer_from_host(
+            np.asarray(host[where[device]]), device, device.memory(kind) if kind else None
+        )
+        for device in sharding.addressable_devices
+    ]
+    return join(host.shape, host.dtype, sharding, buffers)
+
+
+def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
+    """Returns ``x`` with its parts as ``sharding`` says; itself if they lie so already.
+
+    With ``share``, buffers that are where they are needed are shared. Whole copies go from device
+    to device where the backends can do that, parts through the host.
+    """
+    if x.sharding == sharding:
+        return x
+    if not (holds_whole(sharding, x.shape) and holds_whole(x.sharding, x.shape)):
+        return put_sharded(np.asarray(x), sharding)
+    kind = sharding.memory_kind
+    shards = x._live()
+    here = dict(zip(x.sharding.addressable_devices, shards, strict=True))
+    if kind != x.sharding.memory_kind or not share:
+        here = {}
+    buffers = [
+        here.get(device) or copy_buffer(shards[0], device, device.memory(kind) if kind else None)
+        for device in sharding.addressable_devices
+    ]
+    return join(x.shape, x.dtype, sharding, buffers)
+
+
+def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Whether each buffer of an array of ``shape`` is all of it, in that shape."""
+    return sharding.is_fully_replicated and sharding.shard_shape(shape) == shape
+
+
+def gather(x: Array) -> npt.NDArray[Any]:
+    """Returns the contents of an array on several devices as a host array that never changes.
+
+    It is aligned so that a backend on the host's memory can take it without another copy.
+    """
+    shards = x._live()
+    for shard in shards:
+        shard.copy_to_host_async()
+    memory = np.empty(x.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    host = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    where = x.sharding.devices_indices_map(x.shape)
+    for device, shard in zip(x.sharding.addressable_devices, shards, strict=True):
+        host[where[device]] = shard.to_host()
+    return host
+
+
+def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
+    """Returns a copy of a buffer on another device, directly where the backends can do that."""
+    client = device.client
+    if buffer.device.client is client and client.capabilities.device_to_device_copy:
+        return buffer.copy_to_memory(memory) if memory else buffer.copy_to_device(device)
+    return client.buffer_from_host(buffer.to_host(), device, memory)
+
+
+def join(
+    shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding, buffers: list[Buffer]
+) -> Array:
+    """Returns the committed array of these buffers, one for each device of the sharding."""
+    client = buffers[0].device.client
+    return array_of_shards(shape, dtype, sharding, client.shards(buffers))
