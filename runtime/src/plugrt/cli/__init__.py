@@ -15,8 +15,10 @@ import click
 from plugrt.errors import PlugrtError
 
 COMMANDS = {
+    "demo": "plugrt.cli.demo",
     "devices": "plugrt.cli.devices",
     "doctor": "plugrt.cli.doctor",
+    "run": "plugrt.cli.run",
 }
 """Command to module; the module has the `click.Command` as its attribute ``command``."""
 

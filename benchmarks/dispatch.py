@@ -1,0 +1,80 @@
+"""What a call costs: jitted and eager, few and many arguments and results, and the first call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from harness import Row, arguments, compare, prepare, report, row, sample
+
+prepare()
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+
+import plugrt  # noqa: E402
+
+jax.config.update("jax_enable_x64", False)
+
+
+def both(function: Callable[..., Any], *args: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Returns ``function`` jitted by each, as calls on arguments put by each."""
+    ours, theirs = plugrt.jit(function), jax.jit(function)
+    mine, others = plugrt.device_put(args), jax.device_put(args)
+    return lambda: ours(*mine), lambda: theirs(*others)
+
+
+def first_calls(rounds: int = 7) -> Row:
+    """Times the first call of functions that were never seen: trace, lower, compile, run."""
+    fresh = itertools.count()
+    x = np.ones((16, 16), np.float32)
+    mine, others = plugrt.device_put(x), jax.device_put(x)
+
+    def first(jit: Callable[..., Any], argument: Any) -> float:
+        n = next(fresh)
+
+        def function(v: Any) -> Any:
+            for i in range(20):
+                v = v * (1.0 + n) + v @ v / (2.0 + i)
+            return v.sum()
+
+        return sample(lambda: jit(function)(argument).block_until_ready(), 1)
+
+    first(plugrt.jit, mine), first(jax.jit, others)
+    pairs = [(first(plugrt.jit, mine), first(jax.jit, others)) for _ in range(rounds)]
+    return row("first call of a new function (60 operations)", pairs, 0.9)
+
+
+def measure() -> list[Row]:
+    """Returns a row for each question."""
+    four = np.arange(4, dtype=np.float32)
+    many = [four] * 32
+    x, y = plugrt.device_put(four), jax.device_put(four)
+    plus, plus_jax = plugrt.jit(lambda a, b: a + b), jax.jit(lambda a, b: a + b)
+    return [
+        compare("jitted call, 2 arguments", *both(lambda a, b: a + b, four, four), 1.25),
+        compare("jitted call, 1 argument", *both(lambda a: a + 1, four)),
+        compare("jitted call, 32 arguments", *both(lambda *a: sum(a[1:], a[0]), *many), 1.0),
+        compare(
+            "jitted call, 32 results", *both(lambda a: tuple(a + i for i in range(32)), four), 0.6
+        ),
+        compare(
+            "jitted call, NumPy arguments", lambda: plus(four, four), lambda: plus_jax(four, four)
+        ),
+        compare("jitted call, Python scalar", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
+        compare(
+            "jitted call, a dict of 8 in and out",
+            *both(lambda d: {k: v + 1 for k, v in d.items()}, {f"k{i}": four for i in range(8)}),
+        ),
+        compare("eager x + x", lambda: x + x, lambda: y + y, 0.8),
+        compare("eager x + 2", lambda: x + 2, lambda: y + 2),
+        compare("eager x[1]", lambda: x[1], lambda: y[1]),
+        compare("eager x.sum()", lambda: x.sum(), lambda: y.sum()),
+        first_calls(),
+    ]
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__)
+    report("Dispatch on the cpu plugin", measure(), options.json)

@@ -1,0 +1,112 @@
+"""``plugrt demo``: which plugins there are, and a network that learns handwritten digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plugrt.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from plugrt.demo.training import Progress, Result
+
+WANTED = 0.95
+"""The held-out accuracy below which the demo fails."""
+_DEVICES = 4
+
+
+@click.command("demo")
+@json_option
+def command(as_json: bool) -> int:
+    """Train a two-layer network on handwritten digits: jitted, then data-parallel.
+
+    The data-parallel run takes four devices; the cpu backend has four virtual ones unless
+    JAX_NUM_CPU_DEVICES says otherwise. Exit code 1 if an accuracy is below 0.95.
+    """
+    from plugrt.config import config
+    from plugrt.demo.digits import load_digits
+
+    digits = load_digits()
+    if config.num_cpu_devices is None:
+        config.update("num_cpu_devices", _DEVICES)
+    import plugrt
+    from plugrt.demo.training import step_count, train_jitted, train_parallel
+
+    devices = plugrt.devices()[:_DEVICES]
+    if not as_json:
+        _show_plugins()
+    steps = step_count(digits)
+    results = [
+        _with_bar("jit", steps, as_json, lambda tick: train_jitted(digits, tick)),
+        _with_bar(
+            f"pmap x{len(devices)}",
+            steps,
+            as_json,
+            lambda tick: train_parallel(digits, devices, tick),
+        ),
+    ]
+    if as_json:
+        print_json({"platform": plugrt.default_backend(), "runs": [asdict(r) for r in results]})
+    else:
+        _show_results(results)
+    return 0 if all(r.accuracy >= WANTED for r in results) else 1
+
+
+def _show_plugins() -> None:
+    import plugrt
+    from plugrt.plugins.backends import initialise
+
+    choice = initialise()
+    rows = [
+        (r.name, r.state, r.priority, f"{r.distribution} {r.version}".strip(), r.reason)
+        for r in plugrt.plugins.table()
+    ]
+    print_table(("plugin", "state", "priority", "distribution", "why"), rows, "Plugins found")
+    client = plugrt.get_backend()
+    count = len(client.devices())
+    click.echo(
+        f"chosen: {choice.names[0]!r}, because {choice.why}; {client.platform_version}, "
+        f"{count} device{'s' if count != 1 else ''}\n"
+    )
+
+
+def _with_bar(
+    title: str, steps: int, quiet: bool, train: Callable[[Progress], Result]
+) -> Result:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: list[Any] = [
+        TextColumn("{task.description:9}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("loss {task.fields[loss]:.4f}"),
+    ]  # fmt: skip
+    with Progress(*columns, console=Console(stderr=quiet), disable=quiet) as bar:
+        task = bar.add_task(title, total=steps, loss=math.nan)
+
+        def tick(loss: float) -> None:
+            bar.update(task, advance=1, **({} if math.isnan(loss) else {"loss": loss}))
+
+        return train(tick)
+
+
+def _show_results(results: list[Result]) -> None:
+    rows = [
+        (
+            r.title,
+            f"{r.accuracy:.3f}",
+            f"{r.final_loss:.4f}",
+            f"{r.compile_seconds:.2f} s",
+            f"{r.steps_per_second:,.0f}",
+        )
+        for r in results
+    ]
+    print_table(
+        ("run", "held-out accuracy", "loss", "compile", "steps per second"), rows, "Results"
+    )
+    for r in results:
+        verdict = "ok" if r.accuracy >= WANTED else f"below {WANTED}"
+        click.echo(f"{r.title}: held-out accuracy {r.accuracy:.3f} ({verdict})")

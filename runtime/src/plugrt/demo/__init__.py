@@ -1,0 +1,1 @@
+"""The demo: a two-layer network learns handwritten digits, jitted and then data-parallel."""

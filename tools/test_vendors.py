@@ -1,0 +1,38 @@
+"""Runs the tests that need vendor libraries (libtpu, CUDA), in an environment that has them.
+
+The environment is ``.venv-vendors``, made from the lock file's group ``vendors``, apart from
+``.venv``: what is installed there would change what the other tests find. Arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+VENV = ROOT / ".venv-vendors"
+QUIET = {
+    "TPU_SKIP_MDS_QUERY": "1",  # never asks a metadata server
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_LOG_DIR": "disabled",
+    "TPU_STDERR_LOG_LEVEL": "3",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+}
+
+
+def main() -> int:
+    """Returns pytest's exit code; no test collected counts as a failure."""
+    environment = {**os.environ, **QUIET, "UV_PROJECT_ENVIRONMENT": str(VENV)}
+    uv = [str(ROOT / ".venv/bin/uv"), "sync", "--locked", "--quiet", "--group", "vendors"]
+    subprocess.run([*uv, "--python", sys.executable], cwd=ROOT, env=environment, check=True)
+    tests = [str(VENV / "bin/python"), "-m", "pytest", "tests/vendors", "-q", "-p", "no:randomly"]
+    return subprocess.run(
+        [*tests, *sys.argv[1:]], cwd=ROOT, env=environment, check=False
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
