@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from plugrt.interface import Device
 
@@ -143,6 +143,9 @@ class Methods:
         raise NotImplementedError
 
     def __getitem__(self, key: Any, /) -> Self:
+        raise NotImplementedError
+
+    def __setitem__(self, key: Any, value: Any, /) -> NoReturn:
         raise NotImplementedError
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:

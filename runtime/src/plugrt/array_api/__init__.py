@@ -1,0 +1,161 @@
+"""The Python array API standard 2024.12 on any device that has a PJRT plugin.
+
+Every function takes arrays (also NumPy's and Python scalars) and works eagerly, as one launch, and
+while a function is traced, as a part of its program. Names, arguments and meaning are the
+standard's; NumPy's and JAX's where it leaves a choice. Beyond it there are `swapaxes`, `ravel` and
+dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install "plugrt[trace]"``).
+"""
+
+from plugrt.array_api.arithmetic import (
+    abs,
+    add,
+    divide,
+    floor_divide,
+    multiply,
+    negative,
+    positive,
+    pow,
+    reciprocal,
+    remainder,
+    sign,
+    square,
+    subtract,
+)
+from plugrt.array_api.bitwise import (
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+)
+from plugrt.array_api.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from plugrt.array_api.complexes import conj, imag, real
+from plugrt.array_api.constants import e, inf, nan, newaxis, pi
+from plugrt.array_api.conversion import asarray
+from plugrt.array_api.creation import (
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
+from plugrt.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
+from plugrt.array_api.dlpack import from_dlpack
+from plugrt.array_api.dtypes import (
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from plugrt.array_api.exponential import (
+    exp,
+    expm1,
+    hypot,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    sqrt,
+)
+from plugrt.array_api.floats import (
+    clip,
+    copysign,
+    isfinite,
+    isinf,
+    isnan,
+    maximum,
+    minimum,
+    nextafter,
+    signbit,
+)
+from plugrt.array_api.info import __array_namespace_info__
+from plugrt.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
+from plugrt.array_api.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    moveaxis,
+    permute_dims,
+    ravel,
+    reshape,
+    squeeze,
+    stack,
+    swapaxes,
+    unstack,
+)
+from plugrt.array_api.ranges import arange, linspace
+from plugrt.array_api.rounding import ceil, floor, round, trunc
+from plugrt.array_api.statistics import (
+    cumulative_prod,
+    cumulative_sum,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)
+from plugrt.array_api.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
+
+__array_api_version__ = "2024.12"
+
+from plugrt.array_api import operators  # noqa: E402  # the last, for it takes the names above
+

@@ -1,0 +1,164 @@
+"""Arithmetic on arrays, element by element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.array_api.floats import sign_bits, with_sign
+from plugrt.array_api.operands import FLOATING, NUMERIC, REAL, binary, unary
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float, itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation
+def add(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 + x2``. Numeric dtypes; integers wrap around on overflow."""
+    return emit(hlo.add, *binary("add", x1, x2, NUMERIC))
+
+
+@operation
+def subtract(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 - x2``. Numeric dtypes; integers wrap around on overflow."""
+    return emit(hlo.subtract, *binary("subtract", x1, x2, NUMERIC))
+
+
+@operation
+def multiply(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 * x2``. Numeric dtypes; integers wrap around on overflow."""
+    return emit(hlo.multiply, *binary("multiply", x1, x2, NUMERIC))
+
+
+@operation
+def divide(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 / x2``. Numeric dtypes; integers give the default floating dtype, as in JAX."""
+    a, b = binary("divide", x1, x2, NUMERIC)
+    if kind_of(a.dtype) in "iu":
+        a, b = convert(a, default_float()), convert(b, default_float())
+    return emit(hlo.divide, a, b)
+
+
+@operation
+def floor_divide(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 / x2`` rounded towards minus infinity, as Python's ``//``. Real dtypes.
+
+    Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
+    by 0 gives 0, as in NumPy (XLA alone would give -1).
+    """
+    a, b = binary("floor_divide", x1, x2, REAL)
+    return _float_divmod(a, b)[0] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[0]
+
+
+@operation
+def remainder(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 % x2`` with the sign of ``x2``, as Python's ``%``. Real dtypes.
+
+    ``x % 0`` is NaN for floats and 0 for integers, as in NumPy.
+    """
+    a, b = binary("remainder", x1, x2, REAL)
+    return _float_divmod(a, b)[1] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[1]
+
+
+@operation
+def divided(x1: Array, x2: Array, /) -> tuple[Array, Array]:
+    """Returns ``(floor_divide(x1, x2), remainder(x1, x2))`` as one launch."""
+    a, b = binary("divmod", x1, x2, REAL)
+    quotient, rest = (_float_divmod if kind_of(a.dtype) == "f" else _integer_divmod)(a, b)
+    return quotient, rest
+
+
+def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    by_zero = compare(b, zero, "EQ")
+    divisor = select(by_zero, one, b)
+    quotient, rest = emit(hlo.divide, a, divisor), emit(hlo.remainder, a, divisor)
+    if kind_of(a.dtype) == "i":
+        # StableHLO truncates; Python's quotient is one less where a rest is left of other sign.
+        opposite = compare(emit(hlo.xor, rest, divisor), zero, "LT")
+        low = emit(hlo.and_, opposite, compare(rest, zero, "NE"))
+        quotient = select(low, emit(hlo.subtract, quotient, one), quotient)
+        rest = select(low, emit(hlo.add, rest, divisor), rest)
+    return select(by_zero, zero, quotient), rest
+
+
+def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
+    narrow = a.dtype
+    if itemsize_bits(narrow) < 32:  # (a - rest) / b is exact enough only in a wider format
+        a, b = convert(a, np.float32), convert(b, np.float32)
+    zero = full(a.shape, 0, a.dtype)
+    rest = emit(hlo.remainder, a, b)
+    exact = compare(rest, zero, "EQ")
+    quotient = emit(hlo.divide, emit(hlo.subtract, a, rest), b)
+    # The rest takes the divisor's sign, so one divisor is added where the signs differ.
+    differs = emit(hlo.xor, compare(b, zero, "LT"), compare(rest, zero, "LT"))
+    low = emit(hlo.and_, differs, emit(hlo.not_, exact))
+    quotient = select(low, emit(hlo.subtract, quotient, full(a.shape, 1, a.dtype)), quotient)
+    rest = select(low, emit(hlo.add, rest, b), select(exact, with_sign(zero, sign_bits(b)), rest))
+    # (a - rest) / b is within rounding of a whole number.
+    whole = emit(hlo.round_nearest_even, quotient)
+    ratio = emit(hlo.divide, a, b)
+    whole = select(compare(quotient, zero, "EQ"), with_sign(zero, sign_bits(ratio)), whole)
+    whole = select(compare(b, zero, "EQ"), ratio, whole)
+    return convert(whole, narrow), convert(rest, narrow)
+
+
+@operation
+def pow(x1: Array, x2: Array, /) -> Array:
+    """Returns ``x1 ** x2``. Numeric dtypes; special values as C's ``pow``.
+
+    Integers stay integers and wrap around. To a negative power they give the true result
+    truncated (0 but for bases 1 and -1); 0 to a negative power gives 0. NumPy raises there.
+    """
+    a, b = binary("pow", x1, x2, NUMERIC)
+    if kind_of(a.dtype) != "i":
+        return emit(hlo.power, a, b)
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    negative_power = compare(b, zero, "LT")
+    magnitude = select(negative_power, emit(hlo.and_, b, one), b)
+    power = emit(hlo.power, a, magnitude)
+    unit = emit(hlo.or_, compare(a, one, "EQ"), compare(a, full(a.shape, -1, a.dtype), "EQ"))
+    return select(emit(hlo.and_, negative_power, emit(hlo.not_, unit)), zero, power)
+
+
+@operation
+def negative(x: Array, /) -> Array:
+    """Returns ``-x``. Numeric dtypes; unsigned integers wrap around."""
+    return emit(hlo.negate, unary("negative", x, NUMERIC))
+
+
+@operation
+def positive(x: Array, /) -> Array:
+    """Returns ``x`` as it is. Numeric dtypes."""
+    return unary("positive", x, NUMERIC)
+
+
+@operation
+def abs(x: Array, /) -> Array:
+    """Returns the absolute value; real for complex arrays. Numeric dtypes."""
+    x = unary("abs", x, NUMERIC)
+    return x if kind_of(x.dtype) == "u" else emit(hlo.abs, x)
+
+
+@operation
+def sign(x: Array, /) -> Array:
+    """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN."""
+    x = unary("sign", x, NUMERIC)
+    if kind_of(x.dtype) == "u":
+        return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
+    return emit(hlo.sign, x)
+
+
+@operation
+def square(x: Array, /) -> Array:
+    """Returns ``x * x``. Numeric dtypes."""
+    x = unary("square", x, NUMERIC)
+    return emit(hlo.multiply, x, x)
+
+
+@operation
+def reciprocal(x: Array, /) -> Array:
+    """Returns ``1 / x``. Floating dtypes."""
+    x = unary("reciprocal", x, FLOATING)
+    return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -1,0 +1,149 @@
+"""Arrays from other things: `asarray`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.array_api.data_types import converted
+from plugrt.array_api.dlpack import from_dlpack
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.placing import copied, placed
+from plugrt.errors import NotAnArray, ShapeError
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import device_put, host_array, scalar_dtype
+from plugrt.tracing.emit import as_tracer, concatenate, convert, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import (
+    default_complex,
+    default_float,
+    default_int,
+    kind_of,
+    result_dtype,
+)
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+
+Dtype = np.dtype[Any]
+_SCALARS = (bool, int, float, complex)
+_TEXT = (str, bytes, bytearray, memoryview)
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+) -> Array:
+    """Returns ``obj`` as an array: arrays, scalars, nested sequences, NumPy, DLPack, buffers.
+
+    NumPy data keep their dtype, Python scalars get the default dtype of their kind. With ``copy``
+    True the memory is the array's own, with False that of ``obj`` (`ValueError` where that cannot
+    be), with None there is a copy where it is needed. ``device`` commits the result to a device.
+    Raises `NotAnArray` for what is no array, and `ShapeError` for ragged sequences.
+    """
+    kind = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Array):
+        return _of_array(obj, kind, device, copy)
+    if isinstance(obj, Sequence) and not isinstance(obj, _TEXT):
+        leaves = list(_leaves(obj))
+        if any(isinstance(leaf, Array) for leaf in leaves):
+            _refuse(copy is False, "a sequence of arrays is put together")
+            joined = _joined(*leaves, shape=_shape_of(obj))
+            return _of_array(joined, kind, device, None)
+        host = _of_sequence(obj, leaves, kind)
+    elif type(obj) in _SCALARS:
+        host = np.asarray(obj, scalar_dtype(obj) if kind is None else kind)
+    elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
+        return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
+    else:
+        host = _of_foreign(obj, kind)
+    return _put(obj, host, device, copy)
+
+
+def _of_array(x: Array, kind: Dtype | None, device: Any, copy: bool | None) -> Array:
+    if kind is not None and kind != x.dtype:
+        _refuse(copy is False, f"{x.dtype.name} becomes {kind.name}")
+        return placed(converted(x, dtype=kind), device)
+    result = placed(copied(x) if copy else x, device)
+    if copy is False and type(x) is Array:
+        _refuse(result._shards is not x._shards, "the data are on another device")
+    return result
+
+
+def _put(obj: Any, host: npt.NDArray[Any], device: Any, copy: bool | None) -> Array:
+    _refuse(copy is False and not np.may_share_memory(host, obj), "the data are converted")
+    if current_trace() is not None:
+        return as_tracer(host)  # type: ignore[return-value]
+    result: Array = device_put(host, device, may_alias=True if copy is False else None)
+    if copy is False:
+        shares = result.unsafe_buffer_pointer() == host.ctypes.data
+        _refuse(not shares, f"{result.device!r} cannot use memory like this")
+    return result
+
+
+def _refuse(needed: bool, why: str) -> None:
+    if needed:
+        raise ValueError(f"asarray was called with copy=False, and a copy is needed: {why}")
+
+
+def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:
+    host = obj if isinstance(obj, np.ndarray | np.generic) else np.asarray(obj)
+    if host.dtype.hasobject and host.ndim == 0:
+        raise NotAnArray(
+            f"asarray got {obj!r:.60} of type {type(obj).__module__}.{type(obj).__qualname__}; it "
+            "takes arrays, scalars, nested sequences of these, and what has __dlpack__, a buffer "
+            "or __array__"
+        )
+    host = host_array(host, "the argument of asarray")
+    return host if kind is None else host.astype(kind, copy=False)
+
+
+def _of_sequence(obj: Any, leaves: list[Any], kind: Dtype | None) -> npt.NDArray[Any]:
+    try:
+        host = np.asarray(obj, kind)
+    except ValueError as error:
+        _shape_of(obj)  # raises a `ShapeError` that says where the sequence is ragged
+        raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
+    if kind is None and all(type(leaf) in _SCALARS for leaf in leaves):
+        host = host.astype(_default(host), copy=False)
+    return host_array(host, "the argument of asarray")
+
+
+def _default(host: npt.NDArray[Any]) -> Dtype:
+    found = kind_of(host.dtype)
+    if found in "iu":
+        # What does not fit the default integer dtype keeps the one that NumPy found for it.
+        limits = np.iinfo(default_int())
+        fits = host.size == 0 or (host.min() >= limits.min and host.max() <= limits.max)
+        return default_int() if fits else host.dtype
+    return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, list | tuple):
+        for element in x:
+            yield from _leaves(element)
+    else:
+        yield x
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    if not isinstance(x, list | tuple):
+        return np.shape(x) if not isinstance(x, Array) else x.shape
+    shapes = [_shape_of(element) for element in x]
+    for i, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"asarray got a ragged sequence: element 0 has shape {shapes[0]}, element {i} has "
+                f"shape {shape}"
+            )
+    return (len(x), *(shapes[0] if shapes else ()))
+
+
+@operation(static=("shape",))
+def _joined(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
+    dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
+    rows = [reshape(convert(x, dtype), (1, math.prod(x.shape))) for x in leaves]
+    return reshape(concatenate(rows, 0), shape)

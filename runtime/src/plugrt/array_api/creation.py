@@ -1,0 +1,186 @@
+"""Creation of arrays from a shape and a value, and of triangles."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.placing import on_device, spread_like
+from plugrt.errors import ShapeError
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import scalar_dtype
+from plugrt.tracing import emit
+from plugrt.tracing.emit import compare, constant, convert, hlo, iota, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float
+from plugrt.tracing.tracer import Tracer
+
+Shape = int | Sequence[int]
+Dtype = np.dtype[Any]
+_INT32 = np.dtype(np.int32)
+
+
+def sizes(function: str, shape: Any) -> tuple[int, ...]:
+    """Returns a shape argument, an integer or several, as a tuple; `ShapeError` if it is none."""
+    try:
+        result = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+    except TypeError as error:
+        raise ShapeError(f"shape of {function} is {shape!r}; it takes integers") from error
+    if any(n < 0 for n in result):
+        raise ShapeError(f"shape of {function} is {shape!r}, which has a negative size")
+    return result
+
+
+@operation(static=("shape", "value", "dtype"))
+def _filled(*, shape: tuple[int, ...], value: Any, dtype: Dtype) -> Tracer:
+    return emit.full(shape, value, dtype)
+
+
+@operation(static=("shape", "value", "dtype"))
+def _filled_like(x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype) -> Tracer:
+    return emit.full(shape, value, dtype)  # x decides where
+
+
+@operation(static=("shape", "dtype"))
+def _full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype) -> Tracer:
+    return emit.broadcast_to(convert(value, dtype), shape)
+
+
+@operation(static=("shape", "dtype"))
+def _full_like(x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype) -> Tracer:
+    return emit.broadcast_to(convert(value, dtype), shape)
+
+
+def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns zeros, of the default floating dtype unless another is given."""
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    return on_device(device, _filled, shape=sizes("zeros", shape), value=0, dtype=kind)
+
+
+def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns ones, of the default floating dtype unless another is given."""
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    return on_device(device, _filled, shape=sizes("ones", shape), value=1, dtype=kind)
+
+
+def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns an array filled with a scalar, in the scalar's dtype unless another is given."""
+    wanted = sizes("full", shape)
+    value, kind = _fill("full", fill_value, dtype)
+    return on_device(device, _full, value, shape=wanted, dtype=kind)
+
+
+def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns zeros of the shape, dtype and device of ``x``, but for what else is given."""
+    return _like(x, 0, dtype, device)
+
+
+def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns ones of the shape, dtype and device of ``x``, but for what else is given."""
+    return _like(x, 1, dtype, device)
+
+
+def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing."""
+    return _like(x, 0, dtype, device)
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
+    value, kind = _fill("full_like", fill_value, x.dtype if dtype is None else dtype)
+    if device is not None:
+        return on_device(device, _full, value, shape=x.shape, dtype=kind)
+    return spread_like(_full_like(x, value, shape=x.shape, dtype=kind), x)
+
+
+def _like(x: Array, value: int, dtype: Any, device: Any) -> Array:
+    kind = x.dtype if dtype is None else as_dtype(dtype)
+    if device is not None:
+        return on_device(device, _filled, shape=x.shape, value=value, dtype=kind)
+    return spread_like(_filled_like(x, shape=x.shape, value=value, dtype=kind), x)
+
+
+def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
+    # Python scalars are converted here: on a device a float has passed through float32.
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
+        return np.asarray(value).astype(kind), kind
+    if np.shape(value):
+        raise ShapeError(f"fill_value of {function} has shape {np.shape(value)}; it is a scalar")
+    return value, value.dtype if dtype is None else as_dtype(dtype)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Array:
+    """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros."""
+    shape = sizes("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    return on_device(device, _eye, shape=shape, k=operator.index(k), dtype=kind)
+
+
+@operation(static=("shape", "k", "dtype"))
+def _eye(*, shape: tuple[int, int], k: int, dtype: Dtype) -> Tracer:
+    return convert(compare(*_diagonals(shape, k), "EQ"), dtype)
+
+
+@operation(static=("k",))
+def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
+    """Returns the matrices ``x`` with zeros above the ``k``-th diagonal."""
+    return _triangle("tril", x, k, "LE")
+
+
+@operation(static=("k",))
+def triu(x: Tracer, /, *, k: int = 0) -> Tracer:
+    """Returns the matrices ``x`` with zeros below the ``k``-th diagonal."""
+    return _triangle("triu", x, k, "GE")
+
+
+def _triangle(function: str, x: Tracer, k: int, kept: str) -> Tracer:
+    if x.ndim < 2:
+        raise ShapeError(f"{function} got x of shape {x.shape}; it takes matrices, or stacks of")
+    inside = compare(*_diagonals(x.shape, k), kept)
+    return select(inside, emit.strong(x), emit.full(x.shape, 0, x.dtype))
+
+
+def _diagonals(shape: tuple[int, ...], k: int) -> tuple[Tracer, Tracer]:
+    # An element is on the k-th diagonal where its column is its row + k.
+    row, column = (iota(shape, len(shape) - d, _INT32) for d in (2, 1))
+    moved = emit.emit(hlo.add, row, emit.broadcast_to(constant(np.int32(k)), shape))
+    return column, moved
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+    """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
+
+    With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing of meshgrid is {indexing!r}; it takes 'xy' or 'ij'")
+    return list(_meshgrid(*arrays, indexing=indexing)) if arrays else []
+
+
+@operation(static=("indexing",))
+def _meshgrid(*arrays: Tracer, indexing: str) -> tuple[Tracer, ...]:
+    for i, x in enumerate(arrays):
+        if x.ndim > 1:
+            raise ShapeError(f"meshgrid got arrays[{i}] of shape {x.shape}; it takes 1-d arrays")
+    order = list(range(len(arrays)))
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
+    shape = [0] * len(arrays)
+    for x, axis in zip(arrays, order, strict=True):
+        shape[axis] = x.size
+    return tuple(
+        emit.broadcast_in_dim(emit.reshape(x, (x.size,)), shape, (axis,))
+        for x, axis in zip(arrays, order, strict=True)
+    )

@@ -1,0 +1,166 @@
+"""Functions on dtypes: conversion, promotion and limits."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.array_api import dtypes
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.placing import copied, placed
+from plugrt.errors import DtypeError, NotAnArray
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import convert
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import (
+    default_complex,
+    default_float,
+    default_int,
+    kind_of,
+    promote_dtypes,
+    result_dtype,
+)
+
+Dtype = np.dtype[Any]
+
+
+@operation(static=("dtype",))
+def converted(x: Array, *, dtype: Dtype) -> Array:
+    """Returns ``x`` in another dtype: `astype` without its options."""
+    return convert(x, dtype)
+
+
+def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None) -> Array:
+    """Returns ``x`` in another dtype.
+
+    Floats are truncated towards zero by a conversion to integers; everything but 0 is True;
+    complex arrays lose their imaginary part. With ``copy`` False an array that has the dtype is
+    returned as it is. ``device`` moves the result.
+    """
+    target = as_dtype(dtype)
+    if x.dtype == target:
+        result = copied(x) if copy else x
+    else:
+        result = converted(x, dtype=target)
+    return placed(result, device)
+
+
+def can_cast(from_: Any, to: Any, /) -> builtins.bool:
+    """Returns whether promotion may bring a dtype, or an array's dtype, to another one."""
+    source, target = _dtype_of(from_), as_dtype(to)
+    try:
+        return promote_dtypes(source, target) == target and (
+            kind_of(source) not in "iu"
+            or kind_of(target) not in "f"
+            or target.itemsize > source.itemsize
+        )
+    except DtypeError:
+        return False
+
+
+def result_type(*arrays_and_dtypes: Any) -> Dtype:
+    """Returns the dtype that arrays, dtypes and Python scalars have together.
+
+    Python scalars yield to the others, of which there must be one.
+    """
+    operands: list[tuple[Dtype, builtins.bool]] = []
+    for x in arrays_and_dtypes:
+        if type(x) in _SCALARS:
+            operands.append((_SCALARS[type(x)](), True))
+        else:
+            operands.append((_dtype_of(x), getattr(x, "weak", False)))
+    if all(weak for _, weak in operands):
+        raise TypeError(
+            "result_type takes at least one array or dtype beside Python scalars; got "
+            f"{arrays_and_dtypes!r}"
+        )
+    return result_dtype(operands)
+
+
+_SCALARS: dict[type, Any] = {
+    builtins.bool: lambda: dtypes.bool,
+    int: default_int,
+    float: default_float,
+    complex: default_complex,
+}
+
+
+def _dtype_of(x: Any) -> Dtype:
+    if isinstance(x, Array | np.ndarray | np.generic):
+        return as_dtype(x.dtype)
+    return as_dtype(x)
+
+
+@dataclass(frozen=True)
+class finfo_object:  # noqa: N801  # the standard's name
+    """The limits of a floating dtype; of a complex one, those of its parts."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: Dtype
+
+
+@dataclass(frozen=True)
+class iinfo_object:  # noqa: N801  # the standard's name
+    """The limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: Dtype
+
+
+def finfo(type: Any, /) -> finfo_object:
+    """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes."""
+    dtype = _dtype_of(type)
+    if kind_of(dtype) not in "fc":
+        raise DtypeError(f"finfo got {dtype.name}; it takes floating dtypes (iinfo: integers)")
+    info = ml_dtypes.finfo(dtype)
+    numbers = (info.eps, info.max, info.min, info.smallest_normal)
+    eps, largest, smallest, normal = map(float, numbers)
+    return finfo_object(int(info.bits), eps, largest, smallest, normal, np.dtype(info.dtype))
+
+
+def iinfo(type: Any, /) -> iinfo_object:
+    """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes."""
+    dtype = _dtype_of(type)
+    if kind_of(dtype) not in "iu":
+        raise DtypeError(f"iinfo got {dtype.name}; it takes integer dtypes (finfo: floats)")
+    info = ml_dtypes.iinfo(dtype)
+    return iinfo_object(int(info.bits), int(info.max), int(info.min), dtype)
+
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+    """Returns whether a dtype is of a kind: a dtype, a kind's name, or a tuple of such.
+
+    The names are the standard's: bool, signed integer, unsigned integer, integral, real floating,
+    complex floating, numeric.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    found = np.dtype(dtype)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"there is no dtype kind {kind!r}; there are {', '.join(_KINDS)}")
+        return kind_of(found) in _KINDS[kind]
+    if isinstance(kind, Array | np.ndarray):
+        raise NotAnArray("isdtype takes a dtype, the name of a kind, or a tuple of these")
+    return found == np.dtype(kind)

@@ -1,0 +1,66 @@
+"""Arrays from DLPack: `from_dlpack`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import NotAnArray
+from plugrt.execution.array import Array, array_on
+from plugrt.execution.placement import default_device
+from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.transfer import device_put, duplicate
+from plugrt.interface import Device
+
+_CPU = 1  # DLPack's kDLCPU
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
+
+    Data in host memory go to ``device``, else to the default device (the standard would say: to
+    a CPU); data elsewhere stay on their device unless ``device`` is given. ``copy`` as in
+    `asarray`. Writing to shared memory is not defined: arrays are taken not to change.
+    """
+    if isinstance(x, Array):
+        result: Array = device_put(x, device)
+        return duplicate(result) if copy and result._shards is x._shards else result
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise NotAnArray(
+            f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__}, which has not both of "
+            "__dlpack__ and __dlpack_device__"
+        )
+    kind, index = x.__dlpack_device__()
+    if int(kind) == _CPU:
+        return _from_host(x, device, copy)
+    backend = default_device().client
+    made = array_on(_taken(x, backend.addressable_devices()[index]), committed=device is not None)
+    moved: Array = device_put(made, device)
+    return duplicate(moved) if copy and moved._shards is made._shards else moved
+
+
+def _from_host(x: Any, device: Any, copy: bool | None) -> Array:
+    target = device.device if isinstance(device, SingleDeviceSharding) else device
+    here = default_device() if target is None else target
+    if isinstance(here, Device) and copy is not True and _shares_host_memory(here):
+        array = array_on(_taken(x, here), committed=device is not None)
+        if copy is not False or _address(x) == array.unsafe_buffer_pointer():
+            return array
+    if copy is False:
+        raise ValueError(f"from_dlpack was called with copy=False, and {here!r} needs a copy")
+    result: Array = device_put(np.from_dlpack(x), device)
+    return result
+
+
+def _shares_host_memory(device: Device) -> bool:
+    capabilities = device.client.capabilities
+    return capabilities.dlpack and capabilities.zero_copy_put
+
+
+def _taken(x: Any, device: Device) -> Any:
+    return device.client.buffer_from_dlpack(x.__dlpack__(), device)
+
+
+def _address(x: Any) -> int:
+    return int(np.from_dlpack(x).ctypes.data)

@@ -1,0 +1,105 @@
+"""Exponentials, logarithms and roots, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.floats import parts
+from plugrt.array_api.operands import FLOATING, REAL_FLOATING, binary, unary
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def widened(x: Tracer) -> Tracer:
+    """Returns floats of fewer than 32 bits as float32, for formulas that would lose too much."""
+    return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
+
+
+@operation
+def exp(x: Array, /) -> Array:
+    """Returns e to the power ``x``. Floating dtypes."""
+    return emit(hlo.exponential, unary("exp", x, FLOATING))
+
+
+@operation
+def expm1(x: Array, /) -> Array:
+    """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes."""
+    return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
+
+
+@operation
+def log(x: Array, /) -> Array:
+    """Returns the natural logarithm; NaN for negative reals. Floating dtypes."""
+    return emit(hlo.log, unary("log", x, FLOATING))
+
+
+@operation
+def log1p(x: Array, /) -> Array:
+    """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes."""
+    return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
+
+
+@operation
+def log2(x: Array, /) -> Array:
+    """Returns the logarithm to base 2. Floating dtypes."""
+    return _log_to_base(unary("log2", x, FLOATING), 2)
+
+
+@operation
+def log10(x: Array, /) -> Array:
+    """Returns the logarithm to base 10. Floating dtypes."""
+    return _log_to_base(unary("log10", x, FLOATING), 10)
+
+
+def _log_to_base(x: Tracer, base: int) -> Tracer:
+    def scaled(part: Tracer) -> Any:
+        return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
+
+    if kind_of(x.dtype) == "c":
+        # Part by part: a complex division would turn infinities into NaN.
+        return emit(hlo.complex, *[scaled(p) for p in parts(emit(hlo.log, x))])
+    return convert(scaled(emit(hlo.log, widened(x))), x.dtype)
+
+
+@operation
+def sqrt(x: Array, /) -> Array:
+    """Returns the square root; NaN for negative reals. Floating dtypes."""
+    return emit(hlo.sqrt, unary("sqrt", x, FLOATING))
+
+
+@operation
+def hypot(x1: Array, x2: Array, /) -> Array:
+    """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
+
+    An infinity gives infinity, even where the other is NaN.
+    """
+    a, b = binary("hypot", x1, x2, REAL_FLOATING)
+    dtype = a.dtype
+    a, b = emit(hlo.abs, widened(a)), emit(hlo.abs, widened(b))
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    infinite = full(a.shape, np.inf, a.dtype)
+    large, small = emit(hlo.maximum, a, b), emit(hlo.minimum, a, b)
+    ratio = emit(hlo.divide, small, select(compare(large, zero, "EQ"), one, large))
+    root = emit(hlo.sqrt, emit(hlo.add, one, emit(hlo.multiply, ratio, ratio)))
+    either = emit(hlo.or_, compare(a, infinite, "EQ"), compare(b, infinite, "EQ"))
+    return convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
+
+
+@operation
+def logaddexp(x1: Array, x2: Array, /) -> Array:
+    """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes."""
+    a, b = binary("logaddexp", x1, x2, REAL_FLOATING)
+    dtype = a.dtype
+    a, b = widened(a), widened(b)
+    distance = emit(hlo.negate, emit(hlo.abs, emit(hlo.subtract, a, b)))
+    # Equal infinities have no distance.
+    distance = select(compare(a, b, "EQ"), full(a.shape, 0, a.dtype), distance)
+    excess = emit(hlo.log_plus_one, emit(hlo.exponential, distance))
+    return convert(emit(hlo.add, emit(hlo.maximum, a, b), excess), dtype)
+
+

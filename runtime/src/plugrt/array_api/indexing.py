@@ -1,0 +1,148 @@
+"""Indexing: ``x[key]``, `take` and `take_along_axis`."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from plugrt.array_api.at import At
+from plugrt.array_api.axes import normal_axis
+from plugrt.array_api.gathering import filled, fills, gather, position, read, within
+from plugrt.array_api.keys import Key, Shape, Spec, parse
+from plugrt.array_api.operands import INTEGER, admit, broadcast_shapes
+from plugrt.errors import AxisError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """Returns ``x[key]`` by NumPy's rules.
+
+    A key is an integer, a slice, an ellipsis, None, an integer array, a boolean array or a tuple
+    of these. Integers out of bounds raise `InvalidIndex`, an `IndexError`. Positions in arrays are
+    clamped to the axis, as in JAX, since a launched program cannot raise; ``x.at[key].get(...)``
+    offers other modes. A boolean array picks as many elements as it holds, so it must not be
+    traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
+    compiles once. Slices are part of the program.
+    """
+    parsed = parse(x.shape, key, embed=current_trace() is not None)
+    return _getitem(x, parsed.operands, spec=parsed.spec)
+
+
+@operation(static=("spec",))
+def _getitem(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
+    return read(x, Key(spec, operands))
+
+
+@operation(static=("axis", "mode", "fill_value"))
+def take(
+    x: Tracer,
+    indices: Tracer,
+    /,
+    *,
+    axis: int | None = None,
+    mode: str | None = None,
+    fill_value: Any = None,
+) -> Tracer:
+    """Returns the slices of ``x`` at ``indices`` along ``axis``, where their dimensions stand.
+
+    ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode`` says
+    what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
+    ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
+    """
+    admit("take", "indices", indices.dtype, INTEGER)
+    if axis is None and x.ndim != 1:
+        raise AxisError(
+            f"take got x of shape {x.shape} and no axis; axis may be left out for arrays of one "
+            "dimension only"
+        )
+    along = normal_axis("take", 0 if axis is None else axis, x.ndim)
+    shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
+    if _is_empty("take", x.shape, along, shape):
+        return full(shape, 0, x.dtype)
+    positions = [(along, position(indices, x.shape[along], mode))]
+    result = gather(x, positions, indices.shape, along)
+    if fills(mode or "fill", fill_value):
+        where = range(along, along + indices.ndim)
+        result = filled(result, within(x.shape, positions), where, fill_value)
+    return result
+
+
+@operation(static=("axis", "mode", "fill_value"))
+def take_along_axis(
+    x: Tracer,
+    indices: Tracer,
+    /,
+    *,
+    axis: int = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+) -> Tracer:
+    """Returns for each row along ``axis`` its elements at the same row of ``indices``.
+
+    The other dimensions of the two broadcast. Indices out of bounds as in `take`. Serves to apply
+    what `argsort`, `argmax` and `argmin` give.
+    """
+    admit("take_along_axis", "indices", indices.dtype, INTEGER)
+    along = normal_axis("take_along_axis", axis, x.ndim)
+    rest = [tuple(n for i, n in enumerate(s) if i != along) for s in (x.shape, indices.shape)]
+    common = broadcast_shapes((rest[0], rest[1])) if x.ndim == indices.ndim else None
+    if common is None:
+        raise ShapeError(
+            f"take_along_axis along axis {along} got x of shape {x.shape} and indices of shape "
+            f"{indices.shape}; they must broadcast but for that axis"
+        )
+    size, count = x.shape[along], indices.shape[along]
+    shape = (*common[:along], count, *common[along:])
+    if _is_empty("take_along_axis", x.shape, along, shape):
+        return full(shape, 0, x.dtype)
+    x = broadcast_to(x, (*common[:along], size, *common[along:]))
+    p = broadcast_to(position(indices, size, mode), shape)
+    batch = [i for i in range(x.ndim) if i != along]
+    result: Tracer = emit(
+        hlo.gather,
+        x,
+        reshape(p, (*shape, 1)),
+        dimension_numbers=hlo.GatherDimensionNumbers.get(
+            [], [along], batch, batch, [along], x.ndim
+        ),
+        slice_sizes=[1] * x.ndim,
+    )
+    if fills(mode or "fill", fill_value):
+        result = filled(result, within(x.shape, [(along, p)]), range(x.ndim), fill_value)
+    return result
+
+
+def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
+    """Whether there is nothing to take; `ShapeError` for taking something from nothing."""
+    if 0 in result:
+        return True
+    if shape[axis] == 0:
+        raise ShapeError(f"{function} from axis {axis} of x of shape {shape}, which is empty there")
+    return False
+
+
+# --- x[key] and x.at on both kinds of array ---------------------------------------------------
+
+
+def _setitem(x: Any, key: Any, value: Any) -> NoReturn:
+    raise TypeError(
+        "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
+        "array with the elements replaced; .add, .multiply, .min, .max and others go along"
+    )
+
+
+def install() -> None:
+    """Gives `Array` and `Tracer` indexing and ``at``. Called with the installation of operators."""
+    for cls in (Array, Tracer):
+        for name, value in (
+            ("__getitem__", getitem),
+            ("__setitem__", _setitem),
+            ("at", property(At, doc="Functional updates: ``x.at[key].set(value)`` and others.")),
+        ):
+            setattr(cls, name, value)
+
+
+__all__ = ["getitem", "install", "take", "take_along_axis"]

@@ -1,0 +1,180 @@
+"""The methods of arrays that users of NumPy and JAX expect, each a call of the namespace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt import array_api as xp
+from plugrt.array_api.at import At
+from plugrt.array_api.indexing import _setitem, getitem
+from plugrt.array_api.complexes import imag, real
+from plugrt.array_api.linalg import matrix_transpose
+from plugrt.errors import InvalidArgument
+
+Axis = int | Sequence[int] | None
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    def method(self: Any, axis: Axis = None, **options: Any) -> Any:
+        return getattr(xp, name)(self, axis=axis, **options)
+
+    method.__doc__ = f"Returns ``array_api.{name}`` over ``axis``; None means all axes."
+    return method
+
+
+def _along(name: str) -> Callable[..., Any]:
+    def method(self: Any, axis: int = -1, **options: Any) -> Any:
+        return getattr(xp, name)(self, axis=axis, **options)
+
+    method.__doc__ = f"Returns ``array_api.{name}`` along ``axis``."
+    return method
+
+
+def _cumulative(name: str) -> Callable[..., Any]:
+    def method(self: Any, axis: int | None = None, *, dtype: Any = None) -> Any:
+        x = self if axis is not None else ravel(self)
+        return getattr(xp, name)(x, axis=0 if axis is None else axis, dtype=dtype)
+
+    method.__doc__ = f"Returns ``array_api.{name}`` along ``axis``; None means flattened."
+    return method
+
+
+def astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:
+    """Returns the array in another dtype."""
+    return xp.astype(self, dtype, copy=copy)
+
+
+def reshape(self: Any, *shape: Any) -> Any:
+    """Returns the elements in another shape, given as integers or as one tuple."""
+    return xp.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """Returns the axes in the order given, as integers or as one tuple; else reversed."""
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return xp.permute_dims(self, tuple(order) if order else tuple(range(self.ndim))[::-1])
+
+
+def ravel(self: Any) -> Any:
+    """Returns the elements in one dimension, in row-major order."""
+    return xp.reshape(self, (math.prod(self.shape),))
+
+
+def squeeze(self: Any, axis: Axis = None) -> Any:
+    """Returns the array without the axes of size 1 that are named; None means all of them."""
+    every = tuple(i for i, n in enumerate(self.shape) if n == 1)
+    return xp.squeeze(self, axis=every if axis is None else axis)
+
+
+def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
+    """Returns the array with two axes exchanged."""
+    order = list(range(self.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return xp.permute_dims(self, tuple(order))
+
+
+def take(self: Any, indices: Any, axis: int | None = None) -> Any:
+    """Returns the elements at ``indices`` along ``axis``; None means flattened."""
+    indices = xp.asarray(indices)
+    if axis is None:
+        return take(ravel(self), indices, 0)
+    flat = xp.take(self, ravel(indices), axis=axis)
+    axis %= self.ndim
+    return xp.reshape(flat, (*self.shape[:axis], *indices.shape, *self.shape[axis + 1 :]))
+
+
+def repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Returns each element repeated, along ``axis`` or flattened."""
+    return xp.repeat(self, repeats, axis=axis)
+
+
+def nonzero(self: Any) -> Any:
+    """Returns the indices of the elements that are not 0, an array for each axis."""
+    return xp.nonzero(self)
+
+
+def conj(self: Any) -> Any:
+    """Returns the complex conjugate."""
+    return xp.conj(self)
+
+
+def round_(self: Any, decimals: int = 0) -> Any:
+    """Returns the array rounded to ``decimals`` places, halves to even."""
+    if decimals == 0:
+        return xp.round(self)
+    if not xp.isdtype(self.dtype, ("real floating", "complex floating")):
+        if decimals > 0:
+            return self
+        raise InvalidArgument(
+            f"round to {decimals} places of an array of {self.dtype.name}: integers can be "
+            "rounded to decimal places from 0 only; astype converts"
+        )
+    factor = np.asarray(10.0 ** abs(decimals)).astype(self.dtype)
+    if decimals > 0:
+        return xp.round(self * factor) / factor
+    return xp.round(self / factor) * factor
+
+
+def clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """Returns the array kept within ``min`` and ``max``."""
+    return xp.clip(self, min, max)
+
+
+def dot(self: Any, other: Any) -> Any:
+    """Returns the product over the last axis and the last but one of ``other``, as NumPy's."""
+    other = xp.asarray(other)
+    if not self.ndim or not other.ndim:
+        return self * other
+    return xp.tensordot(self, other, axes=((self.ndim - 1,), (max(other.ndim - 2, 0),)))
+
+
+def copy(self: Any) -> Any:
+    """Returns a copy in memory of its own."""
+    return xp.asarray(self, copy=True)
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """Returns the array on a device or sharding; there are no streams to choose."""
+    if stream is not None:
+        raise InvalidArgument(f"to_device got stream {stream!r}; the backend orders its own work")
+    return xp.asarray(self, device=device)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    **{n: _reduction(n) for n in ("sum", "prod", "mean", "max", "min", "any", "all")},
+    **{n: _reduction(n) for n in ("std", "var", "argmax", "argmin")},
+    **{n: _along(n) for n in ("sort", "argsort")},
+    "cumsum": _cumulative("cumulative_sum"),
+    "cumprod": _cumulative("cumulative_prod"),
+    "__round__": lambda self, ndigits=None, /: round_(self, ndigits or 0),
+    "__getitem__": getitem,
+    "__setitem__": _setitem,
+    "astype": astype,
+    "clip": clip,
+    "conj": conj,
+    "copy": copy,
+    "dot": dot,
+    "flatten": lambda self: ravel(self),
+    "nonzero": nonzero,
+    "ravel": ravel,
+    "repeat": repeat,
+    "reshape": reshape,
+    "round": round_,
+    "squeeze": squeeze,
+    "swapaxes": swapaxes,
+    "take": take,
+    "to_device": to_device,
+    "transpose": transpose,
+}
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": transpose,
+    "at": At,
+    "imag": imag,
+    "mT": matrix_transpose,
+    "real": real,
+}

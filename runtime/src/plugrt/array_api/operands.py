@@ -1,0 +1,125 @@
+"""What elementwise functions do with their operands: check dtypes, promote, broadcast."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import DtypeError, ShapeError
+from plugrt.tracing.emit import broadcast_to, convert, reshape
+from plugrt.tracing.promotion import (
+    default_complex,
+    default_float,
+    default_int,
+    kind_of,
+    result_dtype,
+)
+from plugrt.tracing.tracer import Tracer
+
+Dtype = np.dtype[Any]
+
+# The groups of dtypes that the standard's functions admit, as the letters of `kind_of`.
+BOOLEAN = "b"
+INTEGER = "iu"
+INTEGER_OR_BOOLEAN = "biu"
+REAL = "iuf"
+FLOATING = "fc"
+REAL_FLOATING = "f"
+NUMERIC = "iufc"
+ANY = "biufc"
+
+_WORDS = {
+    BOOLEAN: "bool",
+    INTEGER: "integer dtypes",
+    INTEGER_OR_BOOLEAN: "integer dtypes and bool",
+    REAL: "real numeric dtypes (integers and floats)",
+    FLOATING: "floating dtypes (real and complex); astype converts",
+    REAL_FLOATING: "real floating dtypes; astype converts",
+    NUMERIC: "numeric dtypes (not bool; astype converts)",
+}
+
+
+def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
+    """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`)."""
+    if kind_of(dtype) not in kinds:
+        raise DtypeError(
+            f"{function} got {argument} of dtype {dtype.name}; it takes "
+            f"{_WORDS.get(kinds, kinds)}"
+        )
+
+
+def default_of(dtype: Dtype) -> Dtype:
+    """Returns the default dtype of the kind of ``dtype``, which Python scalars have alone."""
+    kind = kind_of(dtype)
+    if kind == "b":
+        return dtype
+    return {"f": default_float, "c": default_complex}.get(kind, default_int)()
+
+
+def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
+    """Returns the operand of a function of one array, checked; not weak any more."""
+    admit(function, "x", x.dtype, kinds)
+    return convert(x, default_of(x.dtype)) if x.weak else x
+
+
+def binary(
+    function: str, x1: Tracer, x2: Tracer, kinds: str = ANY, names: tuple[str, str] = ("x1", "x2")
+) -> tuple[Tracer, Tracer]:
+    """Returns two operands, checked, in their common dtype and their common shape.
+
+    Raises `DtypeError` for dtypes outside of ``kinds`` or without a common dtype, `ShapeError` for
+    shapes that do not broadcast.
+    """
+    dtype = common_dtype(function, (x1, x2), kinds, names)
+    shape = x1.shape if x1.shape == x2.shape else common_shape(function, (x1, x2), names)
+    return broadcast_to(convert(x1, dtype), shape), broadcast_to(convert(x2, dtype), shape)
+
+
+def common_dtype(
+    function: str, operands: tuple[Tracer, ...], kinds: str, names: tuple[str, ...]
+) -> Dtype:
+    """Returns the dtype that operands are brought to; `DtypeError` where they are not admitted."""
+    dtypes = {x.dtype for x in operands if not x.weak}
+    if len(dtypes) == 1 and not any(x.weak for x in operands):
+        dtype = dtypes.pop()
+    else:
+        dtype = result_dtype([(x.dtype, x.weak) for x in operands])
+        if not dtypes:
+            dtype = default_of(dtype)
+    if kind_of(dtype) not in kinds or any(kind_of(x.dtype) not in kinds for x in operands):
+        for x, name in zip(operands, names, strict=True):
+            # A Python number may be of a lower kind than the array that it meets.
+            if not (x.weak and dtypes and kind_of(dtype) in kinds):
+                admit(function, name, x.dtype, kinds)
+    return dtype
+
+
+def common_shape(
+    function: str, operands: tuple[Tracer, ...], names: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Returns the shape that operands broadcast to; `ShapeError` names those that do not fit."""
+    shape = broadcast_shapes(tuple(x.shape for x in operands))
+    if shape is None:
+        found = ", ".join(f"{n} of shape {x.shape}" for n, x in zip(names, operands, strict=True))
+        raise ShapeError(
+            f"{function} got {found}, which do not broadcast: aligned at the last dimension, "
+            "each must be equal or 1"
+        )
+    return shape
+
+
+@cache
+def broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+    """Returns the common shape by NumPy's rule, or None where there is none."""
+    ndim = max(map(len, shapes), default=0)
+    result = []
+    for sizes in zip(*[(1,) * (ndim - len(s)) + s for s in shapes], strict=True):
+        found = {n for n in sizes if n != 1}
+        if len(found) > 1:
+            return None
+        result.append(found.pop() if found else 1)
+    return tuple(result)
+
+

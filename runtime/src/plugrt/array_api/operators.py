@@ -1,0 +1,116 @@
+"""The operators and methods of `Array` and of traced arrays, from one table.
+
+``a += b`` binds ``a`` to a new array: arrays do not change. Python scalars do not widen dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from plugrt import array_api
+from plugrt.array_api.arithmetic import divided
+from plugrt.array_api.methods import METHODS, PROPERTIES
+from plugrt.config import config
+from plugrt.execution.array import Array
+from plugrt.execution.methods import install
+from plugrt.tracing.operation import Operation
+from plugrt.tracing.trace import _state
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divided",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+"""Operators that have a reflected form, and the functions that they are."""
+
+COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+
+_OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def _forward(function: Operation[Any, Any]) -> Callable[[Any, Any], Any]:
+    # The short way stands here again, and not in a call of `Operation`, for it is a tenth of what
+    # an operator costs.
+    programs, token, state = function._cache, config.token, _state
+
+    def method(self: Any, other: Any, /) -> Any:
+        try:
+            run = programs.get((token(), self._signature, other._signature))
+        except AttributeError:  # a traced array, a scalar, NumPy's, or something else
+            run = None
+        if run is not None and state.trace is None:
+            return run((self, other))
+        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+def _reflected(function: Operation[Any, Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any, /) -> Any:
+        return function(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
+    def method(self: Any, /) -> Any:
+        return function(self)
+
+    return method
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
+    known = ("2021.12", "2022.12", "2023.12", array_api.__array_api_version__)
+    if api_version is not None and api_version not in known:
+        raise ValueError(
+            f"version {api_version!r} of the array API standard was asked for; plugrt.array_api "
+            f"implements {array_api.__array_api_version__} and what it includes"
+        )
+    return array_api
+
+
+def _function(name: str) -> Operation[Any, Any]:
+    function: Operation[Any, Any] = divided if name == "divided" else getattr(array_api, name)
+    return function
+
+
+def table() -> dict[str, Any]:
+    """Returns every operator, method and property of arrays by its name in the class."""
+    result: dict[str, Any] = {}
+    for name, function in BINARY.items():
+        result[f"__{name}__"] = _forward(_function(function))
+        result[f"__r{name}__"] = _reflected(_function(function))
+    for name, function in COMPARISONS.items():
+        result[f"__{name}__"] = _forward(getattr(array_api, function))
+    for name, function in UNARY.items():
+        result[f"__{name}__"] = _unary(getattr(array_api, function))
+    result["__array_namespace__"] = _namespace
+    result.update({name: property(function) for name, function in PROPERTIES.items()})
+    result.update(METHODS)
+    return result
+
+
+install(table())

@@ -1,0 +1,114 @@
+"""Creation of evenly spaced numbers: `arange` and `linspace`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.conversion import asarray
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.operands import FLOATING, REAL, admit
+from plugrt.array_api.placing import on_device
+from plugrt.errors import DtypeError, NotAnArray, ShapeError
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_complex, default_float, default_int, kind_of
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+
+Dtype = np.dtype[Any]
+_ON_HOST = 1 << 16
+"""Up to so many elements are cheaper to make on the host than to compile a program for."""
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Array:
+    """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
+
+    The default dtype is that of integers if all three are integers, else that of floats.
+    """
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (_number("arange", v) for v in (start, stop, step))
+    if step == 0:
+        raise ValueError("step of arange is 0")
+    if isinstance(start + stop + step, int):
+        count = len(range(start, stop, step))
+        fits = -(2**31) <= start < 2**31 and -(2**31) <= start + count * step - step < 2**31
+        kind = default_int() if fits else np.dtype(np.int64)
+    else:
+        count = max(math.ceil((stop - start) / step), 0)
+        kind = default_float()
+    kind = kind if dtype is None else as_dtype(dtype)
+    admit("arange", "the dtype argument", kind, REAL)
+    return _spaced(start, step, None, count, kind, device)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Array:
+    """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Floating dtypes.
+
+    With ``endpoint`` the last is ``stop`` itself. The default dtype is that of floats, or that of
+    complex numbers where a bound is one.
+    """
+    start, stop = _number("linspace", start), _number("linspace", stop)
+    count = operator.index(num)
+    if count < 0:
+        raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
+    is_complex = isinstance(start + stop, complex)
+    kind = default_complex() if is_complex else default_float()
+    kind = kind if dtype is None else as_dtype(dtype)
+    admit("linspace", "the dtype argument", kind, FLOATING)
+    if is_complex and kind_of(kind) != "c":
+        raise DtypeError(f"linspace got a complex bound, and the dtype {kind.name} is real")
+    steps = count - 1 if endpoint else count
+    step = (stop - start) / steps if steps > 0 else 0.0
+    return _spaced(start, step, stop if endpoint and steps > 0 else None, count, kind, device)
+
+
+def _number(function: str, value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray | Array) and np.ndim(value) == 0:
+        value = value.item()
+    if not isinstance(value, int | float | complex):
+        raise NotAnArray(f"{function} got the bound or step {value!r}; it takes Python numbers")
+    return value
+
+
+def _spaced(start: Any, step: Any, last: Any, count: int, dtype: Dtype, device: Any) -> Array:
+    if count <= _ON_HOST and current_trace() is None:
+        exact = start + np.arange(count) * step
+        if last is not None:
+            exact[-1] = last
+        return asarray(exact.astype(dtype), device=device)
+    # Counted and scaled in a dtype that holds every index exactly, where the result's does not.
+    wide = dtype if kind_of(dtype) in "iu" or dtype.itemsize >= 4 else np.dtype(np.float32)
+    values = [np.asarray(v).astype(wide) for v in (start, step, start if last is None else last)]
+    return on_device(
+        device, _counted, *values, count=count, exact_last=last is not None, dtype=dtype
+    )
+
+
+@operation(static=("count", "exact_last", "dtype"))
+def _counted(
+    start: Tracer, step: Tracer, last: Tracer, *, count: int, exact_last: bool, dtype: Dtype
+) -> Tracer:
+    index = iota((count,), 0, np.dtype(np.int64 if count > 2**31 - 1 else np.int32))
+    steps = emit(hlo.multiply, convert(index, start.dtype), broadcast_to(step, (count,)))
+    values = emit(hlo.add, steps, broadcast_to(start, (count,)))
+    if exact_last:
+        is_last = compare(index, full((count,), count - 1, index.dtype), "EQ")
+        values = select(is_last, broadcast_to(last, (count,)), values)
+    return convert(values, dtype)

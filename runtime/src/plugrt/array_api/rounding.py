@@ -1,0 +1,44 @@
+"""Rounding, element by element."""
+
+from __future__ import annotations
+
+from plugrt.array_api.operands import NUMERIC, REAL, unary
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import compare, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+
+
+@operation
+def ceil(x: Array, /) -> Array:
+    """Returns the smallest whole number that is not less than ``x``. Real dtypes."""
+    x = unary("ceil", x, REAL)
+    return emit(hlo.ceil, x) if kind_of(x.dtype) == "f" else x
+
+
+@operation
+def floor(x: Array, /) -> Array:
+    """Returns the largest whole number that is not greater than ``x``. Real dtypes."""
+    x = unary("floor", x, REAL)
+    return emit(hlo.floor, x) if kind_of(x.dtype) == "f" else x
+
+
+@operation
+def trunc(x: Array, /) -> Array:
+    """Returns ``x`` without its fraction. Real dtypes."""
+    x = unary("trunc", x, REAL)
+    if kind_of(x.dtype) != "f":
+        return x
+    below = compare(x, full(x.shape, 0, x.dtype), "LT")
+    return select(below, emit(hlo.ceil, x), emit(hlo.floor, x))
+
+
+@operation
+def round(x: Array, /) -> Array:
+    """Returns the nearest whole number, the even one of two; for complex, of each part."""
+    x = unary("round", x, NUMERIC)
+    kind = kind_of(x.dtype)
+    if kind == "c":
+        parts = [emit(hlo.round_nearest_even, emit(part, x)) for part in (hlo.real, hlo.imag)]
+        return emit(hlo.complex, *parts)
+    return emit(hlo.round_nearest_even, x) if kind == "f" else x

@@ -1,0 +1,256 @@
+"""Writing elements by a `Key`: slices and scatters that return the new array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.gathering import (
+    Positions,
+    dynamic_part,
+    index_vectors,
+    positions_of,
+    starts_of,
+    static_bounds,
+    within,
+)
+from plugrt.array_api.keys import (
+    Item,
+    Key,
+    Scalar,
+    Shape,
+    Slice,
+    axis_items,
+    block_shape,
+    is_advanced,
+    layout,
+)
+from plugrt.array_api.manipulation import reverse
+from plugrt.errors import ShapeError
+from plugrt.tracing.emit import (
+    broadcast_to,
+    constant,
+    emit,
+    full,
+    hlo,
+    iota,
+    region,
+    reshape,
+    select,
+    slice_,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.tracer import Tracer
+
+Combine = Callable[[Tracer, Tracer], Tracer]
+"""Takes old and given elements and returns the new ones."""
+
+
+def write(
+    x: Tracer,
+    key: Key,
+    value: Tracer,
+    combine: Combine,
+    *,
+    mode: str | None = None,
+    sorted_: bool = False,
+    unique: bool = False,
+) -> Tracer:
+    """Returns ``x`` with the elements at ``key`` combined with ``value``, which broadcasts.
+
+    Where arrays in the key name an element twice, it is combined twice, in no certain order. What
+    lies out of bounds is left out, or with mode ``clip`` goes to the nearest element.
+    """
+    block = block_shape(key.spec, key.operands) if is_advanced(key.spec) else ()
+    axes = layout(key.spec, block)
+    value = _fit(value, tuple(n for _, n in axes))
+    value = reshape(value, [n for item, n in axes if item is None or isinstance(item, Slice)])
+    if 0 in value.shape or 0 in x.shape:
+        positions_of(x.shape, key)  # for its check
+        return x
+    if is_advanced(key.spec):
+        hints = {"indices_are_sorted": sorted_, "unique_indices": unique}
+        return _scatter(x, key, block, axes, value, combine, mode, hints)
+    return _write_slices(x, key, value, combine, mode)
+
+
+def _fit(value: Tracer, shape: Shape) -> Tracer:
+    squeezed = value
+    while squeezed.ndim > len(shape) and squeezed.shape[0] == 1:
+        squeezed = reshape(squeezed, squeezed.shape[1:])
+    fits = squeezed.ndim <= len(shape) and all(
+        n in (1, m) for n, m in zip(squeezed.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"the value of shape {value.shape} does not broadcast to the shape {shape} of x[key]"
+        )
+    return broadcast_to(squeezed, shape)
+
+
+# --- keys without arrays --------------------------------------------------------------------------
+
+
+def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: str | None) -> Tracer:
+    """Combines a part that slices and single positions pick; each element is there once."""
+    items = axis_items(key.spec)
+    scalars = positions_of(x.shape, key)
+    bounds = [(0, 1, 1) if isinstance(i, Scalar) else static_bounds(i) for i in items]
+    slab = dynamic_part(x, scalars) if scalars else x
+    counts = [item.count if isinstance(item, Slice) else 1 for item in items]
+    value = reverse(
+        reshape(value, counts),
+        [i for i, item in enumerate(items) if isinstance(item, Slice) and item.step < 0],
+    )
+    low, high, strides = (list(b) for b in zip(*bounds, strict=True)) if bounds else ([], [], [])
+    part = slice_(slab, low, high, strides) if slab.shape != tuple(counts) else slab
+    part = combine(part, value)
+    unsafe = [
+        p
+        for p, item in zip(scalars, [i for i in items if isinstance(i, Scalar)], strict=True)
+        if not item.safe
+    ]
+    if unsafe and mode != "clip":
+        old = slice_(slab, low, high, strides)
+        part = select(broadcast_to(within(x.shape, unsafe), part.shape), part, old)
+    if any(s != 1 for s in strides):
+        part = _interleaved(slab, part, bounds)
+        low = [0] * x.ndim
+    if part.shape == x.shape:
+        return part
+    return _put(x, part, scalars, low)
+
+
+def _put(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tracer:
+    starts = starts_of(x.ndim, scalars)
+    moving = {axis for axis, _ in scalars}
+    starts = [s if i in moving else constant(low[i], s.dtype) for i, s in enumerate(starts)]
+    trace = tracing()
+    return wrap(  # type: ignore[no-any-return]
+        hlo.dynamic_update_slice(
+            x.value, part.value, [s.value for s in starts], loc=trace.location()
+        )
+    )
+
+
+def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, int]]) -> Tracer:
+    """Returns ``slab`` with every stride-th element replaced: by padding, not by a scatter."""
+    padding = [
+        (low, size - high, stride - 1)
+        for (low, high, stride), size in zip(bounds, slab.shape, strict=True)
+    ]
+
+    def spread(y: Tracer) -> Tracer:
+        return emit(  # type: ignore[no-any-return]
+            hlo.pad,
+            y,
+            constant(0, y.dtype),
+            edge_padding_low=[p[0] for p in padding],
+            edge_padding_high=[p[1] for p in padding],
+            interior_padding=[p[2] for p in padding],
+        )
+
+    mask = spread(full(part.shape, True, np.dtype(np.bool_)))
+    return select(mask, spread(part), slab)
+
+
+# --- keys with arrays -----------------------------------------------------------------------------
+
+
+def _scatter(
+    x: Tracer,
+    key: Key,
+    block: Shape,
+    axes: list[tuple[Item | None, int]],
+    value: Tracer,
+    combine: Combine,
+    mode: str | None,
+    hints: dict[str, bool],
+) -> Tracer:
+    axes = [(item, n) for item, n in axes if item is None or isinstance(item, Slice)]
+    items = axis_items(key.spec)
+    slices = iter([i for i, item in enumerate(items) if isinstance(item, Slice)])
+    batch: list[int] = []  # the sizes of the axes that are walked, in the order of the value's
+    walked: list[tuple[int, Slice, int]] = []  # axes of x that strided slices walk
+    positions: Positions = []
+    windows: list[int] = []  # axes of the value that are copied as a whole
+    window_axes: list[int] = []
+    block_at = -1
+    for i, (item, n) in enumerate(axes):
+        if item is None:
+            block_at = len(batch) if block_at < 0 else block_at
+            batch.append(n)
+            continue
+        axis = next(slices)
+        assert isinstance(item, Slice)
+        if item.step == 1 or item.count == 1:
+            windows.append(i)
+            window_axes.append(axis)
+            if item.count != x.shape[axis]:
+                positions.append((axis, constant(np.int32(item.start))))
+        else:
+            walked.append((axis, item, len(batch)))
+            batch.append(n)
+    shape = tuple(batch)
+    for axis, p in positions_of(x.shape, key, mode):
+        if mode == "clip":
+            p = _clipped(p, x.shape[axis])
+        positions.append((axis, _along(p, block, max(block_at, 0), shape)))
+    for axis, item, at in walked:
+        positions.append((axis, _steps(item, at, shape)))
+    numbers = hlo.ScatterDimensionNumbers.get(
+        windows,
+        [i for i in range(x.ndim) if i not in window_axes],
+        [],
+        [],
+        [axis for axis, _ in positions],
+        len(shape),
+    )
+    return _emit_scatter(x, index_vectors(positions, shape), value, numbers, combine, hints)
+
+
+def _emit_scatter(
+    x: Tracer,
+    vectors: Tracer,
+    value: Tracer,
+    numbers: Any,
+    combine: Combine,
+    hints: dict[str, bool],
+) -> Tracer:
+    trace = tracing()
+    op = hlo.ScatterOp(
+        [trace.mlir_type(x.shape, x.dtype)],
+        [x.value],
+        vectors.value,
+        [value.value],
+        numbers,
+        loc=trace.location(),
+        **hints,
+    )
+    scalar = trace.mlir_type((), x.dtype)
+    region(op.regions[0], [scalar, scalar], lambda old, new: [combine(old, new)])
+    (result,) = wrap(op)
+    return result  # type: ignore[no-any-return]
+
+
+def _along(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
+    """Returns positions of shape ``block`` as they lie in the walked axes from ``at`` on."""
+    p = broadcast_to(p, block)
+    after = len(shape) - at - len(block)
+    return broadcast_to(reshape(p, (*block, *[1] * after)), shape)
+
+
+def _steps(item: Slice, at: int, shape: Shape) -> Tracer:
+    dtype = np.dtype(np.int32)
+    count = iota(shape, at, dtype)
+    scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))
+    return emit(hlo.add, scaled, full(shape, item.start, dtype))  # type: ignore[no-any-return]
+
+
+def _clipped(p: Tracer, size: int) -> Tracer:
+    return emit(  # type: ignore[no-any-return]
+        hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype)
+    )
