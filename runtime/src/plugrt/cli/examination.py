@@ -19,7 +19,7 @@ from typing import Any
 
 from plugrt.config import Config
 from plugrt.errors import ConfigError
-from plugrt.plugins import hints
+from plugrt.plugins import environment, hints
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.registry import Registry, default_registry
 
@@ -160,6 +160,8 @@ def _probe(record: Record, seconds: float) -> dict[str, Any]:
     """Returns what opening a library in a process of its own showed."""
     if record.state is State.BROKEN:
         return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
+    if fault := environment.missing(record):
+        return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
     from plugrt import capi
 
     begin = time.monotonic()

@@ -51,6 +51,16 @@ def _malformed(item: str, position: int, separator: str) -> str:
     )
 
 
+def missing(record: Record) -> str:
+    """Returns that the library of a record is not there, empty if it is.
+
+    A bare file name is left to the system's loader, which searches for it.
+    """
+    if os.sep not in record.library or os.path.isfile(record.library):
+        return ""
+    return f"the library {record.library} that {VARIABLE} names for it does not exist"
+
+
 def read_json(path: str) -> tuple[str, dict[str, str | bool | int | float | list[int]]]:
     """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` names the fault."""
     try:

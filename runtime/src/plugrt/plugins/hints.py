@@ -24,6 +24,32 @@ INSTALL: Mapping[str, str] = {
 """What to type to get a plugin of that name."""
 
 
+SHARED_LIBRARIES: Mapping[str, str] = {
+    "libcuda.so.1": "the NVIDIA driver",
+    "libcudart.so.12": "nvidia-cuda-runtime-cu12",
+    "libcublas.so.12": "nvidia-cublas-cu12",
+    "libcublasLt.so.12": "nvidia-cublas-cu12",
+    "libcudnn.so.9": "nvidia-cudnn-cu12 (or -cu13)",
+    "libcufft.so.11": "nvidia-cufft-cu12",
+    "libcusolver.so.11": "nvidia-cusolver-cu12",
+    "libcusparse.so.12": "nvidia-cusparse-cu12 (or nvidia-cusparse)",
+    "libcupti.so.12": "nvidia-cuda-cupti-cu12",
+    "libnccl.so.2": "nvidia-nccl-cu12 (or -cu13)",
+    "libnvshmem_host.so.3": "nvidia-nvshmem-cu12 (or -cu13)",
+    "libnvJitLink.so.12": "nvidia-nvjitlink-cu12",
+    "libcudart.so.13": "nvidia-cuda-runtime",
+    "libcublas.so.13": "nvidia-cublas",
+    "libcublasLt.so.13": "nvidia-cublas",
+    "libcufft.so.12": "nvidia-cufft",
+    "libcusolver.so.12": "nvidia-cusolver",
+    "libcupti.so.13": "nvidia-cuda-cupti",
+    "libamdhip64.so.7": "ROCm 7",
+    "libamdhip64.so.6": "ROCm 6",
+    "libze_loader.so.1": "the oneAPI Level Zero loader",
+}
+"""Shared library that PJRT libraries need to the package that brings it."""
+
+
 @dataclass(frozen=True)
 class Hardware:
     """A kind of device: how it shows itself, and which plugins would drive it.

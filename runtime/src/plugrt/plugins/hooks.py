@@ -35,7 +35,8 @@ class Hooks:
             self._manager.register(offered)
             self._manager.check_pending()
         except pluggy.PluginValidationError as error:
-            self._manager.unregister(offered)
+            if self._manager.is_registered(offered):
+                self._manager.unregister(offered)
             known = [n for n in dir(hookspecs) if n.startswith(HOOK_PREFIX)]
             raise PluginBroken(
                 f"{who} has a wrong hook implementation: {str(error).strip()} "

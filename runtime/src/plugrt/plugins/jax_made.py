@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library import LibraryPlugin, TablePlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.watch import logger
@@ -90,20 +90,22 @@ def _initialized(record: Record) -> Plugin:
 def _recorded(record: Record, registrations: list[_Registration]) -> Plugin:
     named = [r for r in registrations if record.answers_to(r.name)]
     found = (named or registrations)[0]
-    path = found.arguments.get("library_path")
-    if not path:
-        raise PluginIncompatible(
-            f"{record}: it registers {found.name!r} without a library_path (with "
-            f"{', '.join(sorted(found.arguments)) or 'nothing'}), so that only jax can use it"
-        )
-    record.library = os.fspath(path)
-    priority = found.arguments.get("priority", 400)
-    plugin = LibraryPlugin(
-        record.name, path, found.arguments.get("options"), priority=priority, platform=found.name
+    path, table = found.arguments.get("library_path"), found.arguments.get("c_api")
+    options = found.arguments.get("options")
+    more: dict[str, Any] = {
+        "priority": found.arguments.get("priority", 400),
+        "platform": found.name,
+        "aliases": () if found.name == record.name else (found.name,),
+    }
+    if path:
+        record.library = os.fspath(path)
+        return LibraryPlugin(record.name, path, options, **more)
+    if table is not None:
+        return TablePlugin(record.name, table, options, **more)
+    raise PluginIncompatible(
+        f"{record}: it registers {found.name!r} with neither library_path nor c_api (but "
+        f"{', '.join(sorted(found.arguments)) or 'nothing'}), so that only jax can use it"
     )
-    if found.name != record.name:
-        plugin.aliases = (found.name,)
-    return plugin
 
 
 # --- without jax: find the library ------------------------------------------------------------

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.interface import Client, OptionValue, Topology
+from plugrt.plugins import hints
 from plugrt.plugins.plugin import Availability, Plugin
 
 if TYPE_CHECKING:
+    from plugrt.capi.library import Library
     from plugrt.config import Config
 
 Options = Mapping[str, OptionValue]
@@ -55,15 +57,49 @@ class LibraryPlugin(Plugin):
         options = self._options() if callable(self._options) else self._options
         return {**(options or {}), **config.pjrt_client_create_options}
 
+    def open(self) -> Library:
+        """Returns the loaded library; a missing shared library is named with its package."""
+        from plugrt import capi
+
+        return capi.load_library(self.library(), hints=hints.SHARED_LIBRARIES)
+
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:
         """Starts a client of the library."""
         from plugrt import capi
 
-        more = {} if distributed is None else {"distributed": distributed}
-        return capi.create_client(self.library(), options, name=self.name, **more)
+        return capi.create_client(self.open(), options, name=self.name, kv_store=distributed)
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns the library's topology of that name, for compiling without the device."""
         from plugrt import capi
 
-        return capi.create_topology(self.library(), name, options)
+        return capi.create_topology(self.open(), name, options)
+
+
+class TablePlugin(LibraryPlugin):
+    """Offers a PJRT table that is in this process already, from a PyCapsule that holds it."""
+
+    def __init__(self, name: str, capsule: object, options: Any = None, **more: Any) -> None:
+        super().__init__(name, "", options, **more)
+        self._capsule = capsule
+
+    def probe(self) -> Availability:
+        """Available: whoever made the table has loaded it."""
+        return Availability.yes("its table is in this process")
+
+    def open(self) -> Library:
+        """Returns the library at the capsule's address."""
+        import ctypes
+
+        from plugrt.capi.library import library_at
+
+        api = ctypes.pythonapi
+        api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = (
+            ctypes.c_char_p, [ctypes.py_object],
+        )  # fmt: skip
+        api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = (
+            ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p],
+        )  # fmt: skip
+        capsule = self._capsule
+        address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+        return library_at(address, self.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import time
 import traceback
 from typing import Any
@@ -16,6 +15,7 @@ from plugrt.errors import (
     PluginUnavailable,
     PlugrtError,
 )
+from plugrt.plugins import environment
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.registry import Registry
@@ -70,11 +70,8 @@ def _library(record: Record) -> Plugin:
     """Returns the plugin for a library named in the environment; opens nothing."""
     from plugrt.plugins.library import LibraryPlugin
 
-    if os.sep in record.library and not os.path.isfile(record.library):
-        raise PluginBroken(
-            f"{record}: the library {record.library} that PJRT_NAMES_AND_LIBRARY_PATHS names for "
-            "it does not exist; correct the path"
-        )
+    if fault := environment.missing(record):
+        raise PluginBroken(f"{record}: {fault}; correct the path")
     return LibraryPlugin(record.name, record.library, record.options)
 
 

@@ -1,0 +1,141 @@
+"""``plugrt doctor``: explains, survives whatever plugins do, and exits with 1 where it should."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.cli.examination import examine
+from plugrt.config import Config
+from plugrt.plugins import Registry
+from support.distributions import install_plugin, run_cli
+
+
+def doctor(*folders: Path, code: int, **environ: str) -> dict[str, Any]:
+    done = run_cli("doctor", "--json", folders=folders, timeout=60, **environ)
+    assert done.returncode == code, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["ok"] is (code == 0)
+    assert found["elapsed_s"] < 30
+    return found
+
+
+def row(found: dict[str, Any], name: str) -> dict[str, Any]:
+    (one,) = [r for r in found["candidates"] if r["name"] == name]
+    assert isinstance(one, dict)
+    return one
+
+
+def test_all_well(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a", version="1.5")
+    install_plugin(tmp_path, "bomb", "import os; os.abort()")
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a")
+    assert found["chosen"] == ["a"]
+    assert found["devices"] == {"a": 1}
+    assert found["why"] == "JAX_PLATFORMS=a asks for a"
+    a, bomb = row(found, "a"), row(found, "bomb")
+    assert (a["state"], a["distribution"], a["version"]) == ("initialised", "a-dist", "1.5")
+    assert a["elapsed_ms"] > 0
+    assert bomb["state"] == "not selected"
+    assert bomb["cure"] == "JAX_PLATFORMS=bomb selects it"
+    assert found["versions"]["plugrt"]
+
+
+def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a")
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", JAX_DEBUG_NAN="1")
+    (setting,) = [s for s in found["settings"] if s["variable"] == "JAX_PLATFORMS"]
+    assert (setting["value"], setting["source"]) == ("a", "environment")
+    assert "JAX_DEBUG_NAN is not known; did you mean JAX_DEBUG_NANS?" in found["warnings"]
+
+
+def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
+    found = doctor(tmp_path, code=1, JAX_ENABLE_X64="perhaps")
+    assert "JAX_ENABLE_X64='perhaps'" in found["problems"][0]
+
+
+def test_an_unknown_platform(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a")
+    found = doctor(tmp_path, code=1, JAX_PLATFORMS="b")
+    assert "asks for 'b'" in found["problems"][0]
+    assert row(found, "a")["state"] == "found"
+
+
+def test_a_selected_plugin_that_raises(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a", "raise OSError('no driver')")
+    found = doctor(tmp_path, code=1, JAX_PLATFORMS="a")
+    a = row(found, "a")
+    assert a["state"] == "broken"
+    assert "no driver" in a["reason"]
+    assert "OSError: no driver" in a["traceback"]
+
+
+@pytest.mark.parametrize(
+    ("source", "fact"),
+    [
+        ("import os; os.abort()", "was killed by SIGABRT"),
+        ("import os; os._exit(9)", "ended with exit code 9"),
+        ("import os; os._exit(0)", "ended with exit code 0"),
+    ],
+)
+def test_a_selected_plugin_that_ends_the_process(tmp_path: Path, source: str, fact: str) -> None:
+    install_plugin(tmp_path, "a", source)
+    install_plugin(tmp_path, "b")
+    found = doctor(tmp_path, code=1, JAX_PLATFORMS="b,a")
+    a = row(found, "a")
+    assert a["state"] == "broken"
+    assert fact in a["reason"]
+    assert "while loading 'a'" in a["reason"]
+    assert "PLUGRT_PLUGINS_BLOCK=a" in a["cure"]
+    assert fact in found["problems"][0]
+
+
+def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_plugin(tmp_path, "hang", "import time; time.sleep(60)")
+    tests = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
+    monkeypatch.setenv("JAX_PLATFORMS", "hang")
+    found = examine(Registry(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=2.0)
+    assert "had not ended after 2 s while loading 'hang'" in found.problems[0]
+    (hang,) = found.candidates
+    assert hang["state"] == "broken"
+
+
+def test_a_broken_plugin_that_nobody_asked_for_is_a_warning(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "bad", "raise ValueError('v')")
+    install_plugin(tmp_path, "good", priority=900)
+    found = doctor(tmp_path, code=0, PLUGRT_PLUGINS_ALLOW="bad,good")
+    assert found["chosen"] == ["good"]
+    assert any("'bad' (bad-dist 1.0)" in w for w in found["warnings"])
+    assert row(found, "bad")["state"] == "broken"
+
+
+def test_bad_items_of_the_environment_are_problems(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a")
+    (tmp_path / "x.json").write_text("{")
+    found = doctor(
+        tmp_path, code=1, JAX_PLATFORMS="a",
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"gone:/no/lib.so,oops,sick:{tmp_path}/x.json",
+    )  # fmt: skip
+    assert len(found["problems"]) == 3
+    for fact in ("/no/lib.so", "item 2, 'oops'", "x.json is not JSON"):
+        assert any(fact in problem for problem in found["problems"])
+    for name in ("gone", "item 2", "sick"):
+        assert row(found, name)["state"] == "broken"
+    assert found["chosen"] == ["a"]
+
+
+def test_the_text_shows_candidates_choice_and_problems(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a")
+    done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="a")
+    assert done.returncode == 0
+    for fact in ("a-dist 1.0", "initialised", "chosen: a (1 devices)", "all well", "JAX_PLATFORMS"):
+        assert fact in done.stdout
+    done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="b")
+    assert done.returncode == 1
+    assert "problem: JAX_PLATFORMS=b asks for 'b'" in done.stdout

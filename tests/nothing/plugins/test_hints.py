@@ -1,0 +1,85 @@
+"""`plugrt.plugins.hints`: hardware without a plugin is seen, from files only."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from plugrt.config import Config
+from plugrt.plugins import Registry, backends, hints
+from support.fake_client import FakePlugin
+
+
+def pci(root: Path, vendor: str, device: str = "0x0001", code: str = "0x030000") -> None:
+    folder = root / "sys/bus/pci/devices" / f"0000:{vendor[2:]}:{device[2:]}"
+    folder.mkdir(parents=True)
+    for name, text in (("vendor", vendor), ("device", device), ("class", code)):
+        (folder / name).write_text(text + "\n")
+
+
+def test_a_bare_machine_shows_nothing(tmp_path: Path) -> None:
+    assert hints.hardware_seen(tmp_path) == []
+    assert hints.missing_plugins([], tmp_path) == []
+
+
+@pytest.mark.parametrize("file", ["dev/nvidiactl", "dev/kfd", "dev/neuron0"])
+def test_a_device_file_is_hardware(tmp_path: Path, file: str) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / file).touch()
+    (seen,) = hints.hardware_seen(tmp_path)
+    assert file in seen.files
+
+
+@pytest.mark.parametrize(
+    ("vendor", "device", "code", "label"),
+    [
+        ("0x10de", "0x2330", "0x030200", "an NVIDIA GPU"),
+        ("0x1ae0", "0x0063", "0xff0000", "a Google TPU"),
+        ("0x1ae0", "0x0042", "0x020000", ""),  # the vendor's network card
+        ("0x8086", "0x46a6", "0x030000", ""),  # integrated graphics
+        ("0x8086", "0x0bd5", "0x038000", "an Intel data-centre GPU"),
+        ("0x10de", "0x10f7", "0x040300", ""),  # the sound device of a graphics card
+    ],
+)
+def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label: str) -> None:
+    pci(tmp_path, vendor, device, code)
+    assert [h.label for h in hints.hardware_seen(tmp_path)] == ([label] if label else [])
+
+
+def test_the_missing_plugin_is_named_with_what_to_type(tmp_path: Path) -> None:
+    pci(tmp_path, "0x10de")
+    (sentence,) = hints.missing_plugins(["cpu"], tmp_path)
+    assert "NVIDIA GPU" in sentence
+    assert 'pip install "plugrt[cuda12]"' in sentence
+    assert hints.missing_plugins(["cpu", "cuda"], tmp_path) == []
+    assert hints.missing_plugins(["cpu", "xla_cuda12"], tmp_path) == []
+
+
+def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "sys/bus/pci/devices/gone").mkdir(parents=True)
+    assert hints.hardware_seen(tmp_path) == []
+
+
+@pytest.mark.parametrize(("priority", "expected"), [(0, 1), (400, 0)])
+def test_said_once_where_only_cpu_could_be_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    priority: int,
+    expected: int,
+) -> None:
+    monkeypatch.setattr(hints, "missing_plugins", lambda names: [f"no plugin; have {names}"])
+    made = Registry(Config({}), path=[])
+    made.register(FakePlugin("cpu", priority=priority))
+    with caplog.at_level(logging.WARNING):
+        backends.devices(registry=made)
+        backends.clear_backends(made)
+        backends.devices(registry=made)
+    assert len(caplog.messages) == expected
+
+
+def test_every_alias_and_hardware_has_a_way_to_install() -> None:
+    for hardware in hints.HARDWARE:
+        assert hints.install(hardware.plugins[0])
+    assert "mychip" in hints.install("mychip")

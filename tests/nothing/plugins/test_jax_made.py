@@ -1,0 +1,197 @@
+"""Plugins made for JAX: initialize() with our recorder, or their library among the files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plugrt.config import Config
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
+from plugrt.plugins import Registry, jax_made
+from plugrt.plugins.library import LibraryPlugin, TablePlugin
+from plugrt.plugins.loading import load
+from plugrt.plugins.record import Record, Source
+from support.distributions import install
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Registry:
+    """Installs a plugin made for JAX in a top-level module of its own."""
+    module = f"made_{name}"
+    install(site, f"{name}-pjrt", {group: {name: module}}, {module: source})
+    return Registry(Config({}), path=[str(site)])
+
+
+REGISTERS = """
+    import jax._src.xla_bridge as xb
+
+    def initialize():
+        xb.register_plugin("chip", priority=512, library_path="/x/chip.so", options={"a": 1})
+"""
+
+
+@needs_jax
+def test_initialize_runs_with_the_recorder_and_jax_learns_nothing(site: Path) -> None:
+    bridge = importlib.import_module("jax._src.xla_bridge")
+    real = bridge.register_plugin
+    made = made_for_jax(site, "xla_chip12", REGISTERS)
+    (record,) = made.table()
+    plugin = load(record, made)
+    assert isinstance(plugin, LibraryPlugin)
+    assert (plugin.name, plugin.library(), plugin.priority) == ("xla_chip12", "/x/chip.so", 512)
+    assert plugin.client_options(Config({})) == {"a": 1}
+    assert (record.library, record.platform) == ("/x/chip.so", "chip")
+    assert bridge.register_plugin is real
+    assert "chip" not in bridge._backend_factories
+
+
+@needs_jax
+def test_the_name_that_it_registers_becomes_an_alias(site: Path) -> None:
+    made = made_for_jax(site, "odd", REGISTERS)
+    load(made.table()[0], made)
+    assert made.aliases["chip"] == ("odd",)
+
+
+@needs_jax
+def test_options_that_are_a_function_are_called_late(site: Path) -> None:
+    source = REGISTERS.replace('{"a": 1}', 'lambda: {"late": True}')
+    made = made_for_jax(site, "lazy", source)
+    plugin = load(made.table()[0], made)
+    assert plugin.client_options(Config({})) == {"late": True}
+
+
+@needs_jax
+def test_a_fault_after_registering_does_not_cost_the_plugin(site: Path) -> None:
+    made = made_for_jax(site, "late", REGISTERS + "        raise RuntimeError('no profiler')\n")
+    assert load(made.table()[0], made).name == "late"
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    ("body", "cls", "fact"),
+    [
+        ("raise RuntimeError('cuDNN 9.10')", PluginBroken, "cuDNN 9.10"),
+        ("raise SystemExit(1)", PluginBroken, "sys.exit(1)"),
+        ("return None", PluginUnavailable, "registered no backend"),
+        ("xb.register_plugin('chip', factory=print)", PluginIncompatible, "only jax"),
+    ],
+)
+def test_initialize_that_does_not_register(
+    site: Path, body: str, cls: type[PluginError], fact: str
+) -> None:
+    bridge = importlib.import_module("jax._src.xla_bridge")
+    real = bridge.register_plugin
+    source = f"import jax._src.xla_bridge as xb\ndef initialize():\n    {body}\n"
+    made = made_for_jax(site, "chip", source)
+    with pytest.raises(PluginError) as error:
+        load(made.table()[0], made)
+    assert type(error.value) is cls
+    assert fact in str(error.value)
+    assert "chip-pjrt 1.0" in str(error.value)
+    assert bridge.register_plugin is real
+
+
+@needs_jax
+def test_a_module_without_initialize(site: Path) -> None:
+    made = made_for_jax(site, "chip", "x = 1")
+    with pytest.raises(PluginBroken, match=r"no initialize\(\)"):
+        load(made.table()[0], made)
+
+
+@needs_jax
+def test_a_table_in_a_capsule(site: Path) -> None:
+    made = made_for_jax(site, "chip", REGISTERS.replace('library_path="/x/chip.so"', "c_api=xb"))
+    plugin = load(made.table()[0], made)
+    assert isinstance(plugin, TablePlugin)
+    assert plugin.probe().available
+
+
+@pytest.fixture
+def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        jax_made.importlib.util, "find_spec", lambda n, *a: None if n == "jax" else real(n, *a)
+    )
+
+
+def libraries(site: Path, distribution: str, files: dict[str, bytes]) -> None:
+    info = next(site.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
+    for name, content in files.items():
+        file = site / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+
+
+PJRT, OTHER = b"\x7fELF..GetPjrtApi..", b"\x7fELF..PyInit_x.."
+
+
+@pytest.mark.usefixtures("without_jax")
+@pytest.mark.parametrize("group", ["jax_plugins", "xla_plugins"])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"m/one.so": b"anything"},
+        {"m/a.so": OTHER, "m/pjrt.so": PJRT, "m/empty.so": b"", "m/readme.txt": PJRT},
+    ],
+)
+def test_the_library_is_found_without_jax(site: Path, group: str, files: dict[str, bytes]) -> None:
+    made = made_for_jax(site, "chip", "raise RuntimeError('must not run')", group)
+    libraries(site, "chip-pjrt", files)
+    (record,) = made.table()
+    plugin = load(record, made)
+    assert isinstance(plugin, LibraryPlugin)
+    assert Path(plugin.library()).name in ("one.so", "pjrt.so")
+    assert record.library == plugin.library()
+
+
+@pytest.mark.usefixtures("without_jax")
+@pytest.mark.parametrize(
+    ("files", "fact"),
+    [
+        ({}, "no file that exports GetPjrtApi"),
+        ({"m/a.so": OTHER, "m/b.so": OTHER}, "no file that exports GetPjrtApi (of 2"),
+        ({"m/a.so": PJRT, "m/b.so": PJRT}, "several libraries"),
+    ],
+)
+def test_no_one_library(site: Path, files: dict[str, bytes], fact: str) -> None:
+    made = made_for_jax(site, "chip", "x = 1")
+    libraries(site, "chip-pjrt", files)
+    with pytest.raises(PluginIncompatible) as error:
+        load(made.table()[0], made)
+    assert fact in str(error.value)
+    assert "PJRT_NAMES_AND_LIBRARY_PATHS=chip:" in str(error.value)
+
+
+@pytest.mark.usefixtures("without_jax")
+def test_a_namespace_module_without_a_distribution(site: Path) -> None:
+    folder = site / "jax_plugins" / "bare"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('must not run')")
+    (folder / "lib.so").write_bytes(PJRT)
+    made = Registry(Config({}), path=[str(site)])
+    plugin = load(made.table()[0], made)
+    assert isinstance(plugin, LibraryPlugin)
+    assert plugin.library() == str(folder / "lib.so")
+
+
+def test_the_group_for_xla_is_never_initialized(site: Path) -> None:
+    record = Record("x", Source.XLA, value="not_there", location=str(site))
+    with pytest.raises(PluginIncompatible):
+        jax_made.load(record)
