@@ -96,19 +96,31 @@ def load(staged: Staged, signatures: Sequence[Signature], explicit: Device | Non
     results = [signature_of(t.shape, t.dtype, here, committed) for t in staged.result_types]
     if any(s.sharding is not here for s in closed_over):
         plan = _with_constants_on(plan, device)
-    away = [i for i, s in enumerate(signatures) if s.sharding is not here and i in plan.kept]
-    return LoadedProgram(plan, executable, results, _mover(away, device) if away else None)
+    move_to = None
+    if not plan.is_trivial or explicit is not None:
+        # What is passed on counts as a result: it is where the others are, and committed as they.
+        passed_on = {i for kind, i in plan.sources if kind == "argument"}
+        away = [
+            i
+            for i, s in enumerate(signatures)
+            if (s.sharding is not here and (i in plan.kept or i in passed_on))
+            or (committed and not s.committed and i in passed_on)
+        ]
+        move_to = _mover(away, device, committed) if away else None
+    return LoadedProgram(plan, executable, results, move_to)
 
 
 def _with_constants_on(plan: Plan, device: Device) -> Plan:
     return replace(plan, constants=tuple(move(c, device, c.committed) for c in plan.constants))
 
 
-def _mover(away: list[int], device: Device) -> Callable[[Sequence[Array]], list[Array]]:
+def _mover(
+    away: list[int], device: Device, committed: bool
+) -> Callable[[Sequence[Array]], list[Array]]:
     def prepare(arguments: Sequence[Array]) -> list[Array]:
         placed = list(arguments)
         for i in away:
-            placed[i] = move(placed[i], device, placed[i].committed)
+            placed[i] = move(placed[i], device, committed or placed[i].committed)
         return placed
 
     return prepare
@@ -117,6 +129,9 @@ def _mover(away: list[int], device: Device) -> Callable[[Sequence[Array]], list[
 def finisher(spec: tree.PyTreeSpec, run: Runner) -> Runner:
     """Returns a runner that gives the output pytree instead of a flat list."""
     if tree.is_leaf_spec(spec):
+        program = getattr(run, "__self__", None)
+        if isinstance(program, LoadedProgram) and run == program.run_plain:
+            return program.single_runner()
         return lambda arguments: run(arguments)[0]
     if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
         return lambda arguments: tuple(run(arguments))

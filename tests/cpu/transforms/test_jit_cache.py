@@ -1,0 +1,296 @@
+"""`jit`: when it traces and compiles, when it does not, and what it keeps alive."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from plugrt import monitoring
+from plugrt.config import config
+from plugrt.execution.caches import clear_caches
+from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms import calls
+from plugrt.transforms.jit import jit
+from support.compiles import counting
+from support.ops import add, mul
+
+X = np.arange(3, dtype=np.float32)
+
+
+def compilations(f: Any, *calls_: tuple[Any, ...]) -> list[int]:
+    """Returns how many programs each call compiled."""
+    result = []
+    for args in calls_:
+        with counting() as counts:
+            f(*args)
+        result.append(counts[monitoring.COMPILE])
+    return result
+
+
+# --- what is part of the key -----------------------------------------------------------------
+
+
+def test_shapes_dtypes_and_weakness() -> None:
+    f = jit(lambda x: mul(x, x))
+    x = device_put(X)
+    assert compilations(
+        f, (x,), (x,), (X,), (X + 1,), (X[:2],), (X.astype(np.float64),), (np.float32(1),),
+        (1.0,), (2.0,), (1,), (True,),
+    ) == [1, 0, 0, 0, 1, 1, 1, 1, 0, 1, 1]  # fmt: skip
+
+
+def test_devices_and_commitment() -> None:
+    f = jit(lambda x: mul(x, x))
+    x = device_put(X)
+    there = device_put(X, devices()[3])
+    assert compilations(f, (x,), (there,), (x,), (there,)) == [1, 1, 0, 0]
+    assert f(there).device is devices()[3]
+    assert f(x).device is devices()[0]
+
+
+def test_settings() -> None:
+    f = jit(lambda x: mul(x, 2.5))
+    n = device_put(np.arange(3))
+    assert f(n).dtype == np.float32
+    with config.override(enable_x64=True):
+        assert f(n).dtype == np.float64
+    assert compilations(f, (n,)) == [0]
+    with config.override(default_device=devices()[2]):
+        assert f(np.arange(3)).device is devices()[2]
+    assert f(np.arange(3)).device is devices()[0]
+
+
+def test_jits_of_one_function_share_programs() -> None:
+    def f(x: Any) -> Any:
+        return add(x, 1)
+
+    assert compilations(lambda x: jit(f)(x), (X,), (X,)) == [1, 0]
+    assert compilations(jit(f, keep_unused=True), (X,)) == [1]
+    assert jit(f)._cache_size() >= 1
+
+
+def test_traced_once_for_a_signature() -> None:
+    traced = []
+
+    @jit
+    def f(x: Any) -> Any:
+        traced.append(x.shape)
+        return add(x, 1)
+
+    for _ in range(3):
+        f(X)
+        f(X[:1])
+    assert traced == [(3,), (1,)]
+
+
+# --- what is not compiled ----------------------------------------------------------------------
+
+
+def test_trivial_programs_are_never_compiled() -> None:
+    w = device_put(X)
+    y = device_put(X, devices()[1])
+    trivial = [
+        (jit(lambda x: x), (X,)),
+        (jit(lambda x, y: (y, x, y)), (X, 1.0)),
+        (jit(lambda x: None), (X,)),
+        (jit(lambda: w), ()),
+        (jit(lambda x: {"a": x}), (y,)),
+    ]
+    for f, args in trivial:
+        assert compilations(f, args, args) == [0, 0]
+    assert trivial[4][0](y)["a"].device is devices()[1]
+
+
+def test_unused_arguments_are_pruned() -> None:
+    f = jit(lambda x, y, z: add(x, z))
+    unused = device_put(X, devices()[1])
+    text = f.lower(X, X, X).as_text()
+    assert text.count("%arg") < jit(lambda x, y, z: add(x, z), keep_unused=True).lower(
+        X, X, X
+    ).as_text().count("%arg")
+    unused.delete()
+    np.testing.assert_array_equal(f(X, np.ones(7), X), 2 * X)
+
+
+def test_kept_unused_arguments_reach_the_program() -> None:
+    f = jit(lambda x, y: add(x, 1), keep_unused=True)
+    assert f.lower(X, X).as_text().count("%arg1") == 1
+    np.testing.assert_array_equal(f(X, X), X + 1)
+
+
+def test_forwarded_outputs_share_memory() -> None:
+    x = device_put(X)
+    same, more = jit(lambda x: (x, add(x, 1)))(x)
+    assert same.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(more, X + 1)
+    assert more.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+
+
+# --- lifetime -----------------------------------------------------------------------------------
+
+
+def test_programs_go_with_the_function() -> None:
+    big = device_put(np.ones(3))
+
+    def f(x: Any, big: Any = big) -> Any:
+        return add(x, big)
+
+    jitted = jit(f)
+    jitted(X)
+    references = [weakref.ref(f), weakref.ref(big), weakref.ref(jitted), weakref.ref(jitted._cache)]
+    del f, big, jitted
+    gc.collect()
+    assert [r() for r in references] == [None] * 4
+
+
+def test_a_jit_within_a_function_leaves_nothing() -> None:
+    def use() -> weakref.ref[Any]:
+        inner = jit(lambda x: add(x, 1))
+        jit(lambda x: inner(inner(x)))(X)
+        return weakref.ref(inner)
+
+    reference = use()
+    gc.collect()
+    assert reference() is None
+
+
+def test_arguments_are_not_kept() -> None:
+    f = jit(lambda x, y: add(x, y))
+    x, y = device_put(X), device_put(X)
+    f(x, y)
+    references = [weakref.ref(x), weakref.ref(y)]
+    del x, y
+    gc.collect()
+    assert [r() for r in references] == [None, None]
+
+
+def test_unhashable_callables_keep_their_own_cache() -> None:
+    class Callable:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, x: Any) -> Any:
+            return add(x, 1)
+
+    f = jit(Callable())
+    assert compilations(f, (X,), (X,)) == [1, 0]
+    np.testing.assert_array_equal(jit(lambda x: mul(f(x), f(x)))(X), (X + 1) ** 2)
+
+
+def test_clearing() -> None:
+    f, g = jit(lambda x: add(x, 1)), jit(lambda x: add(x, 2))
+    f(X), g(X)
+    f.clear_cache()
+    assert f._cache_size() == 0
+    assert compilations(g, (X,)) == [0]
+    assert compilations(f, (X,)) == [1]
+    clear_caches()
+    assert compilations(g, (X,)) == [1]
+    assert compilations(add, (X, X)) == [1]
+
+
+def test_the_cache_is_bounded(monkeypatch: Any) -> None:
+    monkeypatch.setattr(calls, "_MOST", 4)
+    f = jit(lambda x, n: x, static_argnums=1)
+    for n in range(12):
+        f(X, n)
+    assert f._cache_size() <= 4
+    np.testing.assert_array_equal(f(X, 0), X)
+
+
+# --- threads ------------------------------------------------------------------------------------
+
+
+def together(*functions: Any) -> list[Any]:
+    """Runs functions in threads that start at once; returns results or exceptions."""
+    barrier = threading.Barrier(len(functions))
+    results: list[Any] = [None] * len(functions)
+
+    def run(i: int) -> None:
+        barrier.wait()
+        try:
+            results[i] = functions[i]()
+        except Exception as error:  # noqa: BLE001 handed to the test
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return results
+
+
+def test_threads_trace_one_function_at_once() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        for i in range(20):
+            x = add(mul(x, 1), i)
+        return x
+
+    results = together(*[lambda: f(X)] * 6)
+    for result in results:
+        np.testing.assert_array_equal(result, X + 190)
+
+
+def test_threads_trace_different_functions_at_once() -> None:
+    inner = jit(lambda x: add(x, 1))
+
+    def make(n: int) -> Any:
+        f = jit(lambda x: inner(mul(x, n)))
+        return lambda: [np.asarray(f(X[: 1 + i % 3])) for i in range(9)]
+
+    for n, result in enumerate(together(*[make(n) for n in range(6)])):
+        assert not isinstance(result, Exception), result
+        for i, value in enumerate(result):
+            np.testing.assert_array_equal(value, X[: 1 + i % 3] * n + 1)
+
+
+def test_threads_launch_and_clear_at_once() -> None:
+    f = jit(lambda x, y: add(x, y))
+    x = device_put(X)
+    stop = threading.Event()
+
+    def clear() -> None:
+        while not stop.is_set():
+            f.clear_cache()
+            stop.wait(0.005)
+
+    def launch() -> Any:
+        for _ in range(60):
+            y = f(x, x)
+        return y
+
+    def launches() -> Any:
+        try:
+            return launch()
+        finally:
+            stop.set()
+
+    results = together(clear, launches, launch, launch)
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, 2 * X)
+
+
+def test_settings_of_one_thread_do_not_reach_another() -> None:
+    f = jit(lambda x: mul(x, 2.5))
+    n = device_put(np.arange(3))
+
+    def wide() -> Any:
+        with config.override(enable_x64=True):
+            return [f(n).dtype for _ in range(20)]
+
+    wides, narrows = together(wide, lambda: [f(n).dtype for _ in range(20)])
+    assert set(wides) == {np.dtype(np.float64)}
+    assert set(narrows) == {np.dtype(np.float32)}
+
+
+def test_sharded_arguments_are_gathered() -> None:
+    f = jit(lambda x: add(x, 1))
+    x = device_put(np.arange(8.0).reshape(4, 2), PmapSharding(devices()[:4]))
+    np.testing.assert_array_equal(f(x), np.arange(8.0).reshape(4, 2) + 1)

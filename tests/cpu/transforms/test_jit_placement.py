@@ -1,0 +1,111 @@
+"""`jit`: committed and uncommitted arguments, and where programs run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.config import config
+from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.ops import add
+
+X = np.arange(3, dtype=np.float32)
+f = jit(lambda x, y: add(x, y))
+
+
+def on(i: int) -> Any:
+    return device_put(X, devices()[i])
+
+
+@pytest.mark.parametrize("function", [f, add], ids=["jit", "operation"])
+def test_committed_arguments_decide(function: Any) -> None:
+    free = device_put(X)
+    for args in ((on(2), free), (free, on(2)), (on(2), X), (on(2), 1.0), (on(2), on(2))):
+        out = function(*args)
+        assert (out.device, out.committed) == (devices()[2], True)
+    out = function(free, X)
+    assert (out.device, out.committed) == (devices()[0], False)
+    np.testing.assert_array_equal(function(free, on(2)), 2 * X)
+
+
+@pytest.mark.parametrize("function", [f, add], ids=["jit", "operation"])
+def test_arguments_committed_to_different_devices(function: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(DeviceMismatch) as caught:
+            function(on(1), on(2))
+        text = str(caught.value)
+        assert "x: float32[3] on cpu:1" in text
+        assert "y: float32[3] on cpu:2" in text
+        assert "device_put" in text
+    assert isinstance(caught.value, ValueError)
+
+
+def test_unused_arguments_count_too() -> None:
+    with pytest.raises(DeviceMismatch, match="cpu:1"):
+        jit(lambda x, y: add(x, 1))(on(1), on(2))
+
+
+def test_closures_decide_too() -> None:
+    w = on(4)
+    out = jit(lambda x: add(x, w))(X)
+    assert (out.device, out.committed) == (devices()[4], True)
+    with pytest.raises(DeviceMismatch, match="closure"):
+        jit(lambda x: add(x, w))(on(1))
+    free = device_put(X)
+    out = jit(lambda x: add(x, free))(on(3))
+    assert out.device is devices()[3]
+    np.testing.assert_array_equal(out, 2 * X)
+
+
+def test_forwarded_arguments_move_with_the_program() -> None:
+    for g in (lambda x, y: (x, add(x, y)), lambda x, y: (x, add(y, y))):
+        for out in jit(g)(device_put(X), on(3)):
+            assert (out.device, out.committed) == (devices()[3], True)
+        for out in jit(g)(device_put(X), on(0)):
+            assert (out.device, out.committed) == (devices()[0], True)
+        for out in jit(g)(device_put(X), X):
+            assert (out.device, out.committed) == (devices()[0], False)
+    out = jit(lambda x, y: x)(device_put(X), on(3))
+    assert (out.device, out.committed) == (devices()[0], False)
+    out = jit(lambda x: x, device=devices()[5])(X)
+    assert (out.device, out.committed) == (devices()[5], True)
+
+
+def test_device_and_backend_options() -> None:
+    here = jit(lambda x: add(x, 1), device=devices()[5])
+    for x in (X, device_put(X), on(2)):
+        out = here(x)
+        assert (out.device, out.committed) == (devices()[5], True)
+    assert jit(lambda x: add(x, 1), backend="cpu")(X).device.client is devices()[0].client
+    with pytest.raises(UnknownPlatform, match="nosuch"):
+        jit(lambda x: add(x, 1), backend="nosuch")(X)
+    with pytest.raises(ArgumentError, match="not both"):
+        jit(lambda x: x, device=devices()[0], backend="cpu")
+    with pytest.raises(InvalidArgument, match=r"plugrt\.devices"):
+        jit(lambda x: x, device="cpu")
+
+
+def test_shardings_of_one_device() -> None:
+    sharding = SingleDeviceSharding(devices()[6])
+    out = jit(lambda x: add(x, 1), in_shardings=sharding, out_shardings=sharding)(X)
+    assert out.sharding is sharding
+    with pytest.raises(NotImplementedError, match="pmap"):
+        jit(lambda x: x, out_shardings=PmapSharding(devices()[:2]))
+
+
+def test_default_device() -> None:
+    with config.override(default_device=devices()[7]):
+        out = f(X, X)
+        assert (out.device, out.committed) == (devices()[7], False)
+        assert f(on(1), X).device is devices()[1]
+        # An uncommitted array follows, wherever it was made.
+        assert f(device_put(X), 1.0).device is devices()[7]
+    x = device_put(X)
+    with config.override(default_device=devices()[7]):
+        assert f(x, x).device is devices()[7]
