@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -13,6 +14,8 @@ from plugrt.execution.array import Array, new_array
 from plugrt.execution.frames import called_at
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import LoadedExecutable, Shards
+
+_shards_of = attrgetter("_shards")
 
 Source = tuple[Literal["result", "argument", "constant"], int]
 """Where an output comes from: the executable, or straight from an argument or a constant."""
@@ -75,10 +78,30 @@ class LoadedProgram:
     def run_plain(self, arguments: Sequence[Array]) -> list[Array]:
         """Runs it where parameters and outputs are the executable's, one to one."""
         try:
-            outputs = self._execute([a._shards for a in arguments])  # type: ignore[misc]
+            outputs = self._execute([*map(_shards_of, arguments)])
         except Exception as error:  # noqa: BLE001  # always raised again, explained
             self._explain(arguments, error)
         return [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
+
+    def single_runner(self) -> Callable[[Sequence[Array]], Array]:
+        """Returns `run_plain` for a program of one result, which it returns by itself.
+
+        The hot path of most calls: a closure, since attributes of ``self`` cost more.
+        """
+        execute, explain, new = self._execute, self._explain, object.__new__
+        [signature] = self._results
+
+        def run_single(arguments: Sequence[Array]) -> Array:
+            try:
+                [shards] = execute([*map(_shards_of, arguments)])
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
+                explain(arguments, error)
+            array = new(Array)
+            array._shards = shards
+            array._signature = signature
+            return array
+
+        return run_single
 
     def run(self, arguments: Sequence[Array]) -> list[Array]:
         """Runs it in full generality."""

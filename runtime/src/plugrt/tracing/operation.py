@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -24,6 +25,8 @@ from plugrt.tracing.tracer import Tracer
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOST = 4096
+_token = config.token
+_signature_of = attrgetter("_signature")
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 
 
@@ -58,10 +61,9 @@ class Operation(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not kwargs:
             try:
-                key = (config.token(), *[a._signature for a in args])  # type: ignore[attr-defined]
-            except AttributeError:
-                return self._general(args, kwargs)  # type: ignore[no-any-return]
-            run = self._cache.get(key)
+                run = self._cache.get((_token(), *map(_signature_of, args)))
+            except AttributeError:  # not all are arrays
+                run = None
             if run is not None and _state.trace is None:
                 return run(args)  # type: ignore[arg-type, no-any-return]
         return self._general(args, kwargs)  # type: ignore[no-any-return]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from plugrt.config import config
 from plugrt.execution.caches import remember
 from plugrt.tracing.trace import _state
-from plugrt.transforms.arguments import ArgumentRules
+from plugrt.transforms.arguments import ArgumentRules, Bound
 
 _MOST = 4096
+_token = config.token
+_signature_of = attrgetter("_signature")
 
 
 class ProgramCache(dict[Any, Any]):
@@ -65,10 +68,9 @@ class CachedFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             try:
-                key = (config.token(), *[a._signature for a in args])
-            except AttributeError:
-                return self._general(args, kwargs)
-            run = self._cache.get(key)
+                run = self._cache.get((_token(), *map(_signature_of, args)))
+            except AttributeError:  # not all are arrays
+                run = None
             if run is not None and _state.trace is None:
                 return run(args)
         return self._general(args, kwargs)
@@ -82,6 +84,15 @@ class CachedFunction:
 
     def _cache_size(self) -> int:
         return len(self._cache)
+
+    def _flat(self, bound: Bound) -> Callable[..., Any]:
+        """Returns the function of the flat leaves of a call like ``bound``."""
+
+        def call(*leaves: Any) -> Any:
+            args, kwargs = bound.rebuild(leaves)
+            return self._function(*args, **kwargs)
+
+        return call
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
