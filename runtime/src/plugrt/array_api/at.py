@@ -246,7 +246,7 @@ def _combine(how: str, function: Callable[[Any], Any] | None) -> Callable[[Trace
 
         return apply
     builder = _COMBINE.get(how) or _LATE[how]
-    return lambda old, new: emit(builder, old, new)  # type: ignore[no-any-return]
+    return lambda old, new: emit(builder, old, new)
 
 
 def _of_kind(x: Tracer, value: Tracer, how: str) -> Tracer:

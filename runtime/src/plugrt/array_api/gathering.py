@@ -200,12 +200,15 @@ def within(shape: Shape, positions: Positions) -> Tracer:
 
 def dynamic_part(x: Tracer, scalars: Positions) -> Tracer:
     """Returns the part of ``x`` at 0-d positions, whose axes stay with size 1; clamped."""
+    taken = {axis for axis, _ in scalars}
+    return dynamic_window(x, scalars, [1 if i in taken else n for i, n in enumerate(x.shape)])
+
+
+def dynamic_window(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
+    """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
     trace = tracing()
-    sizes = list(x.shape)
-    for axis, _ in scalars:
-        sizes[axis] = 1
     starts = [p.value for p in starts_of(x.ndim, scalars)]
-    return wrap(hlo.dynamic_slice(x.value, starts, sizes, loc=trace.location()))  # type: ignore[no-any-return]
+    return wrap(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))  # type: ignore[no-any-return]
 
 
 def starts_of(ndim: int, scalars: Positions) -> list[Tracer]:

@@ -1,0 +1,35 @@
+"""What functions whose result shape depends on data do: read the data, and put the results back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import DataDependentShape
+from plugrt.execution.array import Array
+from plugrt.execution.placement import home
+from plugrt.execution.transfer import put
+from plugrt.tracing.dispatch import as_array
+from plugrt.tracing.tracer import Tracer
+
+
+def concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
+    """Returns an argument whose data can be read now.
+
+    Raises `DataDependentShape` with the ``cure`` for a traced array, `NotAnArray` for others.
+    """
+    if type(x) is Tracer:
+        where = f" ({x.origin})" if x.origin else ""
+        raise DataDependentShape(
+            f"{name} of {function} is the traced array {x!r}{where}, and the shape of what "
+            f"{function} returns depends on its data, which are not known while "
+            f"{x.trace.name!r} is traced. {cure}; or leave this part outside of the traced function"
+        )
+    return as_array(x, f"argument {name!r} of {function}")
+
+
+def like(x: Array, host: npt.NDArray[Any]) -> Array:
+    """Returns host data as an array where ``x`` is, committed if ``x`` is."""
+    return put(np.ascontiguousarray(host).reshape(host.shape), home(x.sharding), x.committed)

@@ -1,0 +1,222 @@
+"""Searching functions: where things are."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
+from plugrt.array_api.gathering import gather, position
+from plugrt.array_api.hosts import concrete, like
+from plugrt.array_api.operands import (
+    ANY,
+    BOOLEAN,
+    INTEGER,
+    admit,
+    common_dtype,
+    common_shape,
+    unary,
+)
+from plugrt.array_api.reductions import fold, highest, lowest
+from plugrt.array_api.sorting import before
+from plugrt.array_api.statistics import require_elements
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.tracing.emit import (
+    broadcast_to,
+    compare,
+    constant,
+    convert,
+    emit,
+    full,
+    hlo,
+    iota,
+    reduce,
+    region,
+    reshape,
+    select,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.tracer import Tracer
+
+_REAL_OR_BOOLEAN = "biuf"
+
+
+@operation
+def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
+
+    ``condition`` must be boolean. The result has the common dtype of ``x1`` and ``x2``, of which
+    Python scalars do not widen it.
+    """
+    names = ("condition", "x1", "x2")
+    admit("where", "condition", condition.dtype, BOOLEAN)
+    dtype = common_dtype("where", (x1, x2), ANY, names[1:])
+    shape = common_shape("where", (condition, x1, x2), names)
+    chosen = [broadcast_to(convert(x, dtype), shape) for x in (x1, x2)]
+    return select(broadcast_to(condition, shape), *chosen)
+
+
+@operation(static=("axis", "keepdims"))
+def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
+    """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
+
+    Without an axis, the position in the flattened array. Real dtypes and bool. Raises
+    `ShapeError` where there are no elements to choose from.
+    """
+    return _first_extreme("argmax", "GT", lowest, x, axis, keepdims)
+
+
+@operation(static=("axis", "keepdims"))
+def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
+    """Returns where the least element along ``axis`` is first; a NaN counts as the least.
+
+    Without an axis, the position in the flattened array. Real dtypes and bool. Raises
+    `ShapeError` where there are no elements to choose from.
+    """
+    return _first_extreme("argmin", "LT", highest, x, axis, keepdims)
+
+
+def _first_extreme(
+    function: str, direction: str, identity: Any, x: Tracer, axis: int | None, keepdims: bool
+) -> Tracer:
+    x = unary(function, x, _REAL_OR_BOOLEAN)
+    whole = x.shape
+    if axis is None:
+        axes = tuple(range(x.ndim))
+        require_elements(function, x, axes)
+        x, along = reshape(x, (x.size,)), 0
+    else:
+        along = normal_axis(function, axis, x.ndim)
+        axes = (along,)
+        require_elements(function, x, axes)
+    index = default_int()
+    # Past every position, so that the identity loses even to elements that equal it.
+    start = constant(np.iinfo(index).max, index)
+    _, found = reduce(
+        [x, iota(x.shape, along, index)],
+        [constant(identity(x.dtype)), start],
+        [along],
+        lambda a, i, b, j: _better(direction, a, i, b, j),
+    )
+    return reshape(found, reduced_shape(whole, axes, keepdims=keepdims))
+
+
+def _better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[Tracer]:
+    """Returns that value and position of two which wins: NaN, then value, then first."""
+    wins, ties = compare(a, b, direction), compare(a, b, "EQ")
+    if kind_of(a.dtype) == "f":
+        a_nan, b_nan = compare(a, a, "NE"), compare(b, b, "NE")
+        wins = emit(hlo.or_, wins, emit(hlo.and_, a_nan, emit(hlo.not_, b_nan)))
+        ties = emit(hlo.or_, ties, emit(hlo.and_, a_nan, b_nan))
+    earlier = emit(hlo.and_, ties, compare(i, j, "LT"))
+    return [select(wins, a, b), select(emit(hlo.or_, wins, earlier), i, j)]
+
+
+@operation(static=("axis", "keepdims"))
+def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns how many elements over ``axis`` are not zero, in the default integer dtype."""
+    axes = normal_axes("count_nonzero", axis, x.ndim)
+    return fold(hlo.add, convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims)
+
+
+def is_nonzero(x: Tracer) -> Tracer:
+    """Returns booleans: whether elements differ from zero (NaN does)."""
+    if x.dtype == np.bool_:
+        return x
+    return compare(x, full(x.shape, 0, x.dtype), "NE")
+
+
+_mask = operation(is_nonzero)
+
+
+def nonzero(x: Any, /) -> tuple[Any, ...]:
+    """Returns the positions of the elements that are not zero: an integer array for each axis.
+
+    How many there are depends on the data: it waits for ``x``, and refuses traced arrays with
+    `DataDependentShape`.
+    """
+    array = concrete("nonzero", x, "array_api.where(x != 0, a, b) keeps the shape")
+    if not array.ndim:
+        raise ShapeError("nonzero got a 0-d array; it takes one dimension or more")
+    found = np.nonzero(np.asarray(_mask(array)))
+    return tuple(like(array, positions.astype(default_int())) for positions in found)
+
+
+@operation(static=("side",))
+def searchsorted(
+    x1: Tracer,
+    x2: Tracer,
+    /,
+    *,
+    side: Literal["left", "right"] = "left",
+    sorter: Tracer | None = None,
+) -> Tracer:
+    """Returns where the elements of ``x2`` would go into the sorted ``x1`` to keep it sorted.
+
+    ``side`` tells whether they go before (``left``) or behind their equals. ``sorter`` is what
+    `argsort` gives for an ``x1`` that is not sorted. NaNs go last. Positions have the default
+    integer dtype. A binary search, also when traced.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"side of searchsorted is {side!r}; it takes 'left' or 'right'")
+    if x1.ndim != 1:
+        raise ShapeError(f"searchsorted got x1 of shape {x1.shape}; it takes one dimension")
+    dtype = common_dtype("searchsorted", (x1, x2), _REAL_OR_BOOLEAN, ("x1", "x2"))
+    x1, x2 = convert(x1, dtype), convert(x2, dtype)
+    size = x1.shape[0]
+    if sorter is not None:
+        admit("searchsorted", "sorter", sorter.dtype, INTEGER)
+        if sorter.shape != x1.shape:
+            raise ShapeError(
+                f"searchsorted got x1 of shape {x1.shape} and sorter of shape {sorter.shape}; "
+                "they must be equal"
+            )
+        if size:
+            x1 = gather(x1, [(0, position(sorter, size))], sorter.shape, 0)
+    if not size or not x2.size:
+        return full(x2.shape, 0, default_int())
+    return bisect(x1, x2, left=side == "left")
+
+
+def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
+    """Returns the position of each wanted element in a sorted array of one dimension, not empty.
+
+    Halves for each the range of positions it can have, as often as the longest range needs.
+    """
+    trace = tracing()
+    shape, index, steps = wanted.shape, default_int(), ordered.shape[0].bit_length()
+    low = full(shape, 0, index)
+    high = full(shape, ordered.shape[0], index)
+    carried = [constant(0, index), low, high]
+    loop = hlo.WhileOp(
+        [c.value.type for c in carried], [c.value for c in carried], loc=trace.location()
+    )
+
+    def step(i: Tracer, low: Tracer, high: Tracer) -> list[Tracer]:
+        # low + (high - low) / 2: the plain mean could overflow
+        half = emit(hlo.divide, emit(hlo.subtract, high, low), full(shape, 2, index))
+        middle = emit(hlo.add, low, half)
+        found = gather(ordered, [(0, middle)], shape, 0)
+        goes_right = before(found, wanted) if left else emit(hlo.not_, before(wanted, found))
+        # A range that is empty stays so.
+        goes_right = emit(hlo.and_, goes_right, compare(low, high, "LT"))
+        beyond = emit(hlo.add, middle, full(shape, 1, index))
+        return [
+            emit(hlo.add, i, constant(1, index)),
+            select(goes_right, beyond, low),
+            select(goes_right, high, emit(hlo.minimum, middle, high)),
+        ]
+
+    types = [c.value.type for c in carried]
+    region(loop.regions[0], types, lambda i, *_: [compare(i, constant(steps, index), "LT")])
+    region(loop.regions[1], types, step)
+    return wrap(loop)[1]  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "argmax", "argmin", "bisect", "count_nonzero", "is_nonzero", "nonzero", "searchsorted", "where",
+]  # fmt: skip

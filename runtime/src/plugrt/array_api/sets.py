@@ -1,0 +1,103 @@
+"""Set functions: the distinct elements of an array.
+
+How many there are depends on the data, so all of these wait for the array, work on the host and
+put their results where the array is. Traced arrays are refused with `DataDependentShape`.
+Elements are compared by ``==``, so every NaN is distinct and -0.0 is 0.0, as the standard says.
+Here the distinct elements come sorted, NaNs last.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.array_api.hosts import concrete, like
+from plugrt.execution.array import Array
+from plugrt.tracing.promotion import default_int
+
+_CURE = "array_api.sort(x) keeps the shape"
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """Returns the distinct ``values`` of ``x``, flattened, with three integer arrays.
+
+    ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (of the shape
+    of ``x``) tell which of them each element is, ``counts`` how often each occurs.
+    """
+    array = concrete("unique_all", x, _CURE)
+    values, indices, inverse, counts = _unique(array)
+    return UniqueAll(
+        like(array, values),
+        _positions(array, indices),
+        _positions(array, inverse.reshape(array.shape)),
+        _positions(array, counts),
+    )
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``."""
+    array = concrete("unique_counts", x, _CURE)
+    values, _, _, counts = _unique(array)
+    return UniqueCounts(like(array, values), _positions(array, counts))
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """Returns the distinct ``values`` of ``x`` and which of them each element is.
+
+    ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again.
+    """
+    array = concrete("unique_inverse", x, _CURE)
+    values, _, inverse, _ = _unique(array)
+    return UniqueInverse(like(array, values), _positions(array, inverse.reshape(array.shape)))
+
+
+def unique_values(x: Any, /) -> Any:
+    """Returns the distinct elements of ``x`` as an array of one dimension."""
+    array = concrete("unique_values", x, _CURE)
+    return like(array, _unique(array)[0])
+
+
+def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
+    found: tuple[npt.NDArray[Any], ...] = np.unique(
+        np.asarray(x).reshape(-1),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        equal_nan=False,
+    )
+    return found
+
+
+def _positions(x: Array, positions: npt.NDArray[Any]) -> Array:
+    return like(x, positions.astype(default_int()))
+
+
+__all__ = [
+    "UniqueAll", "UniqueCounts", "UniqueInverse",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip

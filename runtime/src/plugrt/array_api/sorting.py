@@ -1,0 +1,72 @@
+"""Sorting functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from plugrt.array_api.axes import normal_axis
+from plugrt.array_api.operands import unary
+from plugrt.tracing.emit import compare, emit, hlo, iota, region, tracing, wrap
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.tracer import Tracer
+
+_REAL_OR_BOOLEAN = "biuf"
+
+
+@operation(static=("axis", "descending", "stable"))
+def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tracer:
+    """Returns ``x`` sorted along ``axis``, ascending or ``descending``; real dtypes and bool.
+
+    NaN counts as greater than any number, so NaNs come last when ascending. ``stable`` keeps the
+    order of equal elements (of 0.0 and -0.0, here).
+    """
+    x = unary("sort", x, _REAL_OR_BOOLEAN)
+    along = normal_axis("sort", axis, x.ndim)
+    return ordered([x], along, descending=descending, stable=stable)[0]
+
+
+@operation(static=("axis", "descending", "stable"))
+def argsort(
+    x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tracer:
+    """Returns the positions along ``axis`` that sort ``x``, in the default integer dtype.
+
+    NaN counts as greater than any number. ``stable`` keeps the order of equal elements, also when
+    ``descending``. `take_along_axis` applies the result.
+    """
+    x = unary("argsort", x, _REAL_OR_BOOLEAN)
+    along = normal_axis("argsort", axis, x.ndim)
+    positions = iota(x.shape, along, default_int())
+    return ordered([x, positions], along, descending=descending, stable=stable)[1]
+
+
+def ordered(
+    operands: Sequence[Tracer], axis: int, *, descending: bool = False, stable: bool = True
+) -> tuple[Tracer, ...]:
+    """Returns arrays of one shape sorted together along ``axis`` by the first of them."""
+    trace = tracing()
+    op = hlo.SortOp(
+        [x.value.type for x in operands],
+        [x.value for x in operands],
+        dimension=axis,
+        is_stable=stable,
+        loc=trace.location(),
+    )
+    scalars = [trace.mlir_type((), x.dtype) for x in operands for _ in range(2)]
+    order: Callable[..., Tracer] = (lambda a, b: before(b, a)) if descending else before
+    region(op.regions[0], scalars, lambda a, b, *_: [order(a, b)])
+    result: tuple[Tracer, ...] = wrap(op)
+    return result
+
+
+def before(a: Tracer, b: Tracer) -> Tracer:
+    """Returns booleans: whether elements of ``a`` stand before those of ``b``, NaN being last."""
+    less = compare(a, b, "LT")
+    if kind_of(a.dtype) != "f":
+        return less
+    number, nan = compare(a, a, "EQ"), compare(b, b, "NE")
+    return emit(hlo.or_, less, emit(hlo.and_, number, nan))  # type: ignore[no-any-return]
+
+
+__all__ = ["argsort", "before", "ordered", "sort"]

@@ -1,0 +1,69 @@
+"""Utility functions: `all`, `any` and `diff`."""
+
+from __future__ import annotations
+
+import operator
+
+from plugrt.array_api.axes import Axes, normal_axes, normal_axis
+from plugrt.array_api.manipulation import part_of
+from plugrt.array_api.operands import NUMERIC, common_dtype
+from plugrt.array_api.reductions import fold
+from plugrt.array_api.searching import is_nonzero
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.tracing.emit import concatenate, convert, emit, hlo
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("axis", "keepdims"))
+def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns whether all elements over ``axis`` are true: not zero. True where there are none."""
+    axes = normal_axes("all", axis, x.ndim)
+    return fold(hlo.and_, is_nonzero(x), True, axes, keepdims=keepdims)
+
+
+@operation(static=("axis", "keepdims"))
+def any(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns whether an element over ``axis`` is true: not zero. False where there are none."""
+    axes = normal_axes("any", axis, x.ndim)
+    return fold(hlo.or_, is_nonzero(x), False, axes, keepdims=keepdims)
+
+
+@operation(static=("axis", "n"))
+def diff(
+    x: Tracer,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Tracer | None = None,
+    append: Tracer | None = None,
+) -> Tracer:
+    """Returns the ``n``-th differences of neighbours along ``axis``. Numeric dtypes.
+
+    ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference makes the
+    axis shorter by one, down to nothing.
+    """
+    along = normal_axis("diff", axis, x.ndim)
+    if operator.index(n) < 0:
+        raise ArgumentError(f"n of diff is {n}; it takes 0 or more")
+    named = [("prepend", prepend), ("x", x), ("append", append)]
+    parts = [(name, part) for name, part in named if part is not None]
+    dtype = common_dtype("diff", tuple(p for _, p in parts), NUMERIC, tuple(m for m, _ in parts))
+    for name, part in parts:
+        if part.ndim != x.ndim or part.shape[:along] + part.shape[along + 1 :] != (
+            x.shape[:along] + x.shape[along + 1 :]
+        ):
+            raise ShapeError(
+                f"diff along axis {along} got x of shape {x.shape} and {name} of shape "
+                f"{part.shape}; they must agree but for that axis"
+            )
+    result = concatenate([convert(part, dtype) for _, part in parts], along)
+    for _ in range(min(n, result.shape[along])):
+        size = result.shape[along]
+        later, earlier = part_of(result, along, 1, size), part_of(result, along, 0, size - 1)
+        result = emit(hlo.subtract, later, earlier)
+    return result
+
+
+__all__ = ["all", "any", "diff"]
