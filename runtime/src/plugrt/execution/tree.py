@@ -16,7 +16,9 @@ from optree import PyTreeSpec
 
 __all__ = [
     "PyTreeSpec",
+    "broadcast_prefix",
     "flatten",
+    "flatten_with_none",
     "flatten_with_paths",
     "is_leaf_spec",
     "map_leaves",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 NAMESPACE = "plugrt"
+_NONE = object()
 T = TypeVar("T")
 
 
@@ -48,6 +51,23 @@ def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
     """Returns (path, leaf) pairs; a path reads like code, such as ``[0]['w']``."""
     accessors, leaves, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
     return [(a.codify(""), leaf) for a, leaf in zip(accessors, leaves, strict=True)]
+
+
+def flatten_with_none(tree: Any) -> tuple[list[Any], PyTreeSpec]:
+    """Returns the leaves and the structure where None is a leaf, as in a prefix of axes."""
+    return optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+
+
+def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:
+    """Returns for each leaf of ``full`` the leaf of ``prefix`` that stands over it.
+
+    None is a leaf in ``prefix``, and a container without leaves in ``full``. Raises `ValueError`
+    if ``prefix`` is not a prefix of the structure of ``full``.
+    """
+    leaves, spec = flatten_with_none(prefix)
+    marked = optree.tree_unflatten(spec, [(_NONE if leaf is None else leaf) for leaf in leaves])
+    spread = optree.broadcast_prefix(marked, full, namespace=NAMESPACE)
+    return [None if leaf is _NONE else leaf for leaf in spread]
 
 
 def is_leaf_spec(spec: PyTreeSpec) -> bool:

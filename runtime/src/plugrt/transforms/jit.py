@@ -96,7 +96,7 @@ class JitFunction(CachedFunction):
         bound = self._rules.bind(args, kwargs)
         if trace is not None:
             names = self._rules.names(bound)
-            key: Any = (self._function, bound.spec, bound.static_key, config.token())
+            key: Any = (self._cache, bound.spec, bound.static_key, config.token())
             return call_in_trace(
                 trace, self._flat(bound), bound.leaves, names, self._rules.title, key, self._inline
             )
@@ -142,13 +142,6 @@ class JitFunction(CachedFunction):
             client = backends.get_backend(self._backend)
             return wanted if wanted.client is client else client.addressable_devices()[0]
         return None
-
-    def _flat(self, bound: Bound) -> Callable[..., Any]:
-        def call(*leaves: Any) -> Any:
-            args, kwargs = bound.rebuild(leaves)
-            return self._function(*args, **kwargs)
-
-        return call
 
     def _stage(self, bound: Bound, parameters: Sequence[Parameter]) -> Staged:
         return stage(

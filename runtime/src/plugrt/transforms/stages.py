@@ -94,6 +94,10 @@ class Traced:
         """Returns the next stage: the StableHLO module."""
         return Lowered(self)
 
+    def compile(self) -> Compiled:
+        """Compiles and loads the program on the device that the arguments imply."""
+        return Compiled(self, load(self.staged, self.signatures, self.device))
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -131,9 +135,7 @@ class Lowered:
 
     def compile(self) -> Compiled:
         """Compiles and loads the program on the device that the arguments imply."""
-        traced = self.traced
-        loaded = load(traced.staged, traced.signatures, traced.device)
-        return Compiled(traced, loaded)
+        return self.traced.compile()
 
 
 class Compiled:
