@@ -93,36 +93,24 @@ def get_backend(name: str | Client | None = None, registry: Registry | None = No
         return name
     registry = registry or default_registry()
     choice = initialise(registry)
+    if name is None:
+        return choice.client
     with registry.lock:
-        if name is None:
-            return _client(choice.names[0], registry)
         if choice.request.exclusive:
             return _among(name, choice, registry)
         return _on_demand(name, registry)
 
 
-def _client(name: str, registry: Registry) -> Client:
-    for record in registry.records:
-        if record.client is not None and record.name == name:
-            return record.client
-    raise UnknownPlatform(f"the backend {name!r} was closed")
-
-
 def _among(name: str, choice: Choice, registry: Registry) -> Client:
     meant = {name, *registry.aliases.get(name, ())}
-    started = [r for r in registry.records if r.client is not None]
-    for record in started:
-        if record.name in meant or record.answers_to(name) or record.platform == name:
-            return _client(record.name, registry)
-    known = ", ".join(choice.names)
-    try:
-        selection.candidates(name, registry.records, registry.aliases, f"get_backend({name!r})")
-    except UnknownPlatform:
-        raise UnknownPlatform(
-            selection.unknown(name, registry.records, registry.aliases, f"get_backend({name!r})")
-        ) from None
+    for record in registry.records:
+        named = record.name in meant or record.answers_to(name) or record.platform == name
+        if named and record.client is not None:
+            return record.client
+    asked_by = f"get_backend({name!r})"
+    selection.candidates(name, registry.records, registry.aliases, asked_by)  # raises if unknown
     raise UnknownPlatform(
-        f"get_backend({name!r}): {choice.request} leaves {name!r} out (started: {known}); "
+        f"{asked_by}: {choice.request} leaves {name!r} out (started: {', '.join(choice.names)}); "
         f"set JAX_PLATFORMS={','.join(choice.request.names)},{name} to have it, too"
     )
 

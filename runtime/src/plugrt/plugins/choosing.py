@@ -9,6 +9,7 @@ from plugrt.errors import (
     PluginUnavailable,
     UnknownPlatform,
 )
+from plugrt.interface import Client
 from plugrt.plugins import hints, selection
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, State
@@ -38,28 +39,29 @@ def _named(request: selection.Request, registry: Registry) -> Choice:
     ]
     _warn_malformed(registry)
     started: list[Record] = []
+    clients: list[Client] = []
     try:
         for name, group in zip(request.names, groups, strict=True):
-            started.append(_first_that_starts(name, group, request, registry))
+            record, client = _first_that_starts(name, group, request, registry)
+            started.append(record)
+            clients.append(client)
     except BaseException:
         for record in started:
             _undo(record)
         raise
     names = tuple(dict.fromkeys(r.name for r in started))
-    return Choice(request, names, f"{request} asks for {names[0]}")
+    return Choice(request, names, clients[0], f"{request} asks for {names[0]}")
 
 
 def _first_that_starts(
     name: str, group: list[Record], request: selection.Request, registry: Registry
-) -> Record:
+) -> tuple[Record, Client]:
     errors: list[PluginError] = []
     for record in group:
         try:
-            start(record, registry)
+            return record, start(record, registry)
         except PluginError as error:
             errors.append(error)
-        else:
-            return record
     way_out = f"take {name!r} out of {request.setting.partition('=')[0]} to go on without it"
     whys = "; ".join(map(str, errors))
     kinds = {type(e) for e in errors}
@@ -94,7 +96,7 @@ def _automatic(request: selection.Request, registry: Registry) -> Choice:
         _tell(conflict, PluginBroken(f"{conflict.reason}; {conflict.cure}"), registry)
     for record in [*selection.ranked(_loaded(first, registry)), *rest]:
         try:
-            start(record, registry)
+            client = start(record, registry)
         except PluginUnavailable:
             continue  # absent hardware is no news; the table has the reason
         except PluginError as error:
@@ -102,7 +104,7 @@ def _automatic(request: selection.Request, registry: Registry) -> Choice:
         else:
             _suggest(record, registry)
             why = f"{record.name} has the highest priority ({record.priority}) of those that work"
-            return Choice(request, (record.name,), why)
+            return Choice(request, (record.name,), client, why)
     raise _nothing_works(registry)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from plugrt.config import Config
 from plugrt.config import config as default_config
 from plugrt.errors import PlugrtError, RegistrationError
+from plugrt.interface import Client
 from plugrt.plugins import discovery, environment, hints, selection
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source, State, order
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """What initialisation came to: the started names, default first, and why that default."""
+    """What initialisation came to: started names, the default first, its client, and why it."""
 
     request: selection.Request
     names: tuple[str, ...]
+    client: Client
     why: str
 
 

@@ -1,0 +1,101 @@
+"""A real PJRT library by every door: its own group, the environment, a plugin made for JAX."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from support.distributions import install, run_cli, run_python
+
+_SPEC = importlib.util.find_spec("xla_plugins")
+_FOUND = [
+    str(file)
+    for folder in (_SPEC.submodule_search_locations or () if _SPEC else ())
+    for file in Path(folder).glob("xla_cpu_pjrt/*.so")
+]
+pytestmark = pytest.mark.skipif(not _FOUND, reason="needs the wheel xla-cpu-pjrt")
+LIBRARY = _FOUND[0] if _FOUND else ""
+
+
+@pytest.mark.parametrize("name", ["xla_cpu", "xla_cpu_pjrt"])
+def test_by_its_own_group(name: str) -> None:
+    done = run_cli("devices", "--json", JAX_PLATFORMS=name)
+    assert done.returncode == 0, done.stderr
+    assert {row["backend"] for row in json.loads(done.stdout)} == {"xla_cpu"}
+
+
+def test_by_path() -> None:
+    variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{LIBRARY}"}
+    done = run_cli("devices", "--json", JAX_PLATFORMS="mine", **variable)
+    assert done.returncode == 0, done.stderr
+    assert {row["backend"] for row in json.loads(done.stdout)} == {"mine"}
+
+
+def test_by_json_with_create_options(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    options = {"cpu_device_count": 2}
+    file.write_text(json.dumps({"library_path": LIBRARY, "create_options": options}))
+    done = run_cli(
+        "devices", "--json", JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{file}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
+    source = f"""
+        import jax._src.xla_bridge as xb
+        def initialize():
+            xb.register_plugin("made", priority=1, library_path={LIBRARY!r},
+                               options=lambda: {{"cpu_device_count": 3}})
+    """
+    install(tmp_path, "made-pjrt", {"jax_plugins": {"xla_made": "made_for_jax"}},
+            {"made_for_jax": source})  # fmt: skip
+    for name in ("made", "xla_made"):
+        done = run_cli("devices", "--json", folders=(tmp_path,), JAX_PLATFORMS=name)
+        assert done.returncode == 0, done.stderr
+        assert [row["id"] for row in json.loads(done.stdout)] == [0, 1, 2]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+def test_by_a_table_in_a_capsule(tmp_path: Path) -> None:
+    source = f"""
+        import ctypes
+        import jax._src.xla_bridge as xb
+        def initialize():
+            entry = ctypes.CDLL({LIBRARY!r}).GetPjrtApi
+            entry.restype = ctypes.c_void_p
+            new = ctypes.pythonapi.PyCapsule_New
+            new.restype = ctypes.py_object
+            new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+            xb.register_plugin("made", c_api=new(entry(), b"pjrt_c_api", None))
+    """
+    install(tmp_path, "made-pjrt", {"jax_plugins": {"made": "made_table"}}, {"made_table": source})
+    code = "import plugrt, os; print(plugrt.default_backend(), flush=True); os._exit(0)"
+    # _exit: the CDLL above lacks RTLD_NODELETE, without which the library ends exits badly.
+    done = run_python(code, tmp_path, JAX_PLATFORMS="made")
+    assert done.stdout == "cpu\n", done.stderr
+
+
+def test_a_name_in_the_environment_comes_before_an_installed_one() -> None:
+    code = """
+        import plugrt
+        plugrt.devices()
+        for row in plugrt.plugins.table():
+            if row.name == "xla_cpu":
+                print(row.source, row.state)
+    """
+    variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"xla_cpu:{LIBRARY}"}
+    done = run_python(code, JAX_PLATFORMS="xla_cpu", **variable)
+    rows = done.stdout.splitlines()
+    assert rows == ["environment initialised", "xla_plugins duplicate"], done.stderr
+
+
+def test_used_by_itself_where_no_other_plugin_is(tmp_path: Path) -> None:
+    code = "import plugrt; print(list(plugrt.backends()))"
+    done = run_python(code, PLUGRT_PLUGINS_ALLOW="xla_cpu")
+    assert done.stdout == "['xla_cpu']\n", done.stderr
