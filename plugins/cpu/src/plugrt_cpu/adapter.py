@@ -182,9 +182,13 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
 
 
-def to_dlpack(array: Any) -> Any:
-    """Returns a ``dltensor`` capsule that shares the memory of a one-device array."""
-    return _jax.buffer_to_dlpack_managed_tensor(array)
+def to_dlpack(array: Any) -> tuple[Any, Any]:
+    """Returns a ``dltensor`` capsule of a one-device array, and what must outlive it.
+
+    jaxlib (0.10) aborts the process when an array is deleted, and nothing else refers to its
+    memory, while a capsule of it lives.
+    """
+    return _jax.buffer_to_dlpack_managed_tensor(array), array.clone()
 
 
 def from_dlpack(capsule: Any, device: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented
 from plugrt.interface import Buffer, Device, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
@@ -56,7 +56,8 @@ class CpuBuffer(Buffer):
                 array.flags.writeable = False
                 return array
             self.raw.block_until_ready()
-            return dlpack.view(adapter.to_dlpack(self.raw), self.type.shape, self.type.dtype)
+            capsule, keeper = adapter.to_dlpack(self.raw)
+            return dlpack.view(capsule, keeper, self.type.shape, self.type.dtype)
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
 
@@ -102,12 +103,14 @@ class CpuBuffer(Buffer):
         return pointer
 
     def to_dlpack(self, stream: int | None = None) -> Any:
-        """Returns a capsule that keeps the memory alive; a CPU has no streams to wait for."""
-        self.block_until_ready()
-        try:
-            return adapter.to_dlpack(self.raw)
-        except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+        """Waits, then returns a capsule that shares the memory; a CPU has no streams.
+
+        Raises `Unimplemented` for dtypes of less than a byte, which DLPack packs otherwise.
+        """
+        host = self.to_host()
+        if self.type.dtype in SUB_BYTE_DTYPES:
+            raise Unimplemented(f"DLPack of {self.type.dtype} is not implemented by plugrt-cpu")
+        return dlpack.export(host)
 
     def dlpack_device(self) -> tuple[int, int]:
         return (dlpack.CPU, 0)

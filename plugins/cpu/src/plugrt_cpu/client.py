@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray
+from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import (
     Buffer,
     Capabilities,
@@ -95,6 +95,7 @@ class CpuClient(Client):
         """
         raw_client = self._open()
         assignment = self._assignment(options)
+        _require_one_dimension(program, assignment)
         raw_options = compile_options.to_jaxlib(options, assignment)
         devices = self._assigned(assignment)
         try:
@@ -123,7 +124,7 @@ class CpuClient(Client):
             )
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return self._load(raw, packed.name, assignment, raw_options)
+        return self._load(raw, packed.name, assignment, raw_options, packed.payload)
 
     def buffer_from_host(
         self,
@@ -217,9 +218,15 @@ class CpuClient(Client):
             ) from None
 
     def _load(
-        self, raw: Any, name: str, assignment: DeviceAssignment, raw_options: Any
+        self,
+        raw: Any,
+        name: str,
+        assignment: DeviceAssignment,
+        raw_options: Any,
+        payload: bytes | None = None,
     ) -> CpuLoadedExecutable:
-        executable = CpuExecutable(raw, name, assignment, raw_options.SerializeAsString())
+        encoded = raw_options.SerializeAsString()
+        executable = CpuExecutable(raw, name, assignment, encoded, payload)
         devices = self._assigned(assignment)
         kind = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
         return kind(self, executable, devices)
@@ -233,6 +240,20 @@ def _stablehlo(program: Program) -> bytes:
     raise InvalidArgument(
         f"the cpu plugin compiles the formats ('mlir', 'hlo'); got {program.format!r}"
     )
+
+
+def _require_one_dimension(program: Program, assignment: DeviceAssignment) -> None:
+    """Refuses what makes jaxlib (0.10) abort when it describes the shardings of the results.
+
+    Attribute names stand as they are in MLIR's text and in its bytecode.
+    """
+    both = assignment.num_replicas > 1 and assignment.num_partitions > 1
+    if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
+        raise Unimplemented(
+            f"a program with shardings on {assignment.num_replicas} replicas x "
+            f"{assignment.num_partitions} partitions: jaxlib's CPU client divides a program over "
+            "replicas or over partitions, not both. Cure: use partitions only"
+        )
 
 
 def _plain(array: Any) -> npt.NDArray[Any]:

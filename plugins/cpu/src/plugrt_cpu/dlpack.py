@@ -1,4 +1,4 @@
-"""Reading DLPack capsules where neither NumPy nor jaxlib can serve.
+"""Reading and writing DLPack capsules where neither NumPy nor jaxlib can serve.
 
 The layout is DLPack's public C ABI (``dlpack.h``): a ``DLManagedTensor`` begins with its
 ``DLTensor``, whose first field is the data pointer.
@@ -36,6 +36,7 @@ _DTYPES: dict[tuple[int, int], np.dtype[Any]] = {
     )
 }
 """DLPack's (type code, bits) to dtype."""
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype = ctypes.c_void_p
@@ -58,32 +59,58 @@ class _DLTensor(ctypes.Structure):
 
 
 class _Memory:
-    """Memory that lives as long as its capsule, for NumPy to look at."""
+    """Memory that lives as long as its owners, for NumPy to look at."""
 
-    __slots__ = ("__array_interface__", "capsule")
+    __slots__ = ("__array_interface__", "_capsule", "_keeper")
 
-    def __init__(self, capsule: Any, pointer: int, shape: tuple[int, ...], itemsize: int) -> None:
-        self.capsule = capsule
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": f"|V{itemsize}",
-            "shape": shape,
-            "data": (pointer, True),
-        }
+    def __init__(self, interface: dict[str, Any], capsule: Any, keeper: Any) -> None:
+        self.__array_interface__ = interface
+        self._capsule = capsule
+        self._keeper = keeper
+
+    def __del__(self) -> None:
+        # Before the keeper: jaxlib aborts when a deleted array ends while a capsule refers to it.
+        self._capsule = None
 
 
-def view(capsule: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def view(
+    capsule: Any, keeper: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> npt.NDArray[Any]:
     """Returns a read-only array over the capsule's row-major memory, which it keeps alive.
 
-    For dtypes that NumPy's own ``from_dlpack`` refuses, such as bfloat16.
+    For dtypes that NumPy's own ``from_dlpack`` refuses, such as bfloat16. ``keeper`` is let go of
+    after the capsule.
     """
     if 0 in shape:
         empty = np.empty(shape, dtype)
         empty.flags.writeable = False
         return empty
     tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
-    memory = _Memory(capsule, tensor.data + tensor.byte_offset, shape, dtype.itemsize)
-    return np.asarray(memory).view(dtype)
+    interface = _interface(tensor.data + tensor.byte_offset, shape, f"|V{dtype.itemsize}", True)
+    return np.asarray(_Memory(interface, capsule, keeper)).view(dtype)
+
+
+def export(array: npt.NDArray[Any]) -> Any:
+    """Returns a ``dltensor`` capsule over the memory of a row-major array of `_DTYPES`.
+
+    NumPy writes it, because arrays that jaxlib has exported cannot be deleted without an abort.
+    It knows integers of each size; the capsule is told the true type afterwards. Consumers may not
+    write to it, which unversioned DLPack cannot say and NumPy therefore would refuse.
+    """
+    code, bits = _CODES[array.dtype]
+    pointer: int = array.__array_interface__["data"][0]
+    typestr = f"<u{array.itemsize}" if array.itemsize <= 8 else f"<c{array.itemsize}"
+    interface = _interface(pointer, array.shape, typestr, False)
+    capsule = np.asarray(_Memory(interface, array, None)).__dlpack__()
+    tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    tensor.code, tensor.bits = code, bits
+    return capsule
+
+
+def _interface(
+    pointer: int, shape: tuple[int, ...], typestr: str, read_only: bool
+) -> dict[str, Any]:
+    return {"version": 3, "typestr": typestr, "shape": shape, "data": (pointer, read_only)}
 
 
 class Carrier:

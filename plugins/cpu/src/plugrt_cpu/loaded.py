@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
 from plugrt_cpu import adapter
 from plugrt_cpu.device import CpuDevice
@@ -91,7 +91,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         try:
             results = launch(raws).consume_with_handlers(self._handlers, strict=False)
         except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+            raise self._launch_error(error, raws) from error
         for index in self._donated:
             # jaxlib leaves it alive when a host array still looks at its memory.
             raws[index].delete()
@@ -137,6 +137,19 @@ class CpuLoadedExecutable(LoadedExecutable):
                     f"{argument.type} was given"
                 )
         return [argument.raw for argument in arguments]
+
+    def _launch_error(self, error: Exception, raws: list[Any]) -> PlugrtError:
+        # jaxlib's own words for a lost argument depend on how it was lost: deleted, an array is one
+        # without shards.
+        translated = translate(error)
+        if isinstance(translated, DeletedBuffer) or "shards, got: [" in str(error):
+            lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]
+            if lost:
+                return DeletedBuffer(
+                    f"arguments {lost} of the program {self._executable.name!r} were deleted or "
+                    "donated before"
+                )
+        return translated
 
     def _refuse_launch(self, *_: Any, **__: Any) -> NoReturn:
         raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")

@@ -11,6 +11,7 @@ PRIVATE_NAMES = (
     "_jax.ArrayImpl._arrays",
     "_jax.ArrayImpl._single_device_array_to_np_array_did_copy",
     "_jax.ArrayImpl.block_until_ready",
+    "_jax.ArrayImpl.clone",
     "_jax.ArrayImpl.delete",
     "_jax.ArrayImpl.is_deleted",
     "_jax.ArrayImpl.is_ready",

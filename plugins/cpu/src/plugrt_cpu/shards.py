@@ -74,9 +74,9 @@ class CpuShards(Sequence[Buffer]):
 
     def part_is_deleted(self, index: int) -> bool:
         """Whether the buffer at the index was deleted."""
-        if self.raw.is_deleted():
-            return True
-        return self._parts is not None and bool(self._parts[index].is_deleted())
+        # jaxlib calls an array on several devices deleted when its first buffer is.
+        raw = self.raw if self._parts is None else self._parts[index]
+        return bool(raw.is_deleted())
 
     def buffers(self) -> list[CpuBuffer]:
         """Returns the buffers, the same objects each time."""

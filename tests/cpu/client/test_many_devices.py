@@ -1,0 +1,219 @@
+"""Replicas, partitions and collectives over several devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented
+from plugrt.interface import (
+    Buffer,
+    Client,
+    CompileOptions,
+    DeviceAssignment,
+    ExecuteOptions,
+    Program,
+)
+from plugrt_cpu import plugin
+from plugrt_cpu.shards import CpuShards
+from support.cpu_programs import add, all_reduce, matmul, partitioned_sum
+
+Put = Callable[..., list[Buffer]]
+
+
+@pytest.fixture
+def put(client: Client) -> Put:
+    """One float32 vector of two for each device, with the device's id in it."""
+
+    def on_each(devices: Any = None, size: int = 2) -> list[Buffer]:
+        return [
+            client.buffer_from_host(np.full(size, d.id, "f4"), d)
+            for d in devices or client.devices()
+        ]
+
+    return on_each
+
+
+@pytest.fixture(scope="module")
+def summed(client: Client) -> Any:
+    return client.compile(all_reduce((2,), 4), CompileOptions(num_replicas=4))
+
+
+def values(shards: Any) -> list[Any]:
+    return [b.to_host().tolist() for b in shards]
+
+
+def test_all_reduce(client: Client, summed: Any, put: Put) -> None:
+    assert list(summed.addressable_devices) == list(client.devices())
+    total, double = summed.execute([put()])
+    assert values(total) == [[6, 6]] * 4
+    assert values(double) == [[0, 0], [2, 2], [4, 4], [6, 6]]
+    assert [b.device for b in double] == list(client.devices())
+    assert [b.memory for b in double] == [d.default_memory() for d in client.devices()]
+
+
+def test_results_stay_together(client: Client, summed: Any, put: Put) -> None:
+    _, double = summed.execute([put()])
+    assert isinstance(double, CpuShards)
+    for _ in range(3):
+        _, double = summed.execute([double])
+    assert values(double) == [[16.0 * i] * 2 for i in range(4)]
+    assert len(double) == 4
+    assert double[2] is double[2]
+    assert [b.shape for b in double[1:3]] == [(2,), (2,)]
+    again, _ = summed.execute([[*double]])
+    assert values(again) == [[96, 96]] * 4
+
+
+def test_shards_made_once(client: Client, summed: Any, put: Put) -> None:
+    shards = client.shards(put())  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert values(summed.execute([shards])[0]) == [[6, 6]] * 4
+
+
+def test_other_devices_in_another_order(client: Client, put: Put) -> None:
+    devices = [client.devices()[i] for i in (3, 1)]
+    options = CompileOptions(num_replicas=2, device_assignment=DeviceAssignment(((3,), (1,))))
+    loaded = client.compile(all_reduce((2,), 2), options)
+    assert list(loaded.addressable_devices) == devices
+    total, double = loaded.execute([put(devices)])
+    assert values(total) == [[4, 4]] * 2
+    assert values(double) == [[6, 6], [2, 2]]
+    with pytest.raises(InvalidArgument, match="cpu:3"):
+        loaded.execute([put(devices[::-1])])
+    with pytest.raises(InvalidArgument, match="was given to a program on"):
+        loaded.execute([client.shards(put(devices[::-1]))])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("shardy", [False, True])
+def test_partitions(client: Client, put: Put, shardy: bool) -> None:
+    options = CompileOptions(
+        num_partitions=4, use_spmd_partitioning=True, use_shardy_partitioner=shardy
+    )
+    loaded = client.compile(partitioned_sum(8, 4), options)
+    assert (loaded.executable.num_replicas, loaded.executable.num_partitions) == (1, 4)
+    double, total = loaded.execute([put()])
+    assert values(double) == [[0, 0], [2, 2], [4, 4], [6, 6]]
+    assert values(total) == [12.0] * 4
+    assert [t.shape for t in loaded.executable.output_types] == [(2,), ()]
+
+
+def test_replicas_of_partitions(client: Client) -> None:
+    options = CompileOptions(num_replicas=2, num_partitions=2, use_spmd_partitioning=True)
+    attributes = b"attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 2 : i32"
+    program = Program(add().code.replace(b"attributes {", attributes))
+    loaded = client.compile(program, options)
+    assert (loaded.executable.num_replicas, loaded.executable.num_partitions) == (2, 2)
+    shards = [client.buffer_from_host(np.full(4, d.id, "f4"), d) for d in client.devices()]
+    assert values(loaded.execute([shards, shards])[0]) == [[2.0 * i] * 4 for i in range(4)]
+    with pytest.raises(Unimplemented, match="2 replicas x 2 partitions"):  # jaxlib aborts
+        client.compile(partitioned_sum(4, 2), options)
+
+
+def test_donation(client: Client) -> None:
+    loaded = client.compile(add(donate=True), CompileOptions(num_replicas=4))
+    make = lambda: [client.buffer_from_host(np.ones(4, "f4"), d) for d in client.devices()]  # noqa: E731
+    first, second = make(), make()
+    (result,) = loaded.execute([first, second])
+    assert all(b.is_deleted() for b in first)
+    assert not any(b.is_deleted() for b in second)
+    (again,) = loaded.execute([result, second])
+    assert all(b.is_deleted() for b in result)
+    with pytest.raises(DeletedBuffer):
+        result[1].to_host()
+    with pytest.raises(DeletedBuffer):
+        loaded.execute([result, second])
+    with pytest.raises(InvalidArgument, match="passed twice"):
+        loaded.execute([again, again])
+    loaded.execute([again, second], ExecuteOptions(non_donatable_input_indices=(0,)))
+    assert values(again) == [[3] * 4] * 4
+
+
+def test_bad_arguments_do_not_crash(client: Client, summed: Any, put: Put) -> None:
+    """jaxlib itself crashes on each of these."""
+    for arguments, match in (
+        ([], "takes 1 arguments; 0"),
+        ([put(), put()], "takes 1 arguments; 2"),
+        ([put(size=3)], r"float32\[2\]; float32\[3\]"),
+        ([put()[:3]], "3 buffers for the 4 devices"),
+        ([put()[::-1]], "cpu:3"),
+        ([[*put()[:3], *put(size=3)[3:]]], "types"),
+        ([["x"] * 4], "another backend"),
+    ):
+        with pytest.raises(InvalidArgument, match=match):
+            summed.execute(arguments)
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_one_buffer_deleted(client: Client, summed: Any, put: Put, index: int) -> None:
+    buffers = put()
+    shards = client.shards(buffers)  # type: ignore[attr-defined]
+    result = summed.execute([buffers])[1]
+    for deleted in (buffers, result):
+        deleted[index].delete()
+        assert [b.is_deleted() for b in deleted] == [i == index for i in range(4)]
+        with pytest.raises(DeletedBuffer):
+            summed.execute([deleted])
+        assert deleted[index - 1].to_host().shape == (2,)
+    with pytest.raises(DeletedBuffer):
+        summed.execute([shards])
+
+
+def test_whole_result_deleted(client: Client, summed: Any, put: Put) -> None:
+    result = summed.execute([put()])[1]
+    for buffer in result:
+        buffer.delete()
+        buffer.delete()
+    assert all(b.is_deleted() for b in result)
+    with pytest.raises(DeletedBuffer):
+        result[0].to_host()
+
+
+def test_waiting_does_not_take_apart(client: Client) -> None:
+    loaded = client.compile(matmul(300, 10), CompileOptions(num_replicas=4))
+    eyes = [client.buffer_from_host(np.eye(300, dtype="f4"), d) for d in client.devices()]
+    result = loaded.execute([eyes])[0]
+    result[3].block_until_ready()
+    assert result[0].ready_event().is_ready()
+    assert result._parts is None  # type: ignore[attr-defined]
+    assert [np.trace(b.to_host()) for b in result] == [300] * 4
+
+
+def test_two_threads_with_collectives(client: Client, summed: Any, put: Put) -> None:
+    other = client.compile(
+        all_reduce((2,), 4),
+        CompileOptions(
+            num_replicas=4, device_assignment=DeviceAssignment(((3,), (2,), (1,), (0,)))
+        ),
+    )
+    failures: list[BaseException] = []
+
+    def work(loaded: Any, devices: Any) -> None:
+        try:
+            for _ in range(25):
+                total, _ = loaded.execute([put(devices)])
+                assert values(total) == [[6, 6]] * 4
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    jobs = [(summed, client.devices()), (other, client.devices()[::-1])]
+    threads = [threading.Thread(target=work, args=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(t.is_alive() for t in threads)
+    assert not failures
+
+
+def test_eight_devices() -> None:
+    client = plugin.create_client({"num_devices": 8})
+    loaded = client.compile(all_reduce((2,), 8), CompileOptions(num_replicas=8))
+    shards = [client.buffer_from_host(np.full(2, d.id, "f4"), d) for d in client.devices()]
+    assert values(loaded.execute([shards])[0]) == [[28, 28]] * 8
+    client.close()

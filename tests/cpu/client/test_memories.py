@@ -1,0 +1,89 @@
+"""Devices, memories, and copies between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plugrt.errors import InvalidArgument
+from plugrt.interface import Client, CompileOptions
+from plugrt_cpu import plugin
+from support.cpu_programs import DTYPE_NAMES, add, dtype_of
+
+KINDS = ["device", "pinned_host", "unpinned_host"]
+
+
+def test_devices(client: Client) -> None:
+    devices = client.devices()
+    assert [d.id for d in devices] == [0, 1, 2, 3]
+    assert devices[2] is client.devices()[2] is client.lookup_device(2)
+    assert {(d.platform, d.kind, d.process_index, d.is_addressable) for d in devices} == {
+        ("cpu", "cpu", 0, True)
+    }
+    assert (client.process_index, client.process_count) == (0, 1)
+    with pytest.raises(InvalidArgument, match="9"):
+        client.lookup_device(9)
+
+
+def test_memories(client: Client) -> None:
+    memories = [m for d in client.devices() for m in d.memories()]
+    assert sorted({m.kind for m in memories}) == KINDS
+    assert len({m.id for m in memories}) == len(memories) == 12
+    device = client.devices()[1]
+    assert device.default_memory().kind == "device"
+    assert device.memory("pinned_host").addressable_by_devices() == (device,)
+    with pytest.raises(InvalidArgument, match="unpinned_host"):
+        device.memory("vmem")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_put_and_copy_by_memory(client: Client, kind: str) -> None:
+    device, source = client.devices()[1], np.arange(6.0).reshape(2, 3).T
+    buffer = client.buffer_from_host(source, device, device.memory(kind))
+    assert buffer.memory is device.memory(kind)
+    copy = buffer.copy_to_memory(device.memory(KINDS[KINDS.index(kind) - 1]))
+    assert copy.memory.kind == KINDS[KINDS.index(kind) - 1]
+    np.testing.assert_array_equal(copy.to_host(), source)
+    buffer.delete()
+    np.testing.assert_array_equal(copy.to_host(), source)
+
+
+@pytest.mark.parametrize("name", DTYPE_NAMES)
+def test_copy_between_devices(client: Client, name: str) -> None:
+    source = np.ones(3, dtype_of(name))
+    first, second = client.devices()[:2]
+    buffer = client.buffer_from_host(source, first)
+    for target in (second, first):
+        copy = buffer.copy_to_device(target)
+        assert copy.device is target
+        assert copy.unsafe_pointer() != buffer.unsafe_pointer()
+        assert copy.to_host().tobytes() == source.tobytes()
+
+
+def test_copy_is_a_copy(client: Client) -> None:
+    buffer = client.buffer_from_host(np.zeros(3), client.devices()[0])
+    copy = buffer.copy_to_device(client.devices()[0])
+    buffer.delete()
+    assert copy.to_host().tolist() == [0, 0, 0]
+
+
+def test_foreign_targets(client: Client) -> None:
+    other = plugin.create_client({})
+    buffer = client.buffer_from_host(np.zeros(3), client.devices()[0])
+    with pytest.raises(InvalidArgument, match="not a device"):
+        buffer.copy_to_device(other.devices()[0])
+    with pytest.raises(InvalidArgument, match="not a memory"):
+        buffer.copy_to_memory(other.devices()[0].default_memory())
+    other.close()
+
+
+def test_result_in_another_memory(client: Client) -> None:
+    text = add().code.replace(
+        b"-> (tensor<4xf32>)", b'-> (tensor<4xf32> {mhlo.memory_kind = "pinned_host"})'
+    )
+    loaded = client.compile(add().__class__(text), CompileOptions())
+    assert list(loaded.executable.output_memory_kinds) == ["pinned_host"]
+    ones = client.buffer_from_host(np.ones(4, "f4"), client.devices()[0])
+    (result,) = loaded.execute([[ones], [ones]])
+    assert result[0].memory.kind == "pinned_host"
+    assert result[0].to_host().tolist() == [2, 2, 2, 2]

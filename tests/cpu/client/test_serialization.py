@@ -1,0 +1,120 @@
+"""Saving executables and loading them again; bytes that are not what they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import Client, CompileOptions, DeviceAssignment
+from plugrt_cpu import plugin, serialization
+from support.cpu_programs import add, all_reduce
+
+DIGEST = slice(len(serialization.MAGIC), len(serialization.MAGIC) + 32)
+
+
+@pytest.fixture(scope="module")
+def saved(client: Client) -> bytes:
+    return client.compile(add(donate=True), CompileOptions()).executable.serialize()
+
+
+def run(client: Client, loaded: Any) -> list[float]:
+    device = loaded.addressable_devices[0]
+    buffers = [[client.buffer_from_host(np.ones(4, "f4"), device)] for _ in range(2)]
+    (result,) = loaded.execute(buffers)
+    assert buffers[0][0].is_deleted()
+    values: list[float] = result[0].to_host().tolist()
+    return values
+
+
+def test_round_trip(client: Client, saved: bytes) -> None:
+    loaded = client.deserialize_executable(saved)
+    assert run(client, loaded) == [2] * 4
+    original = client.compile(add(donate=True), CompileOptions()).executable
+    executable = loaded.executable
+    assert executable.name == "test"
+    assert executable.fingerprint() == original.fingerprint()
+    assert executable.output_types == original.output_types
+    assert executable.cost_analysis() == original.cost_analysis()
+    assert "HloModule" in executable.as_text()
+    assert run(client, client.deserialize_executable(executable.serialize())) == [2] * 4
+
+
+def test_on_another_device(client: Client, saved: bytes) -> None:
+    options = CompileOptions(device_assignment=DeviceAssignment(((2,),)))
+    loaded = client.deserialize_executable(saved, options)
+    assert list(loaded.addressable_devices) == [client.devices()[2]]
+    assert run(client, loaded) == [2] * 4
+
+
+def test_in_another_process(client: Client, saved: bytes, tmp_path: Path) -> None:
+    (tmp_path / "add").write_bytes(saved)
+    code = """if 1:
+        import sys, numpy as np
+        from plugrt_cpu import plugin
+        client = plugin.create_client({})
+        loaded = client.deserialize_executable(open(sys.argv[1], "rb").read())
+        one = lambda: [client.buffer_from_host(np.ones(4, "f4"), client.devices()[0])]
+        print(loaded.execute([one(), one()])[0][0].to_host().tolist())"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "add"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[2.0, 2.0, 2.0, 2.0]"
+
+
+def test_replicated_program(client: Client) -> None:
+    saved = client.compile(all_reduce((2,), 4), CompileOptions(num_replicas=4)).executable
+    loaded = client.deserialize_executable(saved.serialize())
+    assert loaded.executable.num_replicas == 4
+    shards = [client.buffer_from_host(np.full(2, d.id, "f4"), d) for d in client.devices()]
+    total, _ = loaded.execute([shards])
+    assert [b.to_host().tolist() for b in total] == [[6, 6]] * 4
+    small = plugin.create_client({"num_devices": 2})
+    with pytest.raises(InvalidArgument, match="3"):
+        small.deserialize_executable(saved.serialize())
+    small.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"\x00" * 5000, serialization.MAGIC])
+def test_foreign_bytes(client: Client, data: bytes) -> None:
+    with pytest.raises(InvalidArgument):
+        client.deserialize_executable(data)
+
+
+def test_jaxlibs_own_bytes(client: Client, saved: bytes) -> None:
+    with pytest.raises(InvalidArgument, match="no executable of plugrt"):
+        client.deserialize_executable(serialization.unpack(saved).payload)
+
+
+def test_cut_and_altered_bytes(client: Client, saved: bytes) -> None:
+    chance = random.Random(0)
+    for length in (0, 5, 20, 50, 100, len(saved) // 2, len(saved) - 1):
+        with pytest.raises(InvalidArgument):
+            client.deserialize_executable(saved[:length])
+    for at in chance.sample(range(len(saved)), 60):
+        altered = bytearray(saved)
+        altered[at] ^= 1 << chance.randrange(8)
+        with pytest.raises(InvalidArgument):
+            client.deserialize_executable(bytes(altered))
+    with pytest.raises(InvalidArgument):
+        client.deserialize_executable(saved + b"x")
+
+
+@pytest.mark.parametrize("what", ["jaxlib", "machine"])
+def test_another_version_or_machine(
+    client: Client, saved: bytes, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serialization, f"{what}_version" if what == "jaxlib" else what, lambda: "x")
+    with pytest.raises(FailedPrecondition, match=rf"compiled for {what} .*; here is x"):
+        client.deserialize_executable(saved)
+
+
+def test_digest_is_of_everything_behind_it(saved: bytes) -> None:
+    assert hashlib.sha256(saved[DIGEST.stop :]).digest() == saved[DIGEST]
