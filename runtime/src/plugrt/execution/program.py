@@ -13,6 +13,7 @@ from plugrt.errors import DeletedBuffer, FloatingPointFault
 from plugrt.execution.array import Array, new_array
 from plugrt.execution.frames import called_at
 from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.transfer import duplicate
 from plugrt.interface import LoadedExecutable, Shards
 
 _shards_of = attrgetter("_shards")
@@ -146,12 +147,15 @@ class LoadedProgram:
 
 
 def _strong(array: Array) -> Array:
-    """Returns a Python scalar that was passed through as an ordinary array."""
-    signature = array._signature
-    if not signature.weak:
+    """Returns a Python scalar that was passed through as an ordinary array.
+
+    A copy: many calls share the scalar, and the caller may delete or donate what it gets.
+    """
+    s = array._signature
+    if not s.weak:
         return array
-    s = signature_of(signature.shape, signature.dtype, signature.sharding, signature.committed)
-    return new_array(array._live(), s)
+    strong = signature_of(s.shape, s.dtype, s.sharding, s.committed)
+    return new_array(duplicate(array)._live(), strong)
 
 
 def _nothing_to_execute(arguments: Sequence[Shards], options: Any = None) -> Sequence[Shards]:

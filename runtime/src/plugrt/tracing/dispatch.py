@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import LeakedTracer
+from plugrt.errors import DeletedBuffer, LeakedTracer
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.compile import compile_program
@@ -30,31 +30,48 @@ _scalar_arrays: dict[tuple[Any, ...], Array] = {}
 _MOST_SCALARS = 512
 
 
-def as_array(x: Any, name: str) -> Array:
+def as_array(x: Any, name: str, wide: bool = False, fresh: bool = False) -> Array:
     """Returns an argument as an array: host data go to the default device, uncommitted.
 
-    Raises `NotAnArray` or `UnsupportedDtype` with the argument's ``name``.
+    Scalars are put once and shared by many calls, unless ``fresh``; floats keep their 64 bits if
+    ``wide`` (see `meets_doubles`). Raises `NotAnArray`, `UnsupportedDtype` or `DeletedBuffer` with
+    the argument's ``name``.
     """
     if type(x) is Array:
-        x._live()
+        if x._shards is None:
+            raise DeletedBuffer(f"{name}: {x._obituary()}")
         return x
     if type(x) in _SCALARS:
-        return _scalar_array(x)
+        return _put_scalar(x, wide) if fresh else _scalar_array(x, wide)
     if type(x) is Tracer:
         raise LeakedTracer(leak_message(x))
     return put(host_array(x, name), default_device(), committed=False)
 
 
-def _scalar_array(x: bool | int | float | complex) -> Array:
+def meets_doubles(leaves: Sequence[Any]) -> bool:
+    """Whether there is an array of 64-bit floats, so that Python floats among them need 64, too.
+
+    Elsewhere they have the default width, which devices without such floats can take.
+    """
+    return any(
+        isinstance(x, Array | np.ndarray | np.generic) and x.dtype.char in "dD" for x in leaves
+    )
+
+
+def _put_scalar(x: bool | int | float | complex, wide: bool) -> Array:
+    dtype = np.result_type(x, np.float64) if wide and isinstance(x, float | complex) else None
+    host = np.asarray(x, dtype or scalar_dtype(x))
+    return put(host, default_device(), committed=False, weak=True)
+
+
+def _scalar_array(x: bool | int | float | complex, wide: bool) -> Array:
     # The same few scalars come again and again (x + 1, 0.5 * x): each is put once.
-    device = default_device()
-    key = (type(x), repr(x), scalar_dtype(x), device)
+    key = (type(x), repr(x), scalar_dtype(x), wide, default_device())
     found = _scalar_arrays.get(key)
-    if found is None or found._shards is None:
+    if found is None:
         if len(_scalar_arrays) >= _MOST_SCALARS:
             _scalar_arrays.clear()
-        found = put(np.asarray(x, key[2]), device, committed=False, weak=True)
-        _scalar_arrays[key] = found
+        found = _scalar_arrays[key] = _put_scalar(x, wide)
     return found
 
 

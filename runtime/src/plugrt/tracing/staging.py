@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from plugrt.errors import NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.compile import dump
+from plugrt.execution.frames import warn_user
 from plugrt.execution.program import Plan, Source
 from plugrt.interface import Client, Program, TensorType
 from plugrt.stablehlo.artifacts import Version, portable_artifact
@@ -242,10 +242,8 @@ def _alias(
     if donated:
         main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
     if unusable:
-        warnings.warn(
+        warn_user(
             f"Some donated buffers were not usable: {', '.join(map(str, unusable))} (no result of "
-            f"{name!r} has that shape and dtype); they stay with the caller",
-            UserWarning,
-            stacklevel=8,
+            f"{name!r} has that shape and dtype); they stay with the caller"
         )
     return donated

@@ -11,6 +11,7 @@ import numpy as np
 from plugrt.config import config
 from plugrt.errors import (
     ArgumentError,
+    DeletedBuffer,
     FloatingPointFault,
     InvalidArgument,
     NotAnArray,
@@ -23,7 +24,7 @@ from plugrt.execution.program import check_floats
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.plugins import backends
-from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
+from plugrt.tracing.dispatch import Runner, as_array, finisher, load, meets_doubles, parameters_of
 from plugrt.tracing.nested import call_in_trace
 from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state
@@ -115,24 +116,26 @@ class JitFunction(CachedFunction):
         leaves = bound.leaves
         if all(type(leaf) is Array for leaf in leaves):
             return leaves
-        for leaf in leaves:
-            if not _is_arraylike(leaf):
-                break
-        else:
-            return [as_array(leaf, "an argument") for leaf in leaves]
-        names = self._rules.names(bound)
-        title = self._rules.title
-        arrays = []
-        for leaf, name in zip(leaves, names, strict=True):
+        # Scalars that are put once serve many calls, so that none of them may be donated.
+        fresh = bool(self._rules.donate_nums or self._rules.donate_names)
+        try:
+            wide = meets_doubles(leaves)
+            return [as_array(leaf, "an argument", wide, fresh) for leaf in leaves]
+        except (NotAnArray, DeletedBuffer):
+            self._refuse(bound)
+            raise
+
+    def _refuse(self, bound: Bound) -> None:
+        """Raises the error of an argument that cannot be taken once more, with its name."""
+        for leaf, name in zip(bound.leaves, self._rules.names(bound), strict=True):
             try:
-                arrays.append(as_array(leaf, f"argument {name} of {title!r}"))
+                as_array(leaf, f"argument {name} of {self._rules.title!r}")
             except NotAnArray as error:
                 if isinstance(leaf, np.ndarray):
                     raise
                 raise NotAnArray(
                     f"{error}; or make it static (static_argnums, static_argnames)"
                 ) from None
-        return arrays
 
     def _where(self) -> Device | None:
         if self._device is not None:

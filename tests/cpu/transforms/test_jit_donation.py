@@ -1,0 +1,143 @@
+"""`jit`: donated arguments."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import DeletedBuffer, PlugrtError
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.ops import add, total
+
+N = np.arange(4096, dtype=np.float32)
+
+
+def test_the_memory_is_reused() -> None:
+    f = jit(lambda x: add(x, 1), donate_argnums=0)
+    x = device_put(N)
+    x.block_until_ready()
+    address = x.unsafe_buffer_pointer()
+    y = f(x)
+    assert y.unsafe_buffer_pointer() == address
+    assert x.is_deleted()
+    np.testing.assert_array_equal(y, N + 1)
+
+
+def test_donation_by_name_and_of_pytrees() -> None:
+    def step(state: Any, batch: Any) -> Any:
+        return {"w": add(state["w"], batch), "n": add(state["n"], 1)}
+
+    for f, call in (
+        (jit(step, donate_argnames="state"), lambda f, s, b: f(state=s, batch=b)),
+        (jit(step, donate_argnames="state"), lambda f, s, b: f(s, b)),
+        (jit(step, donate_argnums=0), lambda f, s, b: f(s, b)),
+        (jit(step, donate_argnums=(-2,)), lambda f, s, b: f(s, batch=b)),
+    ):
+        state, batch = device_put({"w": N, "n": np.int32(0)}), device_put(N)
+        state_after = call(f, state, batch)
+        assert state["w"].is_deleted()
+        assert state["n"].is_deleted()
+        assert not batch.is_deleted()
+        assert state_after["n"].item() == 1
+
+
+def test_using_a_donated_array_names_argument_and_call() -> None:
+    f = jit(lambda x: add(x, 1), donate_argnums=0)
+    g = jit(lambda a, b: add(a, b))
+    x = device_put(N)
+    f(x)
+    for use, words in (
+        (lambda: np.asarray(x), r"donated to '<lambda>', called at .*donation\.py:\d+"),
+        (lambda: g(N, x), r"argument b of '<lambda>'.*donated to '<lambda>'"),
+        (lambda: f(x), "donated to"),
+        (lambda: add(x, x), "donated to"),
+        (lambda: device_put(x, devices()[1]), "donated to"),
+    ):
+        with pytest.raises(DeletedBuffer, match=words):
+            use()
+
+
+def test_donation_that_cannot_be_used_warns_at_the_call() -> None:
+    f = jit(lambda x, y: (total(x), add(y, 1)), donate_argnums=(0, 1))
+    x, y = device_put(N), device_put(N[:2])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f(x, y)
+        f(device_put(N), device_put(N[:2]))
+    assert len(caught) == 1
+    assert "Some donated buffers were not usable: float32[4096]" in str(caught[0].message)
+    assert Path(caught[0].filename) == Path(__file__)
+    assert not x.is_deleted()
+    assert y.is_deleted()
+
+
+def test_a_donated_argument_that_is_returned() -> None:
+    f = jit(lambda x: (x, add(x, 1)), donate_argnums=0)
+    x = device_put(N)
+    same, more = f(x)
+    assert x.is_deleted()
+    np.testing.assert_array_equal(same, N)
+    np.testing.assert_array_equal(more, N + 1)
+    y = device_put(N)
+    np.testing.assert_array_equal(jit(lambda x: x, donate_argnums=0)(y), N)
+
+
+def test_one_array_donated_and_passed_again() -> None:
+    f = jit(lambda x, y: add(x, y), donate_argnums=0)
+    for _ in range(2):
+        x = device_put(N)
+        with pytest.raises(PlugrtError, match="donated"):
+            f(x, x)
+    np.testing.assert_array_equal(f(device_put(N), device_put(N)), 2 * N)
+
+
+def test_a_view_on_the_host_is_not_overwritten() -> None:
+    f = jit(lambda x: add(x, 1), donate_argnums=0)
+    x = device_put(N)
+    view = np.asarray(x)
+    y = f(x)
+    np.testing.assert_array_equal(view, N)
+    np.testing.assert_array_equal(y, N + 1)
+
+
+def test_donated_host_data_and_moved_arrays() -> None:
+    f = jit(lambda x, y: add(x, y), donate_argnums=0)
+    np.testing.assert_array_equal(f(N, N), 2 * N)
+    np.testing.assert_array_equal(f(1.0, np.float32(2)), 3)
+    free, there = device_put(N), device_put(N, devices()[2])
+    np.testing.assert_array_equal(f(free, there), 2 * N)
+    assert free.is_deleted()
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
+def test_scalars_that_are_cached_survive_donation() -> None:
+    f = jit(lambda x, y: add(x, y), donate_argnums=(0, 1))
+    g = jit(lambda x: add(x, 1), donate_argnums=0)
+    for _ in range(3):
+        assert f(2.0, 2.0).item() == 4
+        assert g(2.0).item() == 3
+        assert add(2.0, 2.0).item() == 4
+        jit(lambda x: x)(2.0).delete()
+        assert add(2.0, 2.0).item() == 4
+
+
+def test_closed_over_arrays_are_not_donated() -> None:
+    w = device_put(N)
+    f = jit(lambda x: add(x, w), donate_argnums=0)
+    np.testing.assert_array_equal(f(device_put(N)), 2 * N)
+    np.testing.assert_array_equal(f(device_put(N)), 2 * N)
+    assert not w.is_deleted()
+
+
+def test_a_donating_call_inside_another_function() -> None:
+    inner = jit(lambda x: add(x, 1), donate_argnums=0)
+    outer = jit(lambda x: add(inner(x), x))
+    x = device_put(N)
+    np.testing.assert_array_equal(outer(x), 2 * N + 1)
+    assert not x.is_deleted()
