@@ -109,6 +109,7 @@ from plugrt.array_api.floats import (
     nextafter,
     signbit,
 )
+from plugrt.array_api.indexing import take, take_along_axis
 from plugrt.array_api.info import __array_namespace_info__
 from plugrt.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
 from plugrt.array_api.manipulation import (
@@ -127,7 +128,18 @@ from plugrt.array_api.manipulation import (
     unstack,
 )
 from plugrt.array_api.ranges import arange, linspace
+from plugrt.array_api.repetition import repeat, roll, tile
 from plugrt.array_api.rounding import ceil, floor, round, trunc
+from plugrt.array_api.searching import (
+    argmax,
+    argmin,
+    count_nonzero,
+    nonzero,
+    searchsorted,
+    where,
+)
+from plugrt.array_api.sets import unique_all, unique_counts, unique_inverse, unique_values
+from plugrt.array_api.sorting import argsort, sort
 from plugrt.array_api.statistics import (
     cumulative_prod,
     cumulative_sum,
@@ -154,6 +166,7 @@ from plugrt.array_api.trigonometry import (
     tan,
     tanh,
 )
+from plugrt.array_api.utility import all, any, diff
 
 __array_api_version__ = "2024.12"
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from plugrt.array_api.at import At
 from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.gathering import filled, fills, gather, position, read, within
 from plugrt.array_api.keys import Key, Shape, Spec, parse
 from plugrt.array_api.operands import INTEGER, admit, broadcast_shapes
 from plugrt.errors import AxisError, ShapeError
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.trace import current_trace
@@ -124,25 +122,12 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
     return False
 
 
-# --- x[key] and x.at on both kinds of array ---------------------------------------------------
-
-
 def _setitem(x: Any, key: Any, value: Any) -> NoReturn:
+    """What ``x[key] = value`` does: raises a `TypeError` that tells what works instead."""
     raise TypeError(
         "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
         "array with the elements replaced; .add, .multiply, .min, .max and others go along"
     )
 
 
-def install() -> None:
-    """Gives `Array` and `Tracer` indexing and ``at``. Called with the installation of operators."""
-    for cls in (Array, Tracer):
-        for name, value in (
-            ("__getitem__", getitem),
-            ("__setitem__", _setitem),
-            ("at", property(At, doc="Functional updates: ``x.at[key].set(value)`` and others.")),
-        ):
-            setattr(cls, name, value)
-
-
-__all__ = ["getitem", "install", "take", "take_along_axis"]
+__all__ = ["getitem", "take", "take_along_axis"]
