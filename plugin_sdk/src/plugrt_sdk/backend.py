@@ -1,0 +1,70 @@
+"""`Backend`: the four methods that a backend's author writes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.interface import CompileOptions, Program
+
+Handle = Any
+"""Whatever the author uses to name an array on a device; plugrt only passes it around."""
+
+Launch = Callable[[Sequence[Sequence[Handle]]], Sequence[Sequence[Handle]]]
+"""Takes ``arguments[parameter][device]`` and returns ``results[result][device]``."""
+
+
+class Backend(ABC):
+    """A device, or several, in four methods. `BackendClient` makes a `plugrt.interface.Client` of
+    it, with events, ownership, errors and everything else that hosts rely on.
+
+    All methods may be called from several threads. Exceptions reach the user: raise the classes
+    of `plugrt.errors` where one fits (`Unimplemented` for what the backend cannot do).
+    """
+
+    platform: str = ""
+    """The platform name that the client reports."""
+    version: str = ""
+    """The version of the backend, for people."""
+    stablehlo_version: tuple[int, int, int] | None = None
+    """The newest StableHLO that `compile` reads; None means what the installed plugrt writes."""
+
+    @abstractmethod
+    def devices(self) -> Sequence[str]:
+        """Returns the kind of each device, in id order, such as ``["mychip v1"] * 2``.
+
+        Called once, when the client is made.
+        """
+
+    @abstractmethod
+    def put(self, array: npt.NDArray[Any], device: int) -> Handle:
+        """Copies a host array (C-contiguous, native byte order, read-only) to a device.
+
+        The array must not be kept: its memory may change when the call has returned.
+        """
+
+    @abstractmethod
+    def get(self, handle: Handle) -> npt.NDArray[Any]:
+        """Returns the contents of an array; its shape and dtype are those of the program."""
+
+    @abstractmethod
+    def compile(self, program: Program, options: CompileOptions) -> Launch:
+        """Returns a function that launches a StableHLO program (a portable artifact).
+
+        The devices of a launch are those of ``options.device_assignment``, replica-major.
+        """
+
+    def delete(self, handle: Handle) -> None:  # noqa: B027  # optional: dropping may be enough
+        """Gives an array's memory back. Called once for each handle that `put` or a launch made,
+        when nobody uses it any more. Optional: by default the handle is just dropped."""
+
+    def copy(self, handle: Handle, device: int) -> Handle:
+        """Returns a copy on another device. Optional: by default it goes through the host."""
+        return self.put(np.ascontiguousarray(self.get(handle)), device)
+
+    def close(self) -> None:  # noqa: B027  # optional: there may be nothing to free
+        """Frees what the backend holds, once every array is gone. Optional."""

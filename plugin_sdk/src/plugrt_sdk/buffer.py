@@ -1,0 +1,93 @@
+"""`BackendBuffer`: a handle of a backend, owned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import DeletedBuffer, Internal
+from plugrt.interface import Buffer, Device, Event, ReadyEvent, TensorType
+from plugrt_sdk.backend import Handle
+
+if TYPE_CHECKING:
+    from plugrt_sdk.client import BackendClient, BackendDevice
+
+
+class BackendBuffer(Buffer):
+    """An array on a backend's device. The handle is given back once, by `delete` or the end."""
+
+    __slots__ = ("_client", "_deleted", "_device", "_handle", "_type")
+
+    def __init__(
+        self, client: BackendClient, handle: Handle, kind: TensorType, device: BackendDevice
+    ) -> None:
+        self._deleted = False
+        self._client = client
+        self._handle = handle
+        self._type = kind
+        self._device = device
+        client.adopted()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._type.dtype
+
+    @property
+    def type(self) -> TensorType:
+        """The shape and dtype."""
+        return self._type
+
+    @property
+    def device(self) -> BackendDevice:
+        return self._device
+
+    @property
+    def handle(self) -> Handle:
+        """The author's handle; raises `DeletedBuffer` once it was given back."""
+        if self._deleted:
+            raise DeletedBuffer(f"the buffer {self._type} on {self._device!r} was deleted")
+        return self._handle
+
+    def to_host(self) -> npt.NDArray[Any]:
+        host = np.asarray(self._client.backend.get(self.handle))
+        found = TensorType(host.shape, host.dtype)
+        if found != self._type:
+            raise Internal(
+                f"{self._client.backend_name}: get() returned {found} for an array {self._type}"
+            )
+        host = host.view()
+        host.flags.writeable = False
+        return host
+
+    def delete(self) -> None:
+        if not self._deleted:
+            self._deleted = True
+            handle, self._handle = self._handle, None
+            self._client.backend.delete(handle)
+            self._client.released()
+
+    def is_deleted(self) -> bool:
+        return self._deleted
+
+    def ready_event(self) -> Event:
+        _ = self.handle
+        return ReadyEvent()
+
+    def copy_to_device(self, device: Device) -> BackendBuffer:
+        target = self._client.our_device(device)
+        copy = self._client.backend.copy(self.handle, target.id)
+        return BackendBuffer(self._client, copy, self._type, target)
+
+    def on_device_size_in_bytes(self) -> int:
+        _ = self.handle
+        return self._type.nbytes
+
+    def __del__(self) -> None:
+        if not getattr(self, "_deleted", True):
+            self.delete()

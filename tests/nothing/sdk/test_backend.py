@@ -1,0 +1,171 @@
+"""A backend of four methods is a whole client: jitted functions, ownership, refusals."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.errors import (
+    DeletedBuffer,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    Unimplemented,
+)
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt_sdk import Backend, BackendClient, BackendPlugin
+from support.reference_backend import Reference
+
+ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %a, %b : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+ONE = np.float32([1, 2, 3])
+
+
+@pytest.fixture
+def client() -> BackendClient:
+    return BackendClient(Reference(devices=2))
+
+
+def _add(client: Client) -> Any:
+    return client.compile(Program(ADD), CompileOptions())
+
+
+def test_put_compile_launch_get(client: BackendClient) -> None:
+    device = client.devices()[0]
+    x = client.buffer_from_host(ONE, device)
+    [[result]] = _add(client).execute([(x,), (x,)])
+    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
+    assert (result.shape, result.dtype, result.device) == ((3,), np.float32, device)
+    assert not result.to_host().flags.writeable
+
+
+def test_the_source_may_change_after_put(client: BackendClient) -> None:
+    source = ONE.copy()
+    buffer = client.buffer_from_host(source[::-1], client.devices()[0])
+    source[:] = 0
+    np.testing.assert_array_equal(buffer.to_host(), ONE[::-1])
+
+
+def test_every_handle_is_given_back_once(client: BackendClient) -> None:
+    reference = client.backend
+    assert isinstance(reference, Reference)
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    results = _add(client).execute([(x,), (x,)])
+    assert reference.live == 2
+    x.delete()
+    x.delete()
+    assert reference.live == 1
+    del results
+    gc.collect()
+    assert reference.live == 0
+
+
+def test_use_after_delete_raises(client: BackendClient) -> None:
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    x.delete()
+    assert x.is_deleted()
+    with pytest.raises(DeletedBuffer):
+        x.to_host()
+    with pytest.raises(DeletedBuffer):
+        _add(client).execute([(x,), (x,)])
+
+
+def test_a_client_closes_its_backend_when_the_last_buffer_is_gone(client: BackendClient) -> None:
+    reference = client.backend
+    assert isinstance(reference, Reference)
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    client.close()
+    client.close()
+    np.testing.assert_array_equal(x.to_host(), ONE)
+    assert not reference.closed
+    x.delete()
+    assert reference.closed
+    with pytest.raises(FailedPrecondition, match="closed"):
+        client.buffer_from_host(ONE, client.devices()[0])
+
+
+def test_copies_between_devices(client: BackendClient) -> None:
+    first, second = client.devices()
+    copy = client.buffer_from_host(ONE, first).copy_to_device(second)
+    assert copy.device is second
+    np.testing.assert_array_equal(copy.to_host(), ONE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (lambda x, far: [(x,)], "takes 2 arguments; 1"),
+        (lambda x, far: [(x,), (x, x)], "argument 1 .* 2 buffers for 1 devices"),
+        (lambda x, far: [(x,), (far,)], "argument 1 .* must lie on reference:0"),
+    ],
+)
+def test_wrong_arguments_are_refused(client: BackendClient, arguments: Any, says: str) -> None:
+    near, far = (client.buffer_from_host(ONE, d) for d in client.devices())
+    with pytest.raises(InvalidArgument, match=says):
+        _add(client).execute(arguments(near, far))
+
+
+def test_wrong_types_are_refused(client: BackendClient) -> None:
+    device = client.devices()[0]
+    x = client.buffer_from_host(ONE, device)
+    y = client.buffer_from_host(np.float32([1]), device)
+    with pytest.raises(InvalidArgument, match=r"argument 1 .* float32\[3\]; float32\[1\]"):
+        _add(client).execute([(x,), (y,)])
+
+
+def test_a_backend_that_returns_too_little_is_at_fault() -> None:
+    class Forgetful(Reference):
+        def compile(self, program: Program, options: CompileOptions) -> Any:
+            return lambda arguments: []
+
+    client = BackendClient(Forgetful())
+    x = client.buffer_from_host(ONE, client.devices()[0])
+    with pytest.raises(Internal, match=r"'reference'.* returned \[\] handles; its 1 results"):
+        _add(client).execute([(x,), (x,)])
+
+
+def test_what_is_not_there_is_unimplemented(client: BackendClient) -> None:
+    buffer = client.buffer_from_host(ONE, client.devices()[0])
+    with pytest.raises(Unimplemented, match="plugrt_sdk"):
+        buffer.unsafe_pointer()
+    with pytest.raises(Unimplemented, match="reference"):
+        client.topology()
+    with pytest.raises(Unimplemented):
+        client.compile(Program(ADD), CompileOptions(num_replicas=2))
+
+
+def test_a_backend_without_a_platform_is_refused() -> None:
+    class Nameless(Reference):
+        platform = ""
+
+    with pytest.raises(InvalidArgument, match="Nameless must set"):
+        BackendClient(Nameless())
+
+
+def test_backend_is_abstract() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Backend()  # type: ignore[abstract]
+
+
+def test_a_plugin_of_it_serves_jit() -> None:
+    made = []
+
+    def factory(**options: Any) -> Reference:
+        made.append(Reference(**options))
+        return made[-1]
+
+    registry = plugrt.plugins.Registry(path=[])
+    registry.register(BackendPlugin("reference", factory))
+    assert not made, "a backend is made when it is selected, not before"
+    client = plugrt.get_backend("reference", registry)
+    x = plugrt.device_put(ONE, client.devices()[0])
+    result = plugrt.jit(lambda v: (v * 2 + 1).sum())(x)
+    assert float(result) == 15
+    assert result.device is client.devices()[0]
+    assert len(made) == 1
