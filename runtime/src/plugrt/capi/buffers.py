@@ -11,8 +11,9 @@ from plugrt import interface
 from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
-from plugrt.capi.specs import BufferSpec
 from plugrt.capi.executables import Executable
+from plugrt.capi.reads import minor_to_major, read
+from plugrt.capi.specs import BufferSpec
 from plugrt.errors import DeletedBuffer, InvalidArgument
 
 _Place = TypeVar("_Place", Device, Memory)
@@ -74,16 +75,7 @@ class Buffer(interface.Buffer):
         return self._pointer
 
     def to_host(self) -> npt.NDArray[Any]:
-        spec, home = self._spec, self._spec.home
-        out = np.empty(spec.shape, spec.dtype)
-        args = home.library.call(
-            "Buffer_ToHostBuffer",
-            src=self._live(),
-            host_layout=spec.layout,
-            dst=ffi.from_buffer(out, require_writable=True),
-            dst_size=spec.nbytes,
-        )
-        await_and_destroy(home, args.event)
+        out = read(self._spec.home, self._live(), self._spec)
         out.flags.writeable = False
         return out
 
@@ -135,6 +127,53 @@ class Buffer(interface.Buffer):
     def unsafe_pointer(self) -> int:
         args = self._spec.home.library.call("Buffer_UnsafePointer", buffer=self._live())
         return int(args.buffer_pointer)
+
+    def to_dlpack(self, stream: int | None = None) -> Any:
+        from plugrt.capi.dlpack import export
+
+        return export(self)
+
+    def dlpack_device(self) -> tuple[int, int]:
+        from plugrt.capi.dlpack import dlpack_device
+
+        return dlpack_device(self)
+
+    def copy_raw_to_host(self, offset: int, size: int) -> bytes:
+        """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""
+        out = ffi.new("char[]", max(size, 1))
+        home = self._spec.home
+        args = home.library.call(
+            "Buffer_CopyRawToHost",
+            buffer=self._live(),
+            dst=out,
+            offset=offset,
+            transfer_size=size,
+        )
+        await_and_destroy(home, args.event)
+        return bytes(ffi.buffer(out, size))
+
+    def minor_to_major(self) -> tuple[int, ...] | None:
+        """The order of the dimensions in memory, None where the layout is not just that."""
+        return minor_to_major(self._spec.home, self._live())
+
+
+class AliasedBuffer(Buffer):
+    """A buffer that uses the memory of a host array, which it keeps until the library is done."""
+
+    __slots__ = ("_array", "_event")
+
+    def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
+        super().__init__(pointer, spec)
+        self._event = event
+        self._array = array
+        spec.home.aliased[id(self)] = array
+
+    def __del__(self) -> None:
+        home = self._spec.home
+        if not home.exiting:
+            super().__del__()
+            home.hold(self._event, self._array)
+            del home.aliased[id(self)]
 
 
 def _mine(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:

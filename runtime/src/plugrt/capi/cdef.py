@@ -81,10 +81,22 @@ def cdef() -> str:
         "typedef struct { PJRT_Extension_Base base; PLUGIN_Profiler_Api* profiler_api; "
         "int64_t traceme_context_id; } PJRT_Profiler_Extension;",
         FFI_HANDLER,
+        DLPACK,
         "const PJRT_Api* GetPjrtApi(void);",
     ]
     return "\n".join(out)
 
+
+DLPACK = """
+typedef struct {
+  void* data; int32_t device_type; int32_t device_id; int32_t ndim; uint8_t code; uint8_t bits;
+  uint16_t lanes; int64_t* shape; int64_t* strides; uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor; void* manager_ctx; void (*deleter)(struct DLManagedTensor* self);
+} DLManagedTensor;
+"""
+"""DLPack's tensor, as https://dmlc.github.io/dlpack/latest/c_api.html lays it out."""
 
 _PROFILER_HANDLES = ("Error", "Profiler", "ConsumeResult")
 
@@ -99,7 +111,7 @@ def generate(target: Path = TARGET) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "made.py"
         ffi.emit_python_code(str(made))
-        target.write_bytes(made.read_bytes())
+        target.write_text("# ruff: noqa\n" + made.read_text())
 
 
 if __name__ == "__main__":

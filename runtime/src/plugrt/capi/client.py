@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.capi import protos, values
+from plugrt.capi import artifact, protos, values
 from plugrt.capi._abi import ffi
+from plugrt.capi.artifact import Origin
 from plugrt.capi.buffers import Buffer
+from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.devices import Device, Memory
+from plugrt.capi.dlpack import import_capsule
 from plugrt.capi.executables import program_struct
+from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
-from plugrt.capi.loaded import LoadedExecutable
-from plugrt.capi.transfers import Transfers
-from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.capi.loaded import LoadedExecutable, may_donate
+from plugrt.capi.topology import Topology
+from plugrt.capi.transfers import ClosedTransfers, Transfers
+from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import (
     Capabilities,
     CompileOptions,
@@ -32,10 +37,14 @@ from plugrt.interface import (
 class Client(interface.Client):
     """A ``PJRT_Client``. Its children keep it alive; `close` lets go of this object's share."""
 
-    def __init__(self, library: Library, pointer: Any, name: str) -> None:
+    def __init__(
+        self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()
+    ) -> None:
         self.library = library
         self.name = name
-        self._home: ClientHandle | None = ClientHandle(library, pointer)
+        home = ClientHandle(library, pointer)
+        home.keep.extend(keep)
+        self._home: ClientHandle | None = home
         args = library.call("Client_PlatformName", client=pointer)
         self._platform = values.text(args.platform_name, args.platform_name_size)
         args = library.call("Client_PlatformVersion", client=pointer)
@@ -43,19 +52,22 @@ class Client(interface.Client):
         self._process_index = int(
             library.call("Client_ProcessIndex", client=pointer).process_index
         )
-        self._attributes = library.attributes()
         self._memories: dict[Any, Memory] = {}
         args = library.call("Client_Devices", client=pointer)
         found = values.unpack(args.devices, args.num_devices)
         self._by_pointer = {p: Device(self, p) for p in found}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
-        self._transfers = Transfers(self._home)
+        self._transfers: Transfers | ClosedTransfers = Transfers(self, home)
 
     def home(self) -> ClientHandle:
         """The handle, for a call; `FailedPrecondition` once the client is closed."""
         if self._home is None:
             raise FailedPrecondition(f"the client of {self.name!r} is closed")
         return self._home
+
+    def _ask(self, what: str, **inputs: Any) -> Any:
+        home = self.home()
+        return home.library.call(f"Client_{what}", client=home.pointer, **inputs)
 
     def device_at(self, pointer: Any) -> Device:
         """Returns the device of a ``PJRT_Device*``."""
@@ -76,32 +88,95 @@ class Client(interface.Client):
         return self._platform_version
 
     @property
+    def backend_name(self) -> str:
+        return f"{self.name!r} ({self.library.path})"
+
+    @property
     def process_index(self) -> int:
         return self._process_index
 
-    @property
-    def attributes(self) -> Mapping[str, OptionValue]:
-        return self._attributes
+    @cached_property
+    def attributes(self) -> Mapping[str, OptionValue]:  # type: ignore[override]
+        return self.library.attributes()
+
+    @cached_property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        return find_capabilities(self)
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities()
+    def origin(self) -> Origin:
+        """Where executables of this client come from."""
+        return Origin(self.library, self._platform, self._platform_version)
 
     def devices(self) -> Sequence[Device]:
         return self._devices
 
+    def memories(self) -> Sequence[Memory]:
+        """All memories that this process can address, in id order."""
+        args = self._ask("AddressableMemories")
+        found = values.unpack(args.addressable_memories, args.num_addressable_memories)
+        return sorted((self.memory_at(p) for p in found), key=lambda m: m.id)
+
+    def lookup_local_device(self, local_hardware_id: int) -> Device:
+        """Returns the device of this process with that number on its machine."""
+        args = self._ask("LookupAddressableDevice", local_hardware_id=local_hardware_id)
+        return self.device_at(args.addressable_device)
+
+    def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
+        count = num_replicas * num_partitions
+        if num_replicas < 1 or num_partitions < 1 or count > len(self._devices):
+            return super().default_device_assignment(num_replicas, num_partitions)
+        ids = ffi.new("int[]", count)
+        try:
+            self._ask(
+                "DefaultDeviceAssignment",
+                num_replicas=num_replicas,
+                num_partitions=num_partitions,
+                default_assignment_size=count,
+                default_assignment=ids,
+            )
+        except Unimplemented:
+            return super().default_device_assignment(num_replicas, num_partitions)
+        flat = list(ids)
+        rows = (flat[i : i + num_partitions] for i in range(0, count, num_partitions))
+        return DeviceAssignment(tuple(map(tuple, rows)))
+
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
-        home = self.home()
         code, _keep = program_struct(program)
-        encoded, size = values.chars(protos.compile_options(options))
-        args = home.library.call(
-            "Client_Compile",
-            client=home.pointer,
-            program=code,
-            compile_options=encoded,
-            compile_options_size=size,
+        encoded, size = values.chars(protos.checked_options(options))
+        args = self._ask(
+            "Compile", program=code, compile_options=encoded, compile_options_size=size
         )
-        return LoadedExecutable(self, args.executable, True)
+        return LoadedExecutable(self, args.executable, may_donate(program))
+
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> LoadedExecutable:
+        opened = artifact.unseal(serialized)
+        differences = artifact.check_platform(opened, self.origin)
+        if opened.abi is not None:
+            try:
+                reason = why_incompatible(self.library, self.home().pointer, opened.abi)
+                differences = [] if reason is None else [reason]
+            except Unimplemented:
+                pass  # The facts decide alone.
+        if differences:
+            raise artifact.refusal("; ".join(differences))
+        content, size = values.chars(opened.payload)
+        inputs: dict[str, Any] = {}
+        if options is not None:
+            encoded, encoded_size = values.chars(protos.checked_options(options))
+            inputs["overridden_serialized_compile_options"] = encoded
+            inputs["overridden_serialized_compile_options_size"] = encoded_size
+        home = self.home()
+        args = self.library.call(
+            "Executable_DeserializeAndLoad",
+            client=home.pointer,
+            serialized_executable=content,
+            serialized_executable_size=size,
+            **inputs,
+        )
+        return LoadedExecutable(self, args.loaded_executable, True)
 
     def buffer_from_host(
         self,
@@ -112,5 +187,19 @@ class Client(interface.Client):
     ) -> Buffer:
         return self._transfers.put(array, device, memory, semantics)
 
+    def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> Buffer:
+        if not isinstance(device, Device) or device.client is not self:
+            raise InvalidArgument(f"{device!r} is not a device of {self!r}")
+        return import_capsule(self.home(), capsule, device)
+
+    def topology(self) -> Topology:
+        return Topology(self.library, self._ask("TopologyDescription").topology, self.home())
+
     def close(self) -> None:
-        self._home = None
+        home, self._home = self._home, None
+        if home is not None:
+            home.sweep()
+            self._transfers = ClosedTransfers(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} client of {self.library.path}>"

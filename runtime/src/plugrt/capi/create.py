@@ -7,24 +7,87 @@ from collections.abc import Mapping
 from typing import Any
 
 from plugrt.capi import values
+from plugrt.capi._abi import ffi
 from plugrt.capi.client import Client
+from plugrt.capi.kv import KeyValueCallbacks, KeyValueStore
 from plugrt.capi.library import Library, load_library
+from plugrt.capi.options import check_options
+from plugrt.capi.topology import Topology
+from plugrt.interface import OptionValue
+
+
+def _library(path_or_library: str | os.PathLike[str] | Library) -> Library:
+    if isinstance(path_or_library, Library):
+        return path_or_library
+    return load_library(path_or_library)
 
 
 def create_client(
     path_or_library: str | os.PathLike[str] | Library,
-    options: Mapping[str, Any],
+    options: Mapping[str, OptionValue],
     *,
     name: str,
-    kv_store: Any = None,
+    kv_store: KeyValueStore | None = None,
+    option_types: Mapping[str, type] | None = None,
 ) -> Client:
-    """Starts a library and returns its client."""
-    library = (
-        path_or_library
-        if isinstance(path_or_library, Library)
-        else load_library(path_or_library)
-    )
-    library.initialize()
+    """Starts a library and returns a client of it; a second call returns another client.
+
+    ``name`` is what messages call the backend. ``kv_store`` lets the clients of several
+    processes find each other. ``option_types`` maps options to the type that they must have:
+    several libraries end the process on a wrong one, so that it is refused here.
+
+    Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used,
+    `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
+    """
+    check_options(options, option_types, name)
     array, count, _keep = values.named_values(options)
-    args = library.call("Client_Create", create_options=array, num_options=count)
-    return Client(library, args.client, name)
+    library = _library(path_or_library)
+    library.initialize()
+    inputs: dict[str, Any] = {"create_options": array if count else ffi.NULL}
+    callbacks = None if kv_store is None else KeyValueCallbacks(kv_store)
+    if callbacks is not None:
+        inputs |= {
+            "kv_get_callback": callbacks.get,
+            "kv_put_callback": callbacks.put,
+            "kv_try_get_callback": callbacks.try_get,
+        }
+    args = library.call("Client_Create", num_options=count, **inputs)
+    return Client(library, args.client, name, keep=[callbacks])
+
+
+def create_topology(
+    path_or_library: str | os.PathLike[str] | Library,
+    name: str,
+    options: Mapping[str, OptionValue],
+) -> Topology:
+    """Returns a topology of a library, for compiling without the devices.
+
+    What ``name`` and ``options`` mean is the library's own; see its plugin.
+    """
+    array, count, _keep = values.named_values(options)
+    library = _library(path_or_library)
+    library.initialize()
+    text, size = values.chars(name)
+    args = library.call(
+        "TopologyDescription_Create",
+        topology_name=text,
+        topology_name_size=size,
+        create_options=array if count else ffi.NULL,
+        num_options=count,
+    )
+    return Topology(library, args.topology)
+
+
+def topology_from_bytes(
+    path_or_library: str | os.PathLike[str] | Library, serialized: bytes
+) -> Topology:
+    """Returns what `Topology.serialize` of the same library gave (PJRT 0.75 and later)."""
+    library = _library(path_or_library)
+    library.initialize()
+    content, size = values.chars(serialized)
+    args = library.call(
+        "TopologyDescription_Deserialize",
+        serialized_topology=content,
+        serialized_topology_size=size,
+    )
+    return Topology(library, args.topology)

@@ -34,19 +34,40 @@ _FROM_TYPE: dict[int, np.dtype[Any]] = {
     for value, name in enumerate(_NAMES)
     if name is not None and (dtype := _dtype(name)) is not None
 }
+_SINCE = {23: 50, 24: 55, 25: 55, 26: 55, 27: 55, 28: 63, 29: 63, 30: 94, 31: 94, 32: 114, 33: 114}
+"""The minor version that brought an element type; a library that is older aborts on it."""
+
 _FROM_TYPE[TOKEN] = np.dtype("V")
 TYPE_OF: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}
 
 
-def type_of(dtype: np.dtype[Any]) -> int:
-    """Returns the ``PJRT_Buffer_Type``; `UnsupportedDtype` for one that PJRT lacks."""
+def type_of(dtype: np.dtype[Any], minor: int) -> int:
+    """Returns the ``PJRT_Buffer_Type`` for a library of version 0.``minor``.
+
+    Raises `UnsupportedDtype` for a dtype that PJRT lacks, or that this library is too old for.
+    """
     try:
-        return TYPE_OF[dtype]
+        found = TYPE_OF[dtype]
     except KeyError:
         raise UnsupportedDtype(
             f"dtype {dtype} has no PJRT element type; booleans, integers, floats, complex numbers "
             "and the types of ml_dtypes in native byte order have one"
         ) from None
+    if minor < _SINCE.get(found, 0):
+        raise UnsupportedDtype(
+            f"dtype {dtype} came with version 0.{_SINCE[found]} of the PJRT C API; the library "
+            f"has 0.{minor}"
+        )
+    return found
+
+
+def supported_dtypes(minor: int) -> frozenset[str]:
+    """Returns the names of the dtypes that a library of version 0.``minor`` can name."""
+    return frozenset(
+        dtype.name
+        for dtype, value in TYPE_OF.items()
+        if value != TOKEN and minor >= _SINCE.get(value, 0)
+    )
 
 
 def dtype_of(element_type: int) -> np.dtype[Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plugrt import interface
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
+from plugrt.capi.artifact import Origin, seal
 from plugrt.capi.dtypes import dtype_of
-from plugrt.capi.library import Library, new_struct
+from plugrt.capi.extensions.abi_version import executable_abi
+from plugrt.capi.library import Library
+from plugrt.capi.tables import new_struct
 from plugrt.errors import InvalidArgument
 from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
 
@@ -19,13 +22,14 @@ _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 class Executable(interface.Executable):
     """A ``PJRT_Executable`` that this object owns.
 
-    ``keep`` is what must outlive it (the handle of a client or of a topology).
+    ``keep`` is what must outlive it (the handle of a client, or a topology).
     """
 
-    __slots__ = ("__weakref__", "_destroy", "_library", "_output_types", "_pointer", "keep")
+    __slots__ = ("__weakref__", "_library", "_origin", "_output_types", "_pointer", "keep")
 
-    def __init__(self, library: Library, pointer: Any, keep: Any) -> None:
+    def __init__(self, library: Library, pointer: Any, keep: Any, origin: Origin) -> None:
         self._library = library
+        self._origin = origin
         self.keep = keep
         exiting: list[bool] = getattr(keep, "exiting", [])
 
@@ -125,30 +129,25 @@ class Executable(interface.Executable):
         return int(self._ask("SizeOfGeneratedCodeInBytes").size_in_bytes)
 
     def serialize(self) -> bytes:
+        abi = executable_abi(self._library, self._pointer)
+        return seal(self.serialize_bare(), self._origin, abi)
+
+    def serialize_bare(self) -> bytes:
+        """The library's own bytes, without the envelope that says where they come from."""
         args = self._ask("Serialize")
-        return owned_bytes(
+        return values.owned_bytes(
             args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"
         )
 
     def compile_options(self) -> bytes:
         """The ``CompileOptionsProto`` that it was compiled with (PJRT 0.87 and later)."""
         args = self._ask("GetCompileOptions")
-        return owned_bytes(
+        return values.owned_bytes(
             args,
             "serialized_bytes",
             "serialized_compile_options",
             "serialized_compile_options_deleter",
         )
-
-
-def owned_bytes(args: Any, content: str, owner: str, deleter: str) -> bytes:
-    """Returns bytes that the library lends, and calls its deleter for the owner once."""
-    free: Callable[[Any], None] = getattr(args, deleter)
-    try:
-        return values.data(getattr(args, content), getattr(args, f"{content}_size"))
-    finally:
-        if free != ffi.NULL:
-            free(getattr(args, owner))
 
 
 def program_struct(program: Program) -> tuple[Any, list[Any]]:

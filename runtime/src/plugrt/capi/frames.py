@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.capi._abi import ffi
-from plugrt.capi.library import new_struct
+from plugrt.capi.tables import new_struct
 from plugrt.interface import ExecuteOptions
 
 _unpack = ffi.unpack

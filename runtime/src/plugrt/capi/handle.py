@@ -8,7 +8,8 @@ import weakref
 from typing import Any
 
 from plugrt.capi._abi import ffi
-from plugrt.capi.library import Library, Slot, new_struct
+from plugrt.capi.library import Library
+from plugrt.capi.tables import Slot, new_struct
 
 
 def _nothing(args: Any) -> None:
@@ -23,8 +24,8 @@ class ClientHandle:
     """
 
     __slots__ = (
-        "__weakref__", "aliased", "buffer_destroy", "destroy_frames", "exiting", "library",
-        "pending", "pointer",
+        "__weakref__", "aliased", "buffer_destroy", "destroy_frames", "exiting", "keep", "library",
+        "pending", "pointer", "readers",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -43,10 +44,14 @@ class ClientHandle:
         self.pointer = ffi.gc(pointer, destroy_client)
         self.buffer_destroy: Slot = library.slots["Buffer_Destroy"]
         self.destroy_frames: list[Any] = []
+        self.readers: list[Any] = []
+        """`plugrt.capi.reads.DirectReader` objects that no thread uses now."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         self.aliased: dict[int, Any] = {}
-        """Arrays whose memory live buffers use, by the address of the buffer."""
+        """Arrays whose memory live buffers use, by the id of the buffer object."""
+        self.keep: list[Any] = []
+        """What must live as long as the client, such as callbacks that it was given."""
         _LIVE.add(self)
 
     def new_destroy_frame(self) -> Any:

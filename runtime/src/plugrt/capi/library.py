@@ -4,56 +4,27 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.chain import MAX_STRUCT, read_chain
 from plugrt.capi.diagnose import why_not_loaded
 from plugrt.capi.maps import AddressMap
-from plugrt.errors import (
-    PjrtError,
-    PluginBroken,
-    PluginIncompatible,
-    Unimplemented,
-    error_from_code,
-)
+from plugrt.capi.tables import ExtensionTable, Table
+from plugrt.errors import PjrtError, PluginBroken, PluginIncompatible, Unimplemented
 from plugrt.interface import OptionValue
-
-Slot = Callable[[Any], Any]
 
 OLDEST_MINOR = 29
 """The oldest minor version that hosts accept (JAX has the same limit)."""
 
 _API_FIELDS = ffi.typeof("PJRT_Api").fields
-_SLOTS: dict[str, int] = {name: field.offset for name, field in _API_FIELDS[3:]}
-_BASE_TABLE = _SLOTS["Executable_OutputElementTypes"]
+_SLOTS = tuple(name for name, _ in _API_FIELDS[3:])
+_BASE_TABLE: int = dict(_API_FIELDS)["Executable_OutputElementTypes"].offset
 """The size of the table at version 0.29, less its two newest slots."""
 
-_STRUCTS: dict[str, tuple[Any, int]] = {}
-
-
-def struct_type(name: str) -> tuple[Any, int]:
-    """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
-    try:
-        return _STRUCTS[name]
-    except KeyError:
-        fields = ffi.typeof(name).fields
-        last = fields[-1][1]
-        made = (ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type))
-        return _STRUCTS.setdefault(name, made)
-
-
-def new_struct(name: str) -> Any:
-    """Returns a zeroed struct that states its size."""
-    kind, size = struct_type(name)
-    made = ffi.new(kind)
-    made.struct_size = size
-    return made
-
-
-class Library:
+class Library(Table):
     """A PJRT library in this process. `load_library` gives one object for each file.
 
     ``slots`` maps the name of each function of the API to something that can be called with its
@@ -68,12 +39,11 @@ class Library:
         self._check_table(addresses)
         version = api.pjrt_api_version
         self.version: tuple[int, int] = (version.major_version, version.minor_version)
-        self.slots: dict[str, Slot] = {}
-        self.missing: list[str] = []
-        for name, offset in _SLOTS.items():
-            self.slots[name] = self._slot(name, offset, addresses)
+        owner = f"{path} (PJRT C API {self.version[0]}.{self.version[1]})"
+        super().__init__(api, api.struct_size, _SLOTS, owner, addresses)
         self.extensions = read_chain(api.extension_start, path, addresses)
-        self._initialized = threading.Lock()
+        self._tables: dict[str, ExtensionTable] = {}
+        self._initializing = threading.Lock()
         self._initialize_outcome: PjrtError | bool = False
 
     def _check_table(self, addresses: AddressMap) -> None:
@@ -98,87 +68,26 @@ class Library:
                 f"{major}.{minor} at least {_BASE_TABLE} were expected"
             )
 
-    def _slot(self, name: str, offset: int, addresses: AddressMap) -> Slot:
-        if offset + 8 <= self.api.struct_size:
-            function: Slot = getattr(self.api, name)
-            address = int(ffi.cast("uintptr_t", function))
-            if address:
-                if not addresses.readable(address, 1):
-                    raise PluginBroken(
-                        f"{self.path}: PJRT_{name} is at {address:#x}, which cannot be read"
-                    )
-                return function
-        self.missing.append(name)
-
-        def stub(args: Any) -> NoReturn:
-            raise Unimplemented(
-                f"PJRT_{name} is not implemented by {self.path} "
-                f"(PJRT C API {self.version[0]}.{self.version[1]})"
-            )
-
-        return stub
-
     def __repr__(self) -> str:
         return f"<PJRT library {self.path} {self.version[0]}.{self.version[1]}>"
 
-    def has(self, name: str) -> bool:
-        """Whether the library has that function (which may still report UNIMPLEMENTED)."""
-        return name not in self.missing
-
-    def call(self, name: str, **inputs: Any) -> Any:
-        """Calls a function with these fields; returns its argument struct, results filled in.
-
-        Raises the `PjrtError` that the library reports. What ``inputs`` point to is alive until
-        the call returns.
-        """
-        args = new_struct(f"struct PJRT_{name}_Args")
-        for field, value in inputs.items():
-            setattr(args, field, value)
-        error = self.slots[name](args)
-        if error:
-            raise self.take_error(error)
-        return args
-
-    def take_error(self, error: Any) -> PjrtError:
-        """Returns the exception for a ``PJRT_Error*`` and frees it."""
-        try:
-            return error_from_code(self._error_code(error), self._error_message(error))
-        finally:
-            self._destroy_error(error)
-
-    def _error_code(self, error: Any) -> int:
-        args = new_struct("struct PJRT_Error_GetCode_Args")
-        args.error = error
-        try:
-            second = self.slots["Error_GetCode"](args)
-        except Unimplemented:
-            return 2
-        if second:
-            self._destroy_error(second)
-            return 2
-        return int(args.code)
-
-    def _error_message(self, error: Any) -> str:
-        args = new_struct("struct PJRT_Error_Message_Args")
-        args.error = error
-        try:
-            self.slots["Error_Message"](args)
-        except Unimplemented:
-            return "(the library gives no message)"
-        return values.text(args.message, args.message_size)
-
-    def _destroy_error(self, error: Any) -> None:
-        args = new_struct("struct PJRT_Error_Destroy_Args")
-        args.error = error
-        if self.has("Error_Destroy"):
-            self.slots["Error_Destroy"](args)
+    def extension(self, name: str) -> ExtensionTable:
+        """Returns the functions of an extension; `Unimplemented` when the library lacks it."""
+        if name not in self._tables:
+            if name not in self.extensions:
+                raise Unimplemented(
+                    f"{self.owner} has no extension {name}; it has {sorted(self.extensions)}"
+                )
+            base = self.extensions[name]
+            self._tables[name] = ExtensionTable(name, base, self, AddressMap())
+        return self._tables[name]
 
     def initialize(self) -> None:
         """Initialises the library once; the second call gives the first one's outcome.
 
         Nothing else may be called after a failure: a real library aborts the process then.
         """
-        with self._initialized:
+        with self._initializing:
             if self._initialize_outcome is False:
                 try:
                     self.call("Plugin_Initialize")

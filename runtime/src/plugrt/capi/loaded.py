@@ -6,18 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
-from plugrt.capi import values
+from plugrt.capi import protos, values
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Device
+from plugrt.capi.events import Event
 from plugrt.capi.executables import Executable
 from plugrt.capi.frames import Frame
 from plugrt.capi.specs import BufferSpec
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.interface import ExecuteOptions, Shards
+from plugrt.interface import DeviceAssignment, ExecuteOptions, Program, Shards
 
 if TYPE_CHECKING:
     from plugrt.capi.client import Client
+
+
+_DONATION_MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
+
+
+def may_donate(program: Program) -> bool:
+    """Whether a program may take its arguments' memory, by the attributes that ask for it.
+
+    The attributes' names stand in MLIR text and in bytecode alike; other formats may do anything.
+    """
+    return program.format != "mlir" or any(mark in program.code for mark in _DONATION_MARKS)
 
 
 class LoadedExecutable(interface.LoadedExecutable):
@@ -44,7 +56,7 @@ class LoadedExecutable(interface.LoadedExecutable):
 
         self._pointer = ffi.gc(pointer, destroy)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
-        self._executable = Executable(library, args.executable, home)
+        self._executable = Executable(library, args.executable, home, client.origin)
         args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
         found = values.unpack(args.addressable_devices, args.num_addressable_devices)
         self._devices: tuple[Device, ...] = tuple(map(client.device_at, found))
@@ -117,8 +129,16 @@ class LoadedExecutable(interface.LoadedExecutable):
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         return self._home.library.take_error(error)
 
+    def execute_with_events(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[list[tuple[Buffer, ...]], list[Event]]:
+        """As `execute`, and an event for each device that tells when its part is done."""
+        events = ffi.new("PJRT_Event*[]", len(self._devices))
+        results = self._execute(arguments, options, events)
+        return results, [Event(self._home, event) for event in events]
+
     def _execute(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
     ) -> list[tuple[Buffer, ...]]:
         """Launches with everything checked: several devices, options, or the first time."""
         if self._deleted:
@@ -132,6 +152,8 @@ class LoadedExecutable(interface.LoadedExecutable):
             frame.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
         if options is not None:
             frame.set_options(options)
+        if events is not None:
+            frame.args.device_complete_events = events
         error = self._launch(frame.args)
         if error:
             raise self._failure(error)
@@ -178,6 +200,28 @@ class LoadedExecutable(interface.LoadedExecutable):
                         f"argument {i} of {name!r} ({buffer._spec.tensor_type}) {buffer._reason}"
                     )
         return None
+
+    def device_assignment(self) -> DeviceAssignment:
+        """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
+        args = self._home.library.call(
+            "LoadedExecutable_GetDeviceAssignment", executable=self._pointer
+        )
+        encoded = values.owned_bytes(
+            args,
+            "serialized_bytes",
+            "serialized_device_assignment",
+            "serialized_device_assignment_deleter",
+        )
+        return protos.read_device_assignment(encoded)
+
+    def logical_device_ids(self) -> list[tuple[int, int]]:
+        """(replica, partition) of each of `addressable_devices` (PJRT 0.96)."""
+        args = self._home.library.call(
+            "LoadedExecutable_AddressableDeviceLogicalIds", executable=self._pointer
+        )
+        count = args.num_addressable_device_logical_ids
+        ids = values.unpack(args.addressable_device_logical_ids, count)
+        return [(i.replica, i.partition) for i in ids]
 
     def delete(self) -> None:
         if not self._deleted:

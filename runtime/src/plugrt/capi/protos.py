@@ -78,6 +78,27 @@ def device_assignment(assignment: DeviceAssignment) -> bytes:
     return out
 
 
+def _packed(content: bytes) -> list[int]:
+    """Returns the integers of a packed repeated field."""
+    # Each integer is read as a field of its own, with a key before it.
+    out, start = [], 0
+    for i, byte in enumerate(content):
+        if byte < 0x80:
+            out += [v for _, v in fields(b"\x08" + content[start : i + 1]) if isinstance(v, int)]
+            start = i + 1
+    return out
+
+
+def read_device_assignment(encoded: bytes) -> DeviceAssignment:
+    """Returns the assignment of a ``DeviceAssignmentProto``; `ValueError` if it is malformed."""
+    columns = []
+    for number, value in fields(encoded):
+        if number == 3 and isinstance(value, bytes):
+            ids = [_packed(v) if isinstance(v, bytes) else [v] for n, v in fields(value) if n == 1]
+            columns.append([i for part in ids for i in part])
+    return DeviceAssignment(tuple(zip(*columns, strict=True)))
+
+
 def _override(name: str, value: str | bool | int | float) -> bytes:
     if isinstance(value, bool):
         encoded = integer(2, value)
@@ -111,6 +132,20 @@ def compile_options(options: CompileOptions) -> bytes:
         out = integer(2, 1) + out
     overrides: Mapping[str, str | bool | int | float] = options.env_overrides
     return out + b"".join(_override(*item) for item in overrides.items())
+
+
+def checked_options(options: CompileOptions) -> bytes:
+    """Returns a ``CompileOptionsProto`` that names its replicas and partitions.
+
+    Raises `InvalidArgument` when ``options.encoded`` does not: a real library aborts on that.
+    """
+    encoded = compile_options(options)
+    if not has_counts(encoded):
+        raise InvalidArgument(
+            "the encoded CompileOptionsProto names no positive num_replicas and num_partitions "
+            "in its executable_build_options"
+        )
+    return encoded
 
 
 def has_counts(encoded: bytes) -> bool:

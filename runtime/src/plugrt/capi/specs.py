@@ -11,7 +11,8 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.dtypes import type_of
 from plugrt.capi.handle import ClientHandle
-from plugrt.capi.library import new_struct
+from plugrt.capi.tables import new_struct
+from plugrt.errors import InvalidArgument
 from plugrt.interface import TensorType
 
 
@@ -22,8 +23,8 @@ class BufferSpec:
     """
 
     __slots__ = (
-        "_keep", "device", "dims", "dtype", "element_type", "home", "layout", "memory", "nbytes",
-        "shape", "tensor_type",
+        "_keep", "device", "dims", "direct", "dtype", "element_type", "home", "layout",
+        "memory", "nbytes", "shape", "tensor_type",
     )  # fmt: skip
 
     def __init__(
@@ -41,17 +42,43 @@ class BufferSpec:
         self.memory = memory
         self.tensor_type = TensorType(shape, dtype)
         self.nbytes = math.prod(shape) * dtype.itemsize
-        self.element_type = type_of(dtype)
+        self.element_type = type_of(dtype, home.library.version[1])
         self.dims = ffi.new("int64_t[]", list(shape))
+        self.direct: bool | None = None
+        """Whether the host can copy such a buffer's memory as it is; None until one was seen."""
         self.layout, self._keep = row_major(len(shape))
 
 
 def row_major(rank: int) -> tuple[Any, Any]:
     """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of C order."""
-    order = ffi.new("int64_t[]", list(range(rank - 1, -1, -1)))
+    return tiled_layout(list(range(rank - 1, -1, -1)))
+
+
+def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
+    """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of an order of dimensions."""
+    order = ffi.new("int64_t[]", minor_to_major)
     layout = new_struct("PJRT_Buffer_MemoryLayout")
     layout.type = 0
     layout.tiled.struct_size = ffi.sizeof("PJRT_Buffer_MemoryLayout_Tiled")
     layout.tiled.minor_to_major = order
-    layout.tiled.minor_to_major_size = rank
+    layout.tiled.minor_to_major_size = len(minor_to_major)
     return layout, order
+
+
+def layout_of(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, Any]:
+    """Returns the layout of a dense array with these strides in elements (None: C order).
+
+    Raises `InvalidArgument` when the elements do not fill their memory without gaps.
+    """
+    order = list(range(len(shape) - 1, -1, -1))
+    if strides is not None:
+        order.sort(key=lambda i: (strides[i], shape[i]))
+        expected = 1
+        for i in order:
+            if shape[i] > 1 and strides[i] != expected:
+                raise InvalidArgument(
+                    f"an array of shape {shape} with strides {strides} has gaps in its memory or "
+                    "overlaps; make a contiguous copy first"
+                )
+            expected *= max(shape[i], 1)
+    return tiled_layout(order)

@@ -1,28 +1,30 @@
-"""`Transfers`: host arrays to device buffers."""
+"""`Transfers`: host arrays to device buffers, with the source kept as long as it is needed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from plugrt import interface
 from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
+from plugrt.capi.buffers import AliasedBuffer, Buffer
 from plugrt.capi.devices import Device, Memory
-from plugrt.capi.handle import ClientHandle
-from plugrt.capi.library import new_struct
 from plugrt.capi.specs import BufferSpec
-from plugrt.errors import InvalidArgument
+from plugrt.capi.tables import new_struct
+from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import HostBufferSemantics
+
+if TYPE_CHECKING:
+    from plugrt.capi.handle import ClientHandle
 
 _MAX_SPECS = 4096
 _from_buffer = ffi.from_buffer
-_ONLY_DURING_CALL = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
 class _Put:
-    """The argument structs for one spec, in a free list."""
+    """The argument structs for one type and place, in a free list."""
 
     __slots__ = ("free", "spec")
 
@@ -31,6 +33,7 @@ class _Put:
         self.free: list[Any] = []
 
     def new_args(self) -> Any:
+        """Returns a struct in which only the data and the semantics are missing."""
         spec = self.spec
         args = new_struct("struct PJRT_Client_BufferFromHostBuffer_Args")
         args.client = spec.home.pointer
@@ -46,14 +49,22 @@ class _Put:
 class Transfers:
     """Puts arrays on the devices of one client; argument structs are prepared for each type."""
 
-    def __init__(self, home: ClientHandle) -> None:
+    def __init__(self, client: interface.Client, home: ClientHandle) -> None:
+        self._client = client
         self._home = home
         self._launch = home.library.slots["Client_BufferFromHostBuffer"]
         self._event_destroy = home.library.slots["Event_Destroy"]
         self._event_args: list[Any] = []
         self._puts: dict[Any, _Put] = {}
 
-    def put(self, array: npt.NDArray[Any], device: Any, memory: Any, semantics: int) -> Buffer:
+    def put(
+        self,
+        array: npt.NDArray[Any],
+        device: interface.Device,
+        memory: interface.Memory | None,
+        semantics: int,
+    ) -> Buffer:
+        """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`)."""
         try:
             put = self._puts[array.shape, array.dtype, device, memory]
         except KeyError:
@@ -62,18 +73,86 @@ class Transfers:
             args = put.free.pop()
         except IndexError:
             args = put.new_args()
-        args.data = _from_buffer(array)
+        strided = False
+        try:
+            args.data = _from_buffer(array)
+        except (ValueError, BufferError, TypeError):
+            strided = True
+        if strided or semantics:
+            return self._put_rare(array, put, semantics)
         error = self._launch(args)
         if error:
             raise self._home.library.take_error(error)
         buffer = Buffer(args.buffer, put.spec)
-        self._home.release("Event_Destroy", "event", args.done_with_host_buffer)
+        self._drop_event(args.done_with_host_buffer)
         put.free.append(args)
         return buffer
 
-    def _new(self, array: npt.NDArray[Any], device: Any, memory: Any) -> _Put:
+    def _drop_event(self, event: Any) -> None:
+        """Destroys an event: with the default semantics the source was read during the call."""
+        try:
+            args = self._event_args.pop()
+        except IndexError:
+            args = new_struct("struct PJRT_Event_Destroy_Args")
+        args.event = event
+        error = self._event_destroy(args)
+        if error:
+            raise self._home.library.take_error(error)
+        self._event_args.append(args)
+        if self._home.pending:
+            self._home.sweep()
+
+    def _put_rare(self, array: npt.NDArray[Any], put: _Put, semantics: int) -> Buffer:
+        """Puts a strided array, or one whose memory the library may use after the call."""
+        home = self._home
+        if semantics == HostBufferSemantics.MUTABLE_ZERO_COPY and not array.flags.writeable:
+            raise InvalidArgument(
+                "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
+            )
+        args = put.new_args()
+        args.host_buffer_semantics = int(semantics)
+        args.data = ffi.cast("void*", array.__array_interface__["data"][0])
+        if not array.flags.c_contiguous:
+            strides = ffi.new("int64_t[]", list(array.strides))
+            args.byte_strides, args.num_byte_strides = strides, array.ndim
+        error = self._launch(args)
+        if error:
+            raise home.library.take_error(error)
+        event = args.done_with_host_buffer
+        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not home.event_is_ready(event):
+            return AliasedBuffer(args.buffer, put.spec, event, array)
+        buffer = Buffer(args.buffer, put.spec)
+        if semantics == HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL:
+            self._drop_event(event)
+        else:
+            home.hold(event, array)
+        return buffer
+
+    def _new(
+        self, array: Any, device: interface.Device, memory: interface.Memory | None
+    ) -> _Put:
+        if not isinstance(array, np.ndarray):
+            raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
+        for place in (device, memory):
+            if place is not None and place.client is not self._client:
+                raise InvalidArgument(
+                    f"{place!r} belongs to another client than {self._client!r}"
+                )
         if len(self._puts) >= _MAX_SPECS:
             self._puts.clear()
+        assert isinstance(device, Device)
+        assert memory is None or isinstance(memory, Memory)
         put = _Put(BufferSpec(self._home, array.shape, array.dtype, device, memory))
         self._puts[array.shape, array.dtype, device, memory] = put
         return put
+
+
+class ClosedTransfers:
+    """Stands in for the transfers of a client that was closed."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def put(self, *_: object) -> NoReturn:
+        """Refuses."""
+        raise FailedPrecondition(f"the client of {self._name!r} is closed")

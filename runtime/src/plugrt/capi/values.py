@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,16 @@ def strings(pointers: Any, sizes: Any, count: int) -> list[str]:
     """Returns the strings of parallel arrays of pointers and sizes."""
     pairs = zip(unpack(pointers, count), unpack(sizes, count), strict=True)
     return [text(p, n) for p, n in pairs]
+
+
+def owned_bytes(args: Any, content: str, owner: str, deleter: str) -> bytes:
+    """Returns bytes that the library lends, and calls its deleter for the owner once."""
+    free: Callable[[Any], None] = getattr(args, deleter)
+    try:
+        return data(getattr(args, content), getattr(args, f"{content}_size"))
+    finally:
+        if free != ffi.NULL:
+            free(getattr(args, owner))
 
 
 def read_named_values(pointer: Any, count: int) -> dict[str, OptionValue]:

@@ -1,0 +1,93 @@
+"""What a library can do, found out from its tables and one tiny buffer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from plugrt.capi._abi import ffi
+from plugrt.capi.dtypes import supported_dtypes
+from plugrt.errors import PjrtError, PlugrtError, Unimplemented
+from plugrt.interface import Capabilities, HostBufferSemantics
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+
+def find_capabilities(client: Client) -> Capabilities:
+    """Returns what the library behind a client declares, or shows, that it can do."""
+    library = client.library
+    attributes = client.attributes
+    devices = client.addressable_devices()
+    several = len(devices) > 1
+    has = library.has
+    on_host, zero_copy = _host_memory(client)
+    return Capabilities(
+        asynchronous_dispatch=True,
+        donation=True,
+        zero_copy_put=zero_copy,
+        executable_serialization=has("Executable_Serialize")
+        and has("Executable_DeserializeAndLoad"),
+        cost_analysis=has("Executable_GetCostAnalysis"),
+        memory_analysis=has("Executable_GetCompiledMemoryStats"),
+        optimized_program=has("Executable_OptimizedProgram"),
+        fingerprint=has("Executable_Fingerprint"),
+        multiple_devices=several,
+        partitions=several,
+        collectives=several,
+        memory_kinds=any(len(d.memories()) > 1 for d in devices),
+        device_to_device_copy=several and has("Buffer_CopyToDevice"),
+        memory_stats=bool(devices) and _implements(devices[0].memory_stats),
+        dlpack=on_host,
+        unsafe_pointer=has("Buffer_UnsafePointer"),
+        strided_put=True,
+        topology=_implements(lambda: _try_topology(client)),
+        custom_calls="FFI" in library.extensions
+        and library.extension("FFI").has("FFI_Register_Handler"),
+        program_formats=("mlir", "hlo"),
+        stablehlo_current_version=_version(attributes.get("stablehlo_current_version")),
+        stablehlo_minimum_version=_version(attributes.get("stablehlo_minimum_version")),
+        dtypes=supported_dtypes(library.version[1]),
+    )
+
+
+def _version(value: object) -> tuple[int, int, int] | None:
+    if isinstance(value, list) and len(value) == 3:
+        return (value[0], value[1], value[2])
+    return None
+
+
+def _implements(question: object) -> bool:
+    """Whether a call does anything but report UNIMPLEMENTED; other errors show that it does."""
+    assert callable(question)
+    try:
+        question()
+    except Unimplemented:
+        return False
+    except PjrtError:
+        return True
+    return True
+
+
+def _try_topology(client: Client) -> None:
+    args = client.library.call("TopologyDescription_Create", topology_name=ffi.from_buffer(b""))
+    client.library.call("TopologyDescription_Destroy", topology=args.topology)
+
+
+def _host_memory(client: Client) -> tuple[bool, bool]:
+    """Returns (whether buffers are in host memory, whether an aligned put can alias)."""
+    devices = client.addressable_devices()
+    if not devices:
+        return False, False
+    room = np.zeros(256, np.uint8)
+    start = -room.ctypes.data % 64
+    array = room[start : start + 64]
+    try:
+        buffer = client.buffer_from_host(
+            array, devices[0], None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
+        )
+        on_host = buffer.dlpack_device()[0] == 1
+        return on_host, on_host and buffer.unsafe_pointer() == array.ctypes.data
+    except PlugrtError:
+        return False, False

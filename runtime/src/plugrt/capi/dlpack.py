@@ -1,0 +1,192 @@
+"""DLPack capsules to buffers and back, sharing the memory."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrt.capi._abi import ffi
+from plugrt.capi.buffers import Buffer
+from plugrt.capi.devices import Device
+from plugrt.capi.handle import ClientHandle
+from plugrt.capi.specs import BufferSpec, layout_of
+from plugrt.errors import InvalidArgument, PjrtError, UnsupportedDtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CPU = 1
+"""``kDLCPU``"""
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+_CODES = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
+_NAME, _USED = b"dltensor", b"used_dltensor"
+
+_api = ctypes.pythonapi
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", _api)
+)
+_get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", _api)
+)
+# The destructor's argument is about to die: as a c_void_p ctypes does not touch its count.
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", _api)
+)
+_get_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
+
+_keys = itertools.count(1)
+_exported: dict[int, tuple[Any, ...]] = {}
+_imported: dict[int, Any] = {}
+
+
+def _dtype_code(dtype: np.dtype[Any]) -> int:
+    if dtype.name == "bfloat16":
+        return _BFLOAT
+    if dtype.kind in _CODES and dtype.isbuiltin:
+        return _CODES[dtype.kind]
+    raise UnsupportedDtype(f"DLPack has no type for {dtype}")
+
+
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    if lanes == 1 and bits % 8 == 0:
+        if code == _BFLOAT and bits == 16:
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        kinds = {value: kind for kind, value in _CODES.items()}
+        if code in kinds:
+            return np.dtype(f"{kinds[code]}{bits // 8}")
+    raise UnsupportedDtype(f"the DLPack type (code {code}, {bits} bits, {lanes} lanes) has no dtype")
+
+
+def dlpack_device(buffer: Buffer) -> tuple[int, int]:
+    """Returns ``(device_type, device_id)``; `Unimplemented` for memory that is not the host's."""
+    library = buffer._spec.home.library
+    if library.call("Buffer_IsOnCpu", buffer=buffer._live()).is_on_cpu:
+        return CPU, 0
+    buffer._unimplemented("dlpack_device for memory other than the host's")
+
+
+def export(buffer: Buffer) -> Any:
+    """Returns a ``dltensor`` capsule that shares the buffer's memory and keeps it from donation."""
+    device_type, device_id = dlpack_device(buffer)
+    spec = buffer._spec
+    code = _dtype_code(spec.dtype)
+    if spec.direct is False:
+        raise UnsupportedDtype(f"{spec.tensor_type} is not laid out in memory as DLPack can say")
+    buffer.block_until_ready()
+    reference = _Reference(buffer)
+    managed = ffi.new("DLManagedTensor*")
+    tensor = managed.dl_tensor
+    shape = ffi.new("int64_t[]", list(spec.shape))
+    tensor.data = ffi.cast("void*", buffer.unsafe_pointer())
+    tensor.device_type, tensor.device_id = device_type, device_id
+    tensor.ndim, tensor.shape = len(spec.shape), shape
+    tensor.code, tensor.bits, tensor.lanes = code, spec.dtype.itemsize * 8, 1
+    key = next(_keys)
+    managed.manager_ctx = ffi.cast("void*", key)
+    managed.deleter = _release_exported
+    _exported[key] = (managed, shape, reference)
+    address = int(ffi.cast("uintptr_t", managed))
+    return _new(address, _NAME, ctypes.cast(_capsule_gone, ctypes.c_void_p))
+
+
+class _Reference:
+    """An external reference to a buffer: its memory stays until this object is gone."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._home, self._pointer = buffer._spec.home, buffer._live()
+        self._buffer = buffer
+        self._home.library.call("Buffer_IncreaseExternalReferenceCount", buffer=self._pointer)
+
+    def __del__(self) -> None:
+        self._home.release(
+            "Buffer_DecreaseExternalReferenceCount", "buffer", self._pointer
+        )
+
+
+@ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]
+def _release_exported(managed: Any) -> None:
+    _exported.pop(int(ffi.cast("uintptr_t", managed.manager_ctx)), None)
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _capsule_gone(capsule: int) -> None:
+    """Runs when a capsule dies; one that nobody took still owns its tensor."""
+    if _is_valid(capsule, _NAME):
+        managed = ffi.cast("DLManagedTensor*", _get_dying(capsule, _NAME))
+        managed.deleter(managed)
+
+
+def import_capsule(home: ClientHandle, capsule: Any, device: Device) -> Buffer:
+    """Returns a buffer over the memory of a ``dltensor`` capsule, which is used up by that."""
+    try:
+        address = _get(capsule, _NAME)
+    except (ValueError, ctypes.ArgumentError) as error:
+        raise InvalidArgument(f"not an unused dltensor capsule: {capsule!r}") from error
+    managed = ffi.cast("DLManagedTensor*", address)
+    tensor = managed.dl_tensor
+    shape = tuple(ffi.unpack(tensor.shape, tensor.ndim)) if tensor.ndim else ()
+    dtype = _dtype(tensor.code, tensor.bits, tensor.lanes)
+    strides = None
+    if tensor.strides != ffi.NULL and tensor.ndim:
+        strides = tuple(ffi.unpack(tensor.strides, tensor.ndim))
+    key = next(_keys)
+
+    def done() -> None:
+        if managed.deleter != ffi.NULL:
+            managed.deleter(managed)
+
+    data = int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset
+    buffer = view(home, data, BufferSpec(home, shape, dtype, device), strides, key, done)
+    _rename(capsule, _USED)
+    return buffer
+
+
+def view(
+    home: ClientHandle,
+    address: int,
+    spec: BufferSpec,
+    strides: tuple[int, ...] | None,
+    key: int,
+    done: Callable[[], None],
+) -> Buffer:
+    """Returns a buffer over memory that is there; ``done`` is called once when it is not needed.
+
+    ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array.
+    """
+    layout, _keep = layout_of(spec.shape, strides)
+    _imported[key] = done
+    try:
+        args = home.library.call(
+            "Client_CreateViewOfDeviceBuffer",
+            client=home.pointer,
+            device_buffer_ptr=ffi.cast("void*", address),
+            dims=spec.dims,
+            num_dims=len(spec.shape),
+            element_type=spec.element_type,
+            layout=layout,
+            device=spec.device.pointer,
+            on_delete_callback=_view_deleted,
+            on_delete_callback_arg=ffi.cast("void*", key),
+        )
+    except PjrtError:
+        # Some libraries call back for a view that they refuse, some do not.
+        _imported.pop(key, None)
+        raise
+    return Buffer(args.buffer, spec)
+
+
+@ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
+def _view_deleted(_pointer: Any, key: Any) -> None:
+    done = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
+    if done is not None:
+        done()

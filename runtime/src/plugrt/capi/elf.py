@@ -1,0 +1,145 @@
+"""What an ELF file says of itself: machine, needed libraries, and which of them are not there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_MACHINES = {
+    "x86_64": "EM_X86_64",
+    "amd64": "EM_X86_64",
+    "aarch64": "EM_AARCH64",
+    "arm64": "EM_AARCH64",
+    "ppc64le": "EM_PPC64",
+    "riscv64": "EM_RISCV",
+    "s390x": "EM_S390",
+}
+_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+_MAX_LIBRARIES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ElfFacts:
+    """``machine`` is ELF's name, such as ``EM_X86_64``; ``needed`` are direct dependencies."""
+
+    machine: str
+    bits: int
+    shared: bool
+    needed: tuple[str, ...]
+    search: tuple[str, ...]
+    exports_api: bool
+
+
+class NotElf(Exception):
+    """The file is not an ELF file, or a damaged one; the message says what was found."""
+
+
+def read_elf(path: str) -> ElfFacts:
+    """Returns the facts of an ELF file; raises `NotElf` or `OSError`."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    with open(path, "rb") as stream:
+        try:
+            elf = ELFFile(stream)
+            needed: list[str] = []
+            search: list[str] = []
+            for section in elf.iter_sections():
+                if not isinstance(section, DynamicSection):
+                    continue
+                for tag in section.iter_tags():
+                    if tag.entry.d_tag == "DT_NEEDED":
+                        needed.append(tag.needed)
+                    elif tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
+                        found = getattr(tag, tag.entry.d_tag[3:].lower())
+                        search += found.split(":")
+            table = elf.get_section_by_name(".dynsym")
+            exported = isinstance(table, SymbolTableSection) and any(
+                s["st_shndx"] != "SHN_UNDEF" for s in table.get_symbol_by_name("GetPjrtApi") or ()
+            )
+            origin = str(Path(path).resolve().parent)
+            return ElfFacts(
+                machine=str(elf["e_machine"]),
+                bits=int(elf.elfclass),
+                shared=elf["e_type"] == "ET_DYN",
+                needed=tuple(needed),
+                search=tuple(
+                    p.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for p in search
+                ),
+                exports_api=exported,
+            )
+        except (ELFError, ValueError, KeyError, OverflowError, UnicodeDecodeError) as error:
+            raise NotElf(str(error)) from error
+
+
+def expected_machine() -> str:
+    """Returns ELF's name for this machine, ``""`` where plugrt does not know it."""
+    return _MACHINES.get(platform.machine().lower(), "")
+
+
+@lru_cache(maxsize=1)
+def _cached_libraries() -> frozenset[str]:
+    """Returns the names in the loader's cache."""
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
+        try:
+            done = subprocess.run(
+                [program, "-p"], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return frozenset(line.split()[0] for line in done.stdout.splitlines()[1:] if line.split())
+    return frozenset()
+
+
+def _loaded() -> dict[str, str]:
+    """Returns the names of the libraries that this process has, with their paths."""
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return {}
+    paths = {line.split(maxsplit=5)[5] for line in lines if line.count("/")}
+    return {os.path.basename(p): p for p in paths}
+
+
+def _find(name: str, search: tuple[str, ...], loaded: dict[str, str]) -> str | None:
+    """Returns a path, ``""`` when it is there at a place unknown, or None."""
+    if "/" in name:
+        return name if os.path.exists(name) else None
+    folders = [*search, *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+    for folder in filter(None, folders):
+        candidate = os.path.join(folder, name)
+        if os.path.exists(candidate):
+            return candidate
+    if name in loaded or name in _cached_libraries():
+        return ""
+    if any(os.path.exists(os.path.join(folder, name)) for folder in _FOLDERS):
+        return ""
+    return None
+
+
+def missing_libraries(path: str) -> Iterator[tuple[str, str]]:
+    """Yields (library that is not found, file that needs it), followed through dependencies."""
+    loaded = _loaded()
+    queue, seen = [path], {path}
+    while queue and len(seen) < _MAX_LIBRARIES:
+        current = queue.pop(0)
+        try:
+            facts = read_elf(current)
+        except (NotElf, OSError):
+            continue
+        for name in facts.needed:
+            if name in seen:
+                continue
+            seen.add(name)
+            found = _find(name, facts.search, loaded)
+            if found is None:
+                yield name, current
+            elif found:
+                queue.append(found)

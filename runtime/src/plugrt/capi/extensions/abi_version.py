@@ -1,0 +1,56 @@
+"""AbiVersion: whether an executable fits a runtime, asked before it is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.capi import values
+from plugrt.capi.library import Library
+from plugrt.errors import PjrtError, Unimplemented
+
+_PROTO = ("serialized_proto", "serialized_proto_holder", "serialized_proto_deleter")
+
+
+def executable_abi(library: Library, executable: Any) -> bytes | None:
+    """Returns the ABI version of a ``PJRT_Executable*``, None where the library states none."""
+    try:
+        table = library.extension("AbiVersion")
+        version = table.call("Executable_GetAbiVersion", executable=executable).abi_version
+    except Unimplemented:
+        return None
+    try:
+        args = table.call("ExecutableAbiVersion_ToProto", abi_version=version)
+        return values.owned_bytes(args, *_PROTO)
+    finally:
+        table.call("ExecutableAbiVersion_Destroy", abi_version=version)
+
+
+def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
+    """Returns why an executable of that ABI version does not fit a ``PJRT_Client*``.
+
+    None means that it fits; `Unimplemented` that the library cannot tell.
+    """
+    table = library.extension("AbiVersion")
+    runtime = table.call("Client_RuntimeAbiVersion", client=client).abi_version
+    try:
+        content, size = values.chars(abi)
+        made = table.call(
+            "ExecutableAbiVersion_FromProto",
+            serialized_proto=content,
+            serialized_proto_size=size,
+        )
+        try:
+            table.call(
+                "RuntimeAbiVersion_IsCompatibleWithExecutable",
+                abi_version=runtime,
+                executable_abi_version=made.abi_version,
+            )
+        except Unimplemented:
+            raise
+        except PjrtError as error:
+            return error.message
+        finally:
+            table.call("ExecutableAbiVersion_Destroy", abi_version=made.abi_version)
+    finally:
+        table.call("RuntimeAbiVersion_Destroy", abi_version=runtime)
+    return None

@@ -1,0 +1,31 @@
+"""MemoryDescriptions: the memories of a device that need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.capi import values
+from plugrt.capi.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDescription:
+    """A kind of memory, such as ``device``, and the library's number for that kind."""
+
+    kind: str
+    kind_id: int
+
+
+def memory_descriptions(library: Library, description: Any) -> Sequence[MemoryDescription]:
+    """Returns the memories of a ``PJRT_DeviceDescription*``, the default first."""
+    table = library.extension("MemoryDescriptions")
+    args = table.call("DeviceDescription_MemoryDescriptions", device_description=description)
+    found = []
+    for pointer in values.unpack(args.memory_descriptions, args.num_memory_descriptions):
+        kind = table.call("MemoryDescription_Kind", memory_description=pointer)
+        found.append(MemoryDescription(values.text(kind.kind, kind.kind_size), kind.kind_id))
+    if 0 <= args.default_memory_index < len(found):
+        found.insert(0, found.pop(args.default_memory_index))
+    return found

@@ -1,0 +1,42 @@
+"""Checks create options before a library sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import InvalidArgument
+
+OPTION_TYPES: dict[str, type] = {"cpu_device_count": int}
+"""Options whose wrong type ends the process in a real library (``std::bad_variant_access``)."""
+
+_KINDS: dict[type, tuple[type, ...]] = {
+    int: (int, np.integer),
+    float: (float, np.floating),
+    bool: (bool, np.bool_),
+    str: (str,),
+    list: (list, tuple),
+}
+
+
+def check_options(
+    options: Mapping[str, Any], types: Mapping[str, type] | None, name: str
+) -> None:
+    """Raises `InvalidArgument` for an option whose value is not of the type it must have.
+
+    ``types`` maps option names to int, float, bool, str or list, beyond `OPTION_TYPES`.
+    """
+    for option, kind in {**OPTION_TYPES, **(types or {})}.items():
+        if option not in options:
+            continue
+        value = options[option]
+        right = isinstance(value, _KINDS[kind])
+        if kind is not bool and isinstance(value, bool | np.bool_):
+            right = False
+        if not right:
+            raise InvalidArgument(
+                f"the create option {option!r} of {name!r} must be of type {kind.__name__}; "
+                f"it is {value!r} ({type(value).__name__})"
+            )

@@ -1,0 +1,140 @@
+"""`Table`: functions of a library behind a guard for what it lacks; errors become exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.capi.maps import AddressMap
+from plugrt.errors import PjrtError, PluginBroken, Unimplemented, error_from_code
+
+Slot = Callable[[Any], Any]
+
+_STRUCTS: dict[str, tuple[Any, int]] = {}
+
+
+def struct_type(name: str) -> tuple[Any, int]:
+    """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
+    try:
+        return _STRUCTS[name]
+    except KeyError:
+        fields = ffi.typeof(name).fields
+        last = fields[-1][1]
+        made = (ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type))
+        return _STRUCTS.setdefault(name, made)
+
+
+def new_struct(name: str) -> Any:
+    """Returns a zeroed struct that states its size."""
+    kind, size = struct_type(name)
+    made = ffi.new(kind)
+    made.struct_size = size
+    return made
+
+
+class Table:
+    """A C struct that holds functions, each of which takes one argument struct.
+
+    ``slots`` maps each name to the library's function, or, where the struct is too short or the
+    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states
+    and ``owner`` says whose it is.
+    """
+
+    prefix = "PJRT_"
+
+    def __init__(
+        self, table: Any, size: int, names: Iterable[str], owner: str, addresses: AddressMap
+    ) -> None:
+        self.owner = owner
+        self.slots: dict[str, Slot] = {}
+        self.missing: set[str] = set()
+        fields = dict(ffi.typeof(table).item.fields)
+        for name in names:
+            inside = fields[name].offset + ffi.sizeof("void*") <= size
+            self.slots[name] = self._slot(table, name, inside, addresses)
+
+    def _slot(self, table: Any, name: str, inside: bool, addresses: AddressMap) -> Slot:
+        full = self.prefix + name
+        if inside:
+            function: Slot = getattr(table, name)
+            address = int(ffi.cast("uintptr_t", function))
+            if address:
+                if not addresses.readable(address, 1):
+                    raise PluginBroken(
+                        f"{self.owner}: {full} is at {address:#x}, which cannot be read"
+                    )
+                return function
+        self.missing.add(name)
+
+        def stub(args: Any) -> NoReturn:
+            raise Unimplemented(f"{full} is not implemented by {self.owner}")
+
+        return stub
+
+    def has(self, name: str) -> bool:
+        """Whether the library has that function (which may still report UNIMPLEMENTED)."""
+        return name not in self.missing
+
+    def call(self, name: str, **inputs: Any) -> Any:
+        """Calls a function with these fields; returns its argument struct, results filled in.
+
+        Raises the `PjrtError` that the library reports. What ``inputs`` point to is alive until
+        the call returns.
+        """
+        args = new_struct(f"struct {self.prefix}{name}_Args")
+        for field, value in inputs.items():
+            setattr(args, field, value)
+        error = self.slots[name](args)
+        if error:
+            raise self.take_error(error)
+        return args
+
+    def take_error(self, error: Any) -> PjrtError:
+        """Returns the exception for an error of the library and frees it."""
+        try:
+            return error_from_code(self._error_code(error), self._error_message(error))
+        finally:
+            self._destroy_error(error)
+
+    def _error_code(self, error: Any) -> int:
+        args = new_struct(f"struct {self.prefix}Error_GetCode_Args")
+        args.error = error
+        try:
+            second = self.slots["Error_GetCode"](args)
+        except Unimplemented:
+            return 2
+        if second:
+            self._destroy_error(second)
+            return 2
+        return int(args.code)
+
+    def _error_message(self, error: Any) -> str:
+        args = new_struct(f"struct {self.prefix}Error_Message_Args")
+        args.error = error
+        try:
+            self.slots["Error_Message"](args)
+        except Unimplemented:
+            return f"({self.owner} gives no message)"
+        return values.text(args.message, args.message_size)
+
+    def _destroy_error(self, error: Any) -> None:
+        args = new_struct(f"struct {self.prefix}Error_Destroy_Args")
+        args.error = error
+        if self.has("Error_Destroy"):
+            self.slots["Error_Destroy"](args)
+
+
+class ExtensionTable(Table):
+    """The functions of one extension; its errors are errors of the library."""
+
+    def __init__(self, name: str, base: Any, library: Table, addresses: AddressMap) -> None:
+        table = ffi.cast(f"PJRT_{name}_Extension*", base)
+        names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
+        owner = f"the extension {name} of {library.owner}"
+        super().__init__(table, base.struct_size, names, owner, addresses)
+        self._library = library
+
+    def take_error(self, error: Any) -> PjrtError:
+        return self._library.take_error(error)

@@ -1,0 +1,94 @@
+"""`Topology`: devices that a library can compile for, whether or not they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from plugrt import interface
+from plugrt.capi import protos, values
+from plugrt.capi._abi import ffi
+from plugrt.capi.artifact import Origin
+from plugrt.capi.devices import describe
+from plugrt.capi.executables import Executable, program_struct
+from plugrt.capi.extensions.memories import MemoryDescription, memory_descriptions
+from plugrt.capi.library import Library
+from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
+
+
+class Topology(interface.Topology):
+    """A ``PJRT_TopologyDescription``; ``owner`` is the client's handle when that owns it."""
+
+    __slots__ = ("__dict__", "_library", "_owner", "_pointer")
+
+    def __init__(self, library: Library, pointer: Any, owner: Any = None) -> None:
+        self._library = library
+        self._owner = owner
+
+        def destroy(raw: Any) -> None:
+            library.call("TopologyDescription_Destroy", topology=raw)
+
+        self._pointer = pointer if owner is not None else ffi.gc(pointer, destroy)
+
+    def _ask(self, what: str) -> Any:
+        return self._library.call(f"TopologyDescription_{what}", topology=self._pointer)
+
+    @property
+    def backend_name(self) -> str:
+        return f"{self.platform!r} ({self._library.path})"
+
+    @cached_property
+    def platform(self) -> str:  # type: ignore[override]
+        args = self._ask("PlatformName")
+        return values.text(args.platform_name, args.platform_name_size)
+
+    @cached_property
+    def platform_version(self) -> str:  # type: ignore[override]
+        args = self._ask("PlatformVersion")
+        return values.text(args.platform_version, args.platform_version_size)
+
+    def _descriptions(self) -> list[Any]:
+        args = self._ask("GetDeviceDescriptions")
+        return values.unpack(args.descriptions, args.num_descriptions)
+
+    @cached_property
+    def devices(self) -> Sequence[DeviceDescription]:  # type: ignore[override]
+        found = (describe(self._library, pointer) for pointer in self._descriptions())
+        return tuple(sorted(found, key=lambda device: device.id))
+
+    def memories(self) -> dict[int, Sequence[MemoryDescription]]:
+        """Returns device id to its memories, the default first (extension MemoryDescriptions)."""
+        return {
+            describe(self._library, pointer).id: memory_descriptions(self._library, pointer)
+            for pointer in self._descriptions()
+        }
+
+    @cached_property
+    def attributes(self) -> Mapping[str, OptionValue]:  # type: ignore[override]
+        args = self._ask("Attributes")
+        return values.read_named_values(args.attributes, args.num_attributes)
+
+    def compile(self, program: Program, options: CompileOptions) -> Executable:
+        code, _keep = program_struct(program)
+        encoded, size = values.chars(protos.checked_options(options))
+        args = self._library.call(
+            "Compile",
+            topology=self._pointer,
+            program=code,
+            compile_options=encoded,
+            compile_options_size=size,
+        )
+        origin = Origin(self._library, self.platform, self.platform_version)
+        return Executable(self._library, args.executable, self, origin)
+
+    def serialize(self) -> bytes:
+        return values.owned_bytes(
+            self._ask("Serialize"),
+            "serialized_bytes",
+            "serialized_topology",
+            "serialized_topology_deleter",
+        )
+
+    def fingerprint(self) -> int:
+        return int(self._ask("Fingerprint").fingerprint)
