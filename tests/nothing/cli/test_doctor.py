@@ -134,7 +134,7 @@ def test_the_text_shows_candidates_choice_and_problems(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="a")
     assert done.returncode == 0
-    for fact in ("a-dist 1.0", "initialised", "chosen: a (1 devices)", "all well", "JAX_PLATFORMS"):
+    for fact in ("a-dist 1.0", "initialised", "chosen: a (devices: 1)", "all well", "JAX_PLATFORMS"):
         assert fact in done.stdout
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="b")
     assert done.returncode == 1

@@ -42,7 +42,7 @@ def _print(found: Examination) -> None:
         for line in lines:
             click.echo(f"{label}: {line}")
     if found.chosen:
-        counts = ", ".join(f"{name} ({found.devices[name]} devices)" for name in found.chosen)
+        counts = ", ".join(f"{name} (devices: {found.devices[name]})" for name in found.chosen)
         click.echo(f"chosen: {counts}, because {found.why}")
     for problem in found.problems:
         click.echo(f"problem: {problem}")

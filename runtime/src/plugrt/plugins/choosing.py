@@ -22,9 +22,10 @@ def choose(registry: Registry) -> Choice:
     """Returns the choice, with its clients started; the caller holds ``registry.lock``."""
     request = selection.parse_request(registry.config.platforms, registry.config.platform_name)
     choice = _named(request, registry) if request.names else _automatic(request, registry)
+    why = f"{request} does not name it" if request.names else choice.why
     for record in registry.records:
         if record.state in (State.FOUND, State.LOADED):
-            record.became(State.NOT_SELECTED, choice.why, f"JAX_PLATFORMS={record.name} selects it")
+            record.became(State.NOT_SELECTED, why, f"JAX_PLATFORMS={record.name} selects it")
     return choice
 
 

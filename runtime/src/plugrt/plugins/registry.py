@@ -61,13 +61,16 @@ class Registry:
     @property
     def records(self) -> list[Record]:
         """The candidates in the table's order; scans what is installed when first asked for."""
+        if self._discovered is not None:
+            return self._records  # without the lock, which a slow start may hold for a minute
         with self.lock:
             if self._discovered is None:
                 begin = time.perf_counter()
-                self._discovered = discovery.discover(self._path)
+                found = discovery.discover(self._path)
                 libraries = environment.libraries(self.config.pjrt_names_and_library_paths or "")
-                self._records = [*self._registered, *libraries, *self._discovered.records]
+                self._records = [*self._registered, *libraries, *found.records]
                 self._judge()
+                self._discovered = found
                 took = (time.perf_counter() - begin) * 1e3
                 self.trace(f"found {len(self._records)} candidates in {took:.1f} ms")
             return self._records
