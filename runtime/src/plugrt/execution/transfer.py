@@ -43,7 +43,8 @@ def device_put(
     With a ``device`` the result is committed to it; without one, arrays stay where they are and
     host data go to the default device, uncommitted, as in JAX. ``donate`` gives the source's
     memory up; ``may_alias`` True lets a host array that never changes be used without a copy,
-    False forces a copy. Raises `NotAnArray` with the path of what is not an array.
+    False forces a copy. Traced arrays stay as they are: the arguments of the outermost call decide
+    where a program runs. Raises `NotAnArray` with the path of what is not an array.
     """
     if device is not None and not isinstance(device, Device | Sharding):
         raise InvalidArgument(
@@ -62,13 +63,16 @@ def device_put(
         ]
     except NotAnArray:
         for path, leaf in tree.flatten_with_paths(x):  # the same error again, with its path
-            if type(leaf) is not Array:
+            if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
     return tree.unflatten(spec, results)
 
 
 def _put_host(x: Any, to: Device | Sharding | None, may_alias: bool | None) -> Array:
+    if isinstance(x, Array):  # a traced one: where its program runs is not decided here
+        x._live()
+        return x
     host = host_array(x)
     if isinstance(to, Sharding):
         return put_sharded(host, to)
@@ -138,7 +142,7 @@ def device_get(x: Any) -> Any:
         if type(leaf) is Array:
             leaf.copy_to_host_async()
     return tree.unflatten(
-        spec, [np.asarray(leaf) if type(leaf) is Array else leaf for leaf in leaves]
+        spec, [np.asarray(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves]
     )
 
 

@@ -21,7 +21,17 @@ class Tracer(Methods):
     Asking for its value (``if x``, ``int(x)``, ``np.asarray(x)``) raises `ConcretizationError`.
     """
 
-    __slots__ = ("__weakref__", "_value", "dtype", "origin", "scope", "shape", "trace", "weak")
+    __slots__ = (
+        "__weakref__",
+        "_value",
+        "dtype",
+        "literal",
+        "origin",
+        "scope",
+        "shape",
+        "trace",
+        "weak",
+    )
 
     __array_priority__ = 200
 
@@ -38,6 +48,8 @@ class Tracer(Methods):
         self.dtype: np.dtype[Any] = kind.dtype
         self.weak = weak
         """Whether it stands for a Python scalar, whose dtype yields to what it meets."""
+        self.literal: bool | int | float | complex | None = None
+        """The Python scalar that it stands for, where that is known."""
         self.origin = origin
         """Which argument it is, such as ``argument x[0] of 'f'``; empty for computed values."""
 
@@ -78,7 +90,13 @@ class Tracer(Methods):
         """Does nothing while tracing."""
         return self
 
+    def _live(self) -> ir.Value:
+        """Raises `LeakedTracer` unless it can be used here, as `Array` does when deleted."""
+        return self.value
+
     def _refuse(self, what: str, cure: str) -> NoReturn:
+        if not self.scope.open:
+            raise LeakedTracer(leak_message(self))
         where = f", which is {self.origin}," if self.origin else ""
         raise ConcretizationError(
             f"{what} of the traced array {self!r}{where} while {self.trace.name!r} is traced, "
