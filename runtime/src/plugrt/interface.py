@@ -464,7 +464,8 @@ Shards = Sequence[Buffer]
 
 An implementation may return a sequence class of its own from `LoadedExecutable.execute` and
 recognise it when it comes back as an argument (so that nothing is taken apart and put together
-again between launches), but it accepts any sequence of its own buffers.
+again between launches), but it accepts any sequence of its own buffers. If that class has a method
+``block_until_ready()``, it waits for all of them at once.
 """
 
 

@@ -59,6 +59,14 @@ class CpuShards(Sequence[Buffer]):
         if deleted:
             raise DeletedBuffer(f"an array {self.type} on {list(self.place.devices)} was deleted")
 
+    def block_until_ready(self) -> None:
+        """Waits until the contents of all buffers are there."""
+        self.require_alive()
+        try:
+            self.raw.block_until_ready()
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+
     def parts(self) -> list[Any]:
         """Returns jaxlib's array on each device."""
         if self._parts is not None:

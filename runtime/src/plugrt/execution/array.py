@@ -263,8 +263,13 @@ class Array(Methods, metaclass=ArrayMeta):
 
     def block_until_ready(self) -> Array:
         """Waits until the contents are there and returns the array; raises if making it failed."""
-        for shard in self._live():
-            shard.block_until_ready()
+        shards = self._live()
+        wait = getattr(shards, "block_until_ready", None)
+        if wait is not None:
+            wait()
+        else:
+            for shard in shards:
+                shard.block_until_ready()
         return self
 
     def is_ready(self) -> bool:
@@ -347,7 +352,7 @@ class Array(Methods, metaclass=ArrayMeta):
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         from plugrt.execution.printing import array_repr
