@@ -82,6 +82,11 @@ class Config(Options):
         "PLUGRT_TRACE_PLUGINS", BOOLEAN, False,
         "Whether each step of finding, choosing and loading plugins is printed to stderr.",
     )  # fmt: skip
+    probe_libraries = option(
+        "PLUGRT_PROBE_LIBRARIES", BOOLEAN, False,
+        "Whether a library of PJRT_NAMES_AND_LIBRARY_PATHS is tried in a process of its own (about "
+        "0.5 s) before it is opened in this one, which a faulty library can end.",
+    )  # fmt: skip
     init_warn_seconds = option(
         "PLUGRT_INIT_WARN_SECONDS", number(), 60.0,
         "After how many seconds a plugin that is still starting its backend is named in a "

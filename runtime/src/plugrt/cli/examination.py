@@ -20,11 +20,14 @@ from typing import Any
 from plugrt.config import Config
 from plugrt.errors import ConfigError
 from plugrt.plugins import environment, hints
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.registry import Registry, default_registry
 
-CHILD_SECONDS = 22.0
-"""How long the backends may take to start; the whole examination stays under 30 s."""
+CHILD_SECONDS = 15.0
+"""How long the backends may take to start."""
+PROBE_SECONDS = 12.0
+"""How long all libraries of the environment together may take; the whole stays under 30 s."""
 PROBE_WORKERS = 8
 
 
@@ -57,13 +60,14 @@ def examine(registry: Registry | None = None, seconds: float = CHILD_SECONDS) ->
     if found.problems:
         return found  # a setting that cannot be read is what a program would stop at, too
     records = registry.records
+    _examine_backends(found, records, seconds)
+    # After the backends: a library may admit one process at a time.
+    libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
+    deadline = time.monotonic() + PROBE_SECONDS
     with ThreadPoolExecutor(PROBE_WORKERS) as pool:
-        libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
-        seconds_each = min(10.0, seconds / max(1, -(-len(libraries) // PROBE_WORKERS)))
-        probes = {i: pool.submit(_probe, r, seconds_each) for i, r in enumerate(libraries)}
-        _examine_backends(found, records, seconds)
-        for i, record in enumerate(libraries):
-            _merge_probe(found, record, probes[i].result())
+        probes = pool.map(lambda r: _probe(r, registry.config, deadline), libraries)
+        for record, probe in zip(libraries, probes, strict=True):
+            _merge_probe(found, record, probe)
     found.hints = hints.missing_plugins({r.name for r in records})
     found.elapsed_s = round(time.monotonic() - begin, 3)
     return found
@@ -156,29 +160,23 @@ def _blame(
 # --- libraries of the environment -------------------------------------------------------------
 
 
-def _probe(record: Record, seconds: float) -> dict[str, Any]:
+def _probe(record: Record, settings: Config, deadline: float) -> dict[str, Any]:
     """Returns what opening a library in a process of its own showed."""
     if record.state is State.BROKEN:
         return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
     if fault := environment.missing(record):
         return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
-    from plugrt import capi
-
-    begin = time.monotonic()
-    result = capi.probe_library(record.library, seconds)
-    return {
-        "state": str(result.state),
-        "reason": result.reason,
-        "cure": result.cure,
-        "facts": dict(result.facts),
-        "elapsed_ms": round((time.monotonic() - begin) * 1e3, 3),
-    }
+    seconds = min(8.0, deadline - time.monotonic())
+    if seconds < 0.5:
+        return {"state": "not tried", "reason": "there was no time left to try it", "cure": ""}
+    plugin = LibraryPlugin(record.name, record.library, record.options)
+    return asdict(plugin.try_apart(settings, seconds))
 
 
 def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
     from plugrt.cli.examinee import key
 
-    bad = probe["state"] in (State.BROKEN, State.INCOMPATIBLE, State.UNAVAILABLE)
+    bad = probe["state"] != "ok"
     if bad and record.state is not State.DUPLICATE:
         problem = f"{record}: {probe['reason']}"
         if not any(record.name in p and probe["reason"] in p for p in found.problems):
@@ -186,5 +184,5 @@ def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> N
     for row in found.candidates:
         if row["key"] == key(record):
             row["probe"] = probe
-            if bad:
+            if bad and probe["state"] in list(State):
                 row.update(state=probe["state"], reason=probe["reason"], cure=probe["cure"])

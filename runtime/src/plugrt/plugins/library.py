@@ -12,6 +12,7 @@ from plugrt.plugins.plugin import Availability, Plugin
 
 if TYPE_CHECKING:
     from plugrt.capi.library import Library
+    from plugrt.capi.probe import ProbeResult
     from plugrt.config import Config
 
 Options = Mapping[str, OptionValue]
@@ -62,6 +63,15 @@ class LibraryPlugin(Plugin):
         from plugrt import capi
 
         return capi.load_library(self.library(), hints=hints.SHARED_LIBRARIES)
+
+    def try_apart(self, config: Config, seconds: float = 20.0) -> ProbeResult:
+        """Returns what the library does in a child process; this one cannot come to harm."""
+        from plugrt import capi
+
+        return capi.probe_library(
+            self.library(), seconds, options=self.client_options(config),
+            hints=hints.SHARED_LIBRARIES,
+        )  # fmt: skip
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:
         """Starts a client of the library."""

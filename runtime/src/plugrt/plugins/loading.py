@@ -55,7 +55,7 @@ def load(record: Record, registry: Registry) -> Plugin:
 
 def _load(record: Record, registry: Registry) -> Plugin:
     if record.source is Source.ENVIRONMENT:
-        return _library(record)
+        return _library(record, registry)
     what = f"importing the plugin {record}"
     hint = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
     with watch(what, registry.config.load_warn_seconds, hint):
@@ -66,13 +66,21 @@ def _load(record: Record, registry: Registry) -> Plugin:
         return _from_entry_point(record, registry)
 
 
-def _library(record: Record) -> Plugin:
-    """Returns the plugin for a library named in the environment; opens nothing."""
+def _library(record: Record, registry: Registry) -> Plugin:
+    """Returns the plugin for a library named in the environment; opens nothing here."""
     from plugrt.plugins.library import LibraryPlugin
 
     if fault := environment.missing(record):
         raise PluginBroken(f"{record}: {fault}; correct the path")
-    return LibraryPlugin(record.name, record.library, record.options)
+    plugin = LibraryPlugin(record.name, record.library, record.options)
+    if registry.config.probe_libraries:
+        registry.trace(f"probing {record} in a process of its own", record)
+        probed = plugin.try_apart(registry.config)
+        if probed.state != "ok":
+            record.cure = probed.cure
+            states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
+            raise states.get(probed.state, PluginBroken)(f"{record}: {probed.reason}")
+    return plugin
 
 
 def import_value(record: Record) -> Any:
