@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plugrt.array_api.floats import sign_bits, with_sign
+from plugrt.array_api.floats import is_infinite, sign_bits, with_sign
 from plugrt.array_api.operands import FLOATING, NUMERIC, REAL, binary, unary
-from plugrt.execution.array import Array
+from plugrt.array_api.reductions import highest
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, itemsize_bits, kind_of
@@ -14,25 +14,25 @@ from plugrt.tracing.tracer import Tracer
 
 
 @operation
-def add(x1: Array, x2: Array, /) -> Array:
+def add(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 + x2``. Numeric dtypes; integers wrap around on overflow."""
     return emit(hlo.add, *binary("add", x1, x2, NUMERIC))
 
 
 @operation
-def subtract(x1: Array, x2: Array, /) -> Array:
+def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 - x2``. Numeric dtypes; integers wrap around on overflow."""
     return emit(hlo.subtract, *binary("subtract", x1, x2, NUMERIC))
 
 
 @operation
-def multiply(x1: Array, x2: Array, /) -> Array:
+def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 * x2``. Numeric dtypes; integers wrap around on overflow."""
     return emit(hlo.multiply, *binary("multiply", x1, x2, NUMERIC))
 
 
 @operation
-def divide(x1: Array, x2: Array, /) -> Array:
+def divide(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 / x2``. Numeric dtypes; integers give the default floating dtype, as in JAX."""
     a, b = binary("divide", x1, x2, NUMERIC)
     if kind_of(a.dtype) in "iu":
@@ -41,7 +41,7 @@ def divide(x1: Array, x2: Array, /) -> Array:
 
 
 @operation
-def floor_divide(x1: Array, x2: Array, /) -> Array:
+def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 / x2`` rounded towards minus infinity, as Python's ``//``. Real dtypes.
 
     Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
@@ -52,7 +52,7 @@ def floor_divide(x1: Array, x2: Array, /) -> Array:
 
 
 @operation
-def remainder(x1: Array, x2: Array, /) -> Array:
+def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 % x2`` with the sign of ``x2``, as Python's ``%``. Real dtypes.
 
     ``x % 0`` is NaN for floats and 0 for integers, as in NumPy.
@@ -62,7 +62,7 @@ def remainder(x1: Array, x2: Array, /) -> Array:
 
 
 @operation
-def divided(x1: Array, x2: Array, /) -> tuple[Array, Array]:
+def divided(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
     """Returns ``(floor_divide(x1, x2), remainder(x1, x2))`` as one launch."""
     a, b = binary("divmod", x1, x2, REAL)
     quotient, rest = (_float_divmod if kind_of(a.dtype) == "f" else _integer_divmod)(a, b)
@@ -105,44 +105,70 @@ def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
 
 
 @operation
-def pow(x1: Array, x2: Array, /) -> Array:
-    """Returns ``x1 ** x2``. Numeric dtypes; special values as C's ``pow``.
+def pow(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
 
-    Integers stay integers and wrap around. To a negative power they give the true result
-    truncated (0 but for bases 1 and -1); 0 to a negative power gives 0. NumPy raises there.
+    Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
+    is as the backend computes it. To a negative power they give the true result truncated: 0 but
+    for the bases 1 and -1 (NumPy raises).
     """
     a, b = binary("pow", x1, x2, NUMERIC)
-    if kind_of(a.dtype) != "i":
-        return emit(hlo.power, a, b)
+    kind = kind_of(a.dtype)
+    if kind in "iu":
+        return _integer_power(a, b)
+    return _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
+
+
+def _integer_power(a: Tracer, b: Tracer) -> Tracer:
     zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
-    negative_power = compare(b, zero, "LT")
-    magnitude = select(negative_power, emit(hlo.and_, b, one), b)
-    power = emit(hlo.power, a, magnitude)
-    unit = emit(hlo.or_, compare(a, one, "EQ"), compare(a, full(a.shape, -1, a.dtype), "EQ"))
-    return select(emit(hlo.and_, negative_power, emit(hlo.not_, unit)), zero, power)
+    # XLA heeds six bits of the exponent. They suffice for 1 and -1; even bases come to 0 by then.
+    low = full(a.shape, min(63, int(highest(a.dtype))), a.dtype)
+    power = emit(hlo.power, a, emit(hlo.and_, b, low))
+    if itemsize_bits(a.dtype) >= 8:
+        even = compare(emit(hlo.and_, a, one), zero, "EQ")
+        power = select(emit(hlo.and_, even, compare(b, low, "GT")), zero, power)
+    if kind_of(a.dtype) == "i":
+        unit = compare(emit(hlo.abs, a), one, "EQ")
+        vanishes = emit(hlo.and_, compare(b, zero, "LT"), emit(hlo.not_, unit))
+        power = select(vanishes, zero, power)
+    return power
+
+
+def _complex_power(a: Tracer, b: Tracer) -> Tracer:
+    # The logarithm of 0 makes NaN of XLA's result; a positive power of 0 is 0.
+    zero, real_part = full(a.shape, 0, a.dtype), emit(hlo.real, b)
+    positive_ = compare(real_part, full(a.shape, 0, real_part.dtype), "GT")
+    vanishes = emit(hlo.and_, compare(a, zero, "EQ"), positive_)
+    return select(vanishes, zero, emit(hlo.power, a, b))
 
 
 @operation
-def negative(x: Array, /) -> Array:
+def negative(x: Tracer, /) -> Tracer:
     """Returns ``-x``. Numeric dtypes; unsigned integers wrap around."""
     return emit(hlo.negate, unary("negative", x, NUMERIC))
 
 
 @operation
-def positive(x: Array, /) -> Array:
+def positive(x: Tracer, /) -> Tracer:
     """Returns ``x`` as it is. Numeric dtypes."""
     return unary("positive", x, NUMERIC)
 
 
 @operation
-def abs(x: Array, /) -> Array:
+def abs(x: Tracer, /) -> Tracer:
     """Returns the absolute value; real for complex arrays. Numeric dtypes."""
     x = unary("abs", x, NUMERIC)
-    return x if kind_of(x.dtype) == "u" else emit(hlo.abs, x)
+    if kind_of(x.dtype) == "u":
+        return x
+    size = emit(hlo.abs, x)
+    if kind_of(x.dtype) != "c":
+        return size
+    # XLA gives NaN for an infinity beside NaN, where C has the infinity.
+    return select(is_infinite(x), full(x.shape, np.inf, size.dtype), size)
 
 
 @operation
-def sign(x: Array, /) -> Array:
+def sign(x: Tracer, /) -> Tracer:
     """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN."""
     x = unary("sign", x, NUMERIC)
     if kind_of(x.dtype) == "u":
@@ -151,14 +177,14 @@ def sign(x: Array, /) -> Array:
 
 
 @operation
-def square(x: Array, /) -> Array:
+def square(x: Tracer, /) -> Tracer:
     """Returns ``x * x``. Numeric dtypes."""
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
 
 
 @operation
-def reciprocal(x: Array, /) -> Array:
+def reciprocal(x: Tracer, /) -> Tracer:
     """Returns ``1 / x``. Floating dtypes."""
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

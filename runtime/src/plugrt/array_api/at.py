@@ -222,7 +222,7 @@ def _update_at(
     if how in ("divide", "power"):
         # A scatter combines in no certain order, which these do not allow: multiply first.
         factors = written(full(x.shape, 1, x.dtype), _combine("multiply", None))
-        return emit(_LATE[how], x, factors)  # type: ignore[no-any-return]
+        return emit(_LATE[how], x, factors)
     return written(strong(x), _combine(how, function))
 
 

@@ -1,17 +1,33 @@
-"""Functions on the parts of complex numbers."""
+"""Functions on the parts of complex numbers, and what complex functions need."""
 
 from __future__ import annotations
 
-from plugrt.array_api.floats import parts
+from collections.abc import Callable
+
+from plugrt.array_api.floats import parts, sign_bits, with_sign
 from plugrt.array_api.operands import NUMERIC, unary
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import emit, full, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def symmetric(function: Callable[[Tracer], Tracer], z: Tracer, *, odd: bool = False) -> Tracer:
+    """Returns a complex function of ``z`` that has f(conj(z)) == conj(f(z)), also where z is -0.0.
+
+    XLA loses the sign of zeros, which says on which side of a branch cut ``z`` lies. So the
+    function is taken in the upper half plane; if it is ``odd``, too, in the first quadrant.
+    """
+    x, y = parts(z)
+    result = function(emit(hlo.complex, emit(hlo.abs, x) if odd else x, emit(hlo.abs, y)))
+    u, v = parts(result)
+    if odd:
+        return emit(hlo.complex, with_sign(u, sign_bits(x)), with_sign(v, sign_bits(y)))
+    return emit(hlo.complex, u, emit(hlo.select, sign_bits(y), emit(hlo.negate, v), v))
 
 
 @operation
-def conj(x: Array, /) -> Array:
+def conj(x: Tracer, /) -> Tracer:
     """Returns the complex conjugate; real arrays as they are. Numeric dtypes."""
     x = unary("conj", x, NUMERIC)
     if kind_of(x.dtype) != "c":
@@ -21,14 +37,14 @@ def conj(x: Array, /) -> Array:
 
 
 @operation
-def real(x: Array, /) -> Array:
+def real(x: Tracer, /) -> Tracer:
     """Returns the real part; real arrays as they are. Numeric dtypes."""
     x = unary("real", x, NUMERIC)
     return emit(hlo.real, x) if kind_of(x.dtype) == "c" else x
 
 
 @operation
-def imag(x: Array, /) -> Array:
+def imag(x: Tracer, /) -> Tracer:
     """Returns the imaginary part, which is 0 for real arrays. Numeric dtypes."""
     x = unary("imag", x, NUMERIC)
     return emit(hlo.imag, x) if kind_of(x.dtype) == "c" else full(x.shape, 0, x.dtype)

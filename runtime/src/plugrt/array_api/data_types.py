@@ -24,12 +24,13 @@ from plugrt.tracing.promotion import (
     promote_dtypes,
     result_dtype,
 )
+from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
 
 
 @operation(static=("dtype",))
-def converted(x: Array, *, dtype: Dtype) -> Array:
+def converted(x: Tracer, *, dtype: Dtype) -> Tracer:
     """Returns ``x`` in another dtype: `astype` without its options."""
     return convert(x, dtype)
 
@@ -42,11 +43,9 @@ def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any =
     returned as it is. ``device`` moves the result.
     """
     target = as_dtype(dtype)
-    if x.dtype == target:
-        result = copied(x) if copy else x
-    else:
-        result = converted(x, dtype=target)
-    return placed(result, device)
+    if x.dtype != target:
+        return placed(converted(x, dtype=target), device)
+    return placed(copied(x) if copy else x, device)
 
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
@@ -96,7 +95,7 @@ def _dtype_of(x: Any) -> Dtype:
 
 
 @dataclass(frozen=True)
-class finfo_object:  # noqa: N801  # the standard's name
+class finfo_object:  # the standard's name
     """The limits of a floating dtype; of a complex one, those of its parts."""
 
     bits: int
@@ -108,7 +107,7 @@ class finfo_object:  # noqa: N801  # the standard's name
 
 
 @dataclass(frozen=True)
-class iinfo_object:  # noqa: N801  # the standard's name
+class iinfo_object:  # the standard's name
     """The limits of an integer dtype."""
 
     bits: int
@@ -117,12 +116,17 @@ class iinfo_object:  # noqa: N801  # the standard's name
     dtype: Dtype
 
 
+# ml_dtypes' functions have no types.
+_FLOATS: Any = ml_dtypes.finfo
+_INTEGERS: Any = ml_dtypes.iinfo
+
+
 def finfo(type: Any, /) -> finfo_object:
     """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes."""
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "fc":
         raise DtypeError(f"finfo got {dtype.name}; it takes floating dtypes (iinfo: integers)")
-    info = ml_dtypes.finfo(dtype)
+    info: Any = _FLOATS(dtype)
     numbers = (info.eps, info.max, info.min, info.smallest_normal)
     eps, largest, smallest, normal = map(float, numbers)
     return finfo_object(int(info.bits), eps, largest, smallest, normal, np.dtype(info.dtype))
@@ -133,7 +137,7 @@ def iinfo(type: Any, /) -> iinfo_object:
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "iu":
         raise DtypeError(f"iinfo got {dtype.name}; it takes integer dtypes (finfo: floats)")
-    info = ml_dtypes.iinfo(dtype)
+    info: Any = _INTEGERS(dtype)
     return iinfo_object(int(info.bits), int(info.max), int(info.min), dtype)
 
 
@@ -163,4 +167,4 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         return kind_of(found) in _KINDS[kind]
     if isinstance(kind, Array | np.ndarray):
         raise NotAnArray("isdtype takes a dtype, the name of a kind, or a tuple of these")
-    return found == np.dtype(kind)
+    return builtins.bool(found == np.dtype(kind))

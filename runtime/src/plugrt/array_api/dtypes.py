@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -40,8 +41,17 @@ float8_e8m0fnu = np.dtype(ml_dtypes.float8_e8m0fnu)
 int4 = np.dtype(ml_dtypes.int4)
 uint4 = np.dtype(ml_dtypes.uint4)
 
-_NARROW = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
-_PYTHON = {int: default_int, float: default_float, complex: default_complex}
+_NARROW: dict[np.dtype[Any], np.dtype[Any]] = {
+    int64: int32,
+    uint64: uint32,
+    float64: float32,
+    complex128: complex64,
+}
+_PYTHON: dict[Any, Callable[[], np.dtype[Any]]] = {
+    int: default_int,
+    float: default_float,
+    complex: default_complex,
+}
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
@@ -54,12 +64,10 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     if default is not None:
         return default()
     try:
-        result = np.dtype(dtype)
+        result: np.dtype[Any] = np.dtype(dtype)
     except TypeError as error:
         raise UnsupportedDtype(
             f"{dtype!r} is not a dtype; take one of plugrt.array_api's, such as float32"
         ) from error
     check_dtype(result, "the dtype argument")
-    if config.enable_x64 is False:
-        return _NARROW.get(result, result)
-    return result
+    return _NARROW.get(result, result) if config.enable_x64 is False else result

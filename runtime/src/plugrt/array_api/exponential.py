@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from plugrt.array_api.complexes import symmetric
 from plugrt.array_api.floats import parts
 from plugrt.array_api.operands import FLOATING, REAL_FLOATING, binary, unary
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of
@@ -21,43 +19,49 @@ def widened(x: Tracer) -> Tracer:
 
 
 @operation
-def exp(x: Array, /) -> Array:
+def exp(x: Tracer, /) -> Tracer:
     """Returns e to the power ``x``. Floating dtypes."""
-    return emit(hlo.exponential, unary("exp", x, FLOATING))
+    x = unary("exp", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.exponential, x)
+    # XLA gives NaN at -inf with an imaginary part that is not finite, where C has 0.
+    u = parts(x)[0]
+    vanishes = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
+    return select(vanishes, full(x.shape, 0, x.dtype), emit(hlo.exponential, x))
 
 
 @operation
-def expm1(x: Array, /) -> Array:
+def expm1(x: Tracer, /) -> Tracer:
     """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes."""
     return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
 
 
 @operation
-def log(x: Array, /) -> Array:
+def log(x: Tracer, /) -> Tracer:
     """Returns the natural logarithm; NaN for negative reals. Floating dtypes."""
     return emit(hlo.log, unary("log", x, FLOATING))
 
 
 @operation
-def log1p(x: Array, /) -> Array:
+def log1p(x: Tracer, /) -> Tracer:
     """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes."""
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
 
 @operation
-def log2(x: Array, /) -> Array:
+def log2(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 2. Floating dtypes."""
     return _log_to_base(unary("log2", x, FLOATING), 2)
 
 
 @operation
-def log10(x: Array, /) -> Array:
+def log10(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 10. Floating dtypes."""
     return _log_to_base(unary("log10", x, FLOATING), 10)
 
 
 def _log_to_base(x: Tracer, base: int) -> Tracer:
-    def scaled(part: Tracer) -> Any:
+    def scaled(part: Tracer) -> Tracer:
         return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
 
     if kind_of(x.dtype) == "c":
@@ -67,13 +71,22 @@ def _log_to_base(x: Tracer, base: int) -> Tracer:
 
 
 @operation
-def sqrt(x: Array, /) -> Array:
+def sqrt(x: Tracer, /) -> Tracer:
     """Returns the square root; NaN for negative reals. Floating dtypes."""
-    return emit(hlo.sqrt, unary("sqrt", x, FLOATING))
+    x = unary("sqrt", x, FLOATING)
+    return symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
+
+
+def _complex_root(z: Tracer) -> Tracer:
+    # XLA gives NaN at (NaN, inf), where C has infinities.
+    y = parts(z)[1]
+    infinite = full(y.shape, np.inf, y.dtype)
+    both = emit(hlo.complex, infinite, infinite)
+    return select(compare(y, infinite, "EQ"), both, emit(hlo.sqrt, z))
 
 
 @operation
-def hypot(x1: Array, x2: Array, /) -> Array:
+def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
 
     An infinity gives infinity, even where the other is NaN.
@@ -91,7 +104,7 @@ def hypot(x1: Array, x2: Array, /) -> Array:
 
 
 @operation
-def logaddexp(x1: Array, x2: Array, /) -> Array:
+def logaddexp(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes."""
     a, b = binary("logaddexp", x1, x2, REAL_FLOATING)
     dtype = a.dtype
@@ -101,5 +114,3 @@ def logaddexp(x1: Array, x2: Array, /) -> Array:
     distance = select(compare(a, b, "EQ"), full(a.shape, 0, a.dtype), distance)
     excess = emit(hlo.log_plus_one, emit(hlo.exponential, distance))
     return convert(emit(hlo.add, emit(hlo.maximum, a, b), excess), dtype)
-
-

@@ -13,7 +13,6 @@ from plugrt.array_api.operands import (
     common_shape,
     unary,
 )
-from plugrt.execution.array import Array
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import (
     broadcast_to,
@@ -44,38 +43,38 @@ def with_sign(x: Tracer, negative: Tracer) -> Tracer:
 
 
 @operation
-def signbit(x: Array, /) -> Array:
+def signbit(x: Tracer, /) -> Tracer:
     """Returns whether the sign bit is set, also of -0.0 and NaN. Real floating dtypes."""
     return sign_bits(unary("signbit", x, REAL_FLOATING))
 
 
 @operation
-def copysign(x1: Array, x2: Array, /) -> Array:
+def copysign(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the magnitude of ``x1`` with the sign of ``x2``. Real floating dtypes."""
     a, b = binary("copysign", x1, x2, REAL_FLOATING)
     return with_sign(a, sign_bits(b))
 
 
 @operation
-def nextafter(x1: Array, x2: Array, /) -> Array:
+def nextafter(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the next float after ``x1`` towards ``x2``. Real floating dtypes."""
     return emit(chlo.next_after, *binary("nextafter", x1, x2, REAL_FLOATING))
 
 
 @operation
-def maximum(x1: Array, x2: Array, /) -> Array:
+def maximum(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the larger of both, NaN if either is NaN. Real dtypes."""
     return emit(hlo.maximum, *binary("maximum", x1, x2, REAL))
 
 
 @operation
-def minimum(x1: Array, x2: Array, /) -> Array:
+def minimum(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the smaller of both, NaN if either is NaN. Real dtypes."""
     return emit(hlo.minimum, *binary("minimum", x1, x2, REAL))
 
 
 @operation
-def clip(x: Array, /, min: Array | None = None, max: Array | None = None) -> Array:
+def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> Tracer:
     """Returns ``x`` kept within ``min`` and ``max``, which broadcast with it. Real dtypes.
 
     A bound that is None does not bind; where ``min > max`` the result is ``max``; NaN in any of
@@ -95,7 +94,7 @@ def clip(x: Array, /, min: Array | None = None, max: Array | None = None) -> Arr
 
 
 @operation
-def isfinite(x: Array, /) -> Array:
+def isfinite(x: Tracer, /) -> Tracer:
     """Returns whether ``x`` is neither NaN nor infinite, nor any part of it. Numeric dtypes."""
     x = unary("isfinite", x, NUMERIC)
     if kind_of(x.dtype) == "c":
@@ -104,16 +103,14 @@ def isfinite(x: Array, /) -> Array:
 
 
 @operation
-def isinf(x: Array, /) -> Array:
+def isinf(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is infinite. Numeric dtypes."""
     x = unary("isinf", x, NUMERIC)
-    if kind_of(x.dtype) == "c":
-        return emit(hlo.or_, *[_is_infinite(p) for p in parts(x)])
-    return _is_infinite(x) if kind_of(x.dtype) == "f" else full(x.shape, False, _BOOL)
+    return is_infinite(x) if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
 @operation
-def isnan(x: Array, /) -> Array:
+def isnan(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is NaN. Numeric dtypes."""
     x = unary("isnan", x, NUMERIC)
     return compare(x, x, "NE") if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
@@ -122,7 +119,11 @@ def isnan(x: Array, /) -> Array:
 _BOOL = np.dtype(np.bool_)
 
 
-def _is_infinite(x: Tracer) -> Tracer:
+def is_infinite(x: Tracer) -> Tracer:
+    """Returns whether a float, or a part of a complex number, is infinite."""
+    if kind_of(x.dtype) == "c":
+        result: Tracer = emit(hlo.or_, *[is_infinite(p) for p in parts(x)])
+        return result
     # Formats without infinities turn the constant into NaN, which equals nothing: never infinite.
     return compare(emit(hlo.abs, x), full(x.shape, np.inf, x.dtype), "EQ")
 

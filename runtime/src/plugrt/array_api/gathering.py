@@ -242,7 +242,7 @@ def gather(x: Tracer, positions: Positions, block: Shape, before: int) -> Tracer
         return broadcast_in_dim(x, kept, offset)
     numbers = hlo.GatherDimensionNumbers.get(offset, taken, [], [], taken, len(block))
     sizes = [1 if i in taken else n for i, n in enumerate(x.shape)]
-    return emit(  # type: ignore[no-any-return]
+    return emit(
         hlo.gather,
         x,
         index_vectors(positions, block),

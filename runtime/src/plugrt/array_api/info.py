@@ -20,7 +20,7 @@ _NAMES = (
 
 
 class Info:
-    """The inspection API: `capabilities`, `default_device`, `default_dtypes`, `devices`, `dtypes`."""
+    """The inspection API: what there is, and what is used where nothing is asked for."""
 
     def capabilities(self) -> dict[str, Any]:
         """Returns what is there: boolean indexing, data-dependent shapes, the most dimensions.
@@ -62,6 +62,6 @@ class Info:
         return list(backends.get_backend().addressable_devices())
 
 
-def __array_namespace_info__() -> Info:  # noqa: N807  # the standard's name
+def __array_namespace_info__() -> Info:
     """Returns the inspection API of the namespace."""
     return Info()

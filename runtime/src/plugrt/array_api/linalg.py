@@ -137,7 +137,7 @@ def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
 
 
 def _negative(x: Tracer) -> Tracer:
-    return emit.emit(hlo.negate, x)  # type: ignore[no-any-return]
+    return emit.emit(hlo.negate, x)
 
 
 # --- parts of these and other functions --------------------------------------------------------
@@ -160,7 +160,7 @@ def dot(
     for operand, contracted in ((x, left), (y, right)):
         gone = {*batch, *contracted}
         shape += [n for i, n in enumerate(operand.shape) if i not in gone]
-    return emit.emit(  # type: ignore[no-any-return]
+    return emit.emit(
         hlo.dot_general,
         x,
         y,

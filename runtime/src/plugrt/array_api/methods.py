@@ -10,8 +10,8 @@ import numpy as np
 
 from plugrt import array_api as xp
 from plugrt.array_api.at import At
-from plugrt.array_api.indexing import _setitem, getitem
 from plugrt.array_api.complexes import imag, real
+from plugrt.array_api.indexing import _setitem, getitem
 from plugrt.array_api.linalg import matrix_transpose
 from plugrt.errors import InvalidArgument
 

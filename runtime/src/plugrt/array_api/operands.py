@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import DtypeError, ShapeError
-from plugrt.tracing.emit import broadcast_to, convert, reshape
+from plugrt.tracing.emit import broadcast_to, convert
 from plugrt.tracing.promotion import (
     default_complex,
     default_float,
@@ -45,8 +45,7 @@ def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`)."""
     if kind_of(dtype) not in kinds:
         raise DtypeError(
-            f"{function} got {argument} of dtype {dtype.name}; it takes "
-            f"{_WORDS.get(kinds, kinds)}"
+            f"{function} got {argument} of dtype {dtype.name}; it takes {_WORDS.get(kinds, kinds)}"
         )
 
 
@@ -121,5 +120,3 @@ def broadcast_shapes(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | N
             return None
         result.append(found.pop() if found else 1)
     return tuple(result)
-
-

@@ -10,7 +10,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put, duplicate
 from plugrt.interface import Device
-from plugrt.tracing.emit import emit, hlo
+from plugrt.tracing.emit import as_tracer, hlo, tracing, wrap
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 
@@ -52,5 +52,6 @@ def copied(x: Array) -> Array:
     # Traced, an identity would be forwarded: the argument itself would come back.
     if type(x) is Array and current_trace() is None:
         return duplicate(x)
-    result: Array = emit(hlo.optimization_barrier, x)  # type: ignore[arg-type]
+    barrier = hlo.optimization_barrier([as_tracer(x).value], loc=tracing().location())
+    result: Array = wrap(barrier)
     return result

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from plugrt.array_api.operands import NUMERIC, REAL, unary
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import compare, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
 
 
 @operation
-def ceil(x: Array, /) -> Array:
+def ceil(x: Tracer, /) -> Tracer:
     """Returns the smallest whole number that is not less than ``x``. Real dtypes."""
     x = unary("ceil", x, REAL)
     return emit(hlo.ceil, x) if kind_of(x.dtype) == "f" else x
 
 
 @operation
-def floor(x: Array, /) -> Array:
+def floor(x: Tracer, /) -> Tracer:
     """Returns the largest whole number that is not greater than ``x``. Real dtypes."""
     x = unary("floor", x, REAL)
     return emit(hlo.floor, x) if kind_of(x.dtype) == "f" else x
 
 
 @operation
-def trunc(x: Array, /) -> Array:
+def trunc(x: Tracer, /) -> Tracer:
     """Returns ``x`` without its fraction. Real dtypes."""
     x = unary("trunc", x, REAL)
     if kind_of(x.dtype) != "f":
@@ -34,7 +34,7 @@ def trunc(x: Array, /) -> Array:
 
 
 @operation
-def round(x: Array, /) -> Array:
+def round(x: Tracer, /) -> Tracer:
     """Returns the nearest whole number, the even one of two; for complex, of each part."""
     x = unary("round", x, NUMERIC)
     kind = kind_of(x.dtype)

@@ -144,7 +144,7 @@ def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, in
     ]
 
     def spread(y: Tracer) -> Tracer:
-        return emit(  # type: ignore[no-any-return]
+        return emit(
             hlo.pad,
             y,
             constant(0, y.dtype),
@@ -247,10 +247,10 @@ def _steps(item: Slice, at: int, shape: Shape) -> Tracer:
     dtype = np.dtype(np.int32)
     count = iota(shape, at, dtype)
     scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))
-    return emit(hlo.add, scaled, full(shape, item.start, dtype))  # type: ignore[no-any-return]
+    return emit(hlo.add, scaled, full(shape, item.start, dtype))
 
 
 def _clipped(p: Tracer, size: int) -> Tracer:
-    return emit(  # type: ignore[no-any-return]
+    return emit(
         hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype)
     )

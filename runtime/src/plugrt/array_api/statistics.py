@@ -150,7 +150,7 @@ def _real(dtype: Dtype) -> Dtype:
 
 
 def _over(x: Tracer, count: float) -> Tracer:
-    return emit(hlo.divide, x, full(x.shape, count, x.dtype))  # type: ignore[no-any-return]
+    return emit(hlo.divide, x, full(x.shape, count, x.dtype))
 
 
 def _mean(x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:

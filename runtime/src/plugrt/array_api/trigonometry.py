@@ -5,85 +5,108 @@ Of complex numbers, they take the principal value; branch cuts are those of C an
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.array_api.complexes import symmetric
+from plugrt.array_api.floats import parts
 from plugrt.array_api.operands import FLOATING, REAL_FLOATING, binary, unary
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import chlo, emit, hlo
 from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def _inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
+    if kind_of(x.dtype) != "c":
+        return emit(builder, x)
+    return symmetric(lambda z: emit(builder, z), x, odd=odd)
+
+
+def _times_i(z: Tracer) -> Tracer:
+    x, y = parts(z)
+    return emit(hlo.complex, emit(hlo.negate, y), x)
 
 
 @operation
-def acos(x: Array, /) -> Array:
+def acos(x: Tracer, /) -> Tracer:
     """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes."""
-    return emit(chlo.acos, unary("acos", x, FLOATING))
+    return _inverse(chlo.acos, unary("acos", x, FLOATING))
 
 
 @operation
-def acosh(x: Array, /) -> Array:
+def acosh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes."""
-    return emit(chlo.acosh, unary("acosh", x, FLOATING))
+    return _inverse(chlo.acosh, unary("acosh", x, FLOATING))
 
 
 @operation
-def asin(x: Array, /) -> Array:
+def asin(x: Tracer, /) -> Tracer:
     """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes."""
-    return emit(chlo.asin, unary("asin", x, FLOATING))
+    return _inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
 
 
 @operation
-def asinh(x: Array, /) -> Array:
+def asinh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic sine. Floating dtypes."""
-    return emit(chlo.asinh, unary("asinh", x, FLOATING))
+    return _inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
 
 
 @operation
-def atan(x: Array, /) -> Array:
+def atan(x: Tracer, /) -> Tracer:
     """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes."""
-    return emit(chlo.atan, unary("atan", x, FLOATING))
+    return _inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
 
 
 @operation
-def atanh(x: Array, /) -> Array:
+def atanh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes."""
-    return emit(chlo.atanh, unary("atanh", x, FLOATING))
+    return _inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
 
 
 @operation
-def cos(x: Array, /) -> Array:
+def cos(x: Tracer, /) -> Tracer:
     """Returns the cosine of radians. Floating dtypes."""
-    return emit(hlo.cosine, unary("cos", x, FLOATING))
+    x = unary("cos", x, FLOATING)
+    # XLA's complex cosine turns infinities into NaN; cos(z) == cosh(iz).
+    return emit(chlo.cosh, _times_i(x)) if kind_of(x.dtype) == "c" else emit(hlo.cosine, x)
 
 
 @operation
-def cosh(x: Array, /) -> Array:
+def cosh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic cosine. Floating dtypes."""
     return emit(chlo.cosh, unary("cosh", x, FLOATING))
 
 
 @operation
-def sin(x: Array, /) -> Array:
+def sin(x: Tracer, /) -> Tracer:
     """Returns the sine of radians. Floating dtypes."""
-    return emit(hlo.sine, unary("sin", x, FLOATING))
+    x = unary("sin", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.sine, x)
+    u, v = parts(emit(chlo.sinh, _times_i(x)))  # as in cos; sin(z) == -i sinh(iz)
+    return emit(hlo.complex, v, emit(hlo.negate, u))
 
 
 @operation
-def sinh(x: Array, /) -> Array:
+def sinh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic sine. Floating dtypes."""
     return emit(chlo.sinh, unary("sinh", x, FLOATING))
 
 
 @operation
-def tan(x: Array, /) -> Array:
+def tan(x: Tracer, /) -> Tracer:
     """Returns the tangent of radians. Floating dtypes."""
     return emit(chlo.tan, unary("tan", x, FLOATING))
 
 
 @operation
-def tanh(x: Array, /) -> Array:
+def tanh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic tangent. Floating dtypes."""
     return emit(hlo.tanh, unary("tanh", x, FLOATING))
 
 
 @operation
-def atan2(x1: Array, x2: Array, /) -> Array:
+def atan2(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]. Real floating dtypes."""
     return emit(hlo.atan2, *binary("atan2", x1, x2, REAL_FLOATING))

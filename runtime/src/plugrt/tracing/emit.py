@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -26,6 +26,24 @@ def tracing() -> Trace:
     if trace is None:
         raise TracingError("this function adds to a trace, and nothing is being traced")
     return trace
+
+
+@overload
+def emit(
+    builder: Callable[..., Any],
+    *operands: Tracer,
+    result: TensorType | None = None,
+    **attributes: Any,
+) -> Tracer: ...
+
+
+@overload
+def emit(
+    builder: Callable[..., Any],
+    *operands: Tracer,
+    result: Sequence[TensorType],
+    **attributes: Any,
+) -> tuple[Tracer, ...]: ...
 
 
 def emit(
@@ -78,7 +96,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
         return _capture(x)
     if type(x) in (bool, int, float, complex):
         tracer = constant(host_array(x, name))
-        tracer.weak = True
+        tracer.weak, tracer.literal = True, x
         return tracer
     if isinstance(x, np.ndarray | np.generic):
         host = host_array(x, name)
@@ -156,6 +174,8 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     dtype = np.dtype(dtype)
     if x.dtype == dtype:
         return strong(x)
+    if x.literal is not None:  # not of its constant: that has passed through float32
+        return constant(np.asarray(x.literal).astype(dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":
         if dtype == np.bool_:
             zero = full(x.shape, 0, x.dtype)

@@ -16,7 +16,7 @@ from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
 from plugrt.execution.program import check_floats
-from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
+from plugrt.tracing.dispatch import Runner, as_array, finisher, load, meets_doubles, parameters_of
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.staging import stage
 from plugrt.tracing.trace import _state
@@ -83,7 +83,7 @@ class Operation(Generic[P, R]):
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _state.trace is not None:
             return self._in_place(args, kwargs)
-        leaves: list[Array] = []
+        found: list[Any] = []
         skeleton: list[tuple[str, Any]] = []
         names: list[str] = []
         for name, value in self._named(args, kwargs):
@@ -94,9 +94,14 @@ class Operation(Generic[P, R]):
             for leaf in flat:
                 if not isinstance(leaf, _ARRAYS):
                     raise self._not_an_array(name, leaf)
-                leaves.append(as_array(leaf, f"argument {name!r} of {self._title}"))
+                found.append(leaf)
                 names.append(name)
             skeleton.append((name, spec))
+        wide = meets_doubles(found)
+        leaves = [
+            as_array(leaf, f"argument {name!r} of {self._title}", wide=wide)
+            for name, leaf in zip(names, found, strict=True)
+        ]
         positional = len(args)
         key = (config.token(), positional, tuple(skeleton), *[a._signature for a in leaves])
         run = self._cache.get(key)

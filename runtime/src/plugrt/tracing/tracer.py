@@ -155,7 +155,7 @@ class Tracer(Methods):
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __reduce__(self) -> Any:
         self._refuse("a pickle was asked for", "leave this part outside")
