@@ -30,7 +30,7 @@ from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state
 from plugrt.transforms.arguments import ArgumentRules, Bound
 from plugrt.transforms.calls import CachedFunction
-from plugrt.transforms.stages import Lowered, Traced, parameter_of
+from plugrt.transforms.stages import Lowered, Traced, call_parameters
 
 
 class JitFunction(CachedFunction):
@@ -73,10 +73,7 @@ class JitFunction(CachedFunction):
         bound = self._rules.bind(args, kwargs)
         names = self._rules.names(bound)
         donated = self._rules.donated(bound)
-        described = [
-            parameter_of(leaf, name, i in donated)
-            for i, (leaf, name) in enumerate(zip(bound.leaves, names, strict=True))
-        ]
+        described = call_parameters(bound.leaves, names, donated)
         staged = self._stage(bound, [parameter for parameter, _ in described])
         signatures = [signature for _, signature in described]
         return Traced(staged, bound.spec, tuple(signatures), self._where())

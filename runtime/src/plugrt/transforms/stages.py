@@ -45,15 +45,34 @@ class ShapeDtypeStruct:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-def parameter_of(leaf: Any, name: str, donated: bool) -> tuple[Parameter, Signature]:
-    """Returns what an argument, or something with shape and dtype, means for tracing.
+def call_parameters(
+    leaves: Sequence[Any], names: Sequence[str], donated: frozenset[int]
+) -> list[tuple[Parameter, Signature]]:
+    """Returns what arguments, or things with shape and dtype, mean for tracing.
 
-    The signature says where a program for it would run; nothing is put on a device.
+    The signatures say where a program for them would run; nothing is put on a device.
     """
+    found = [
+        parameter_of(x, n, i in donated) for i, (x, n) in enumerate(zip(leaves, names, strict=True))
+    ]
+    if any(s.dtype.char in "dD" for _, s in found):  # then Python floats keep their 64 bits, too
+        found = [
+            parameter_of(np.result_type(x, np.float64).type(x), n, i in donated, True)
+            if type(x) in (float, complex)
+            else found[i]
+            for i, (x, n) in enumerate(zip(leaves, names, strict=True))
+        ]
+    return found
+
+
+def parameter_of(
+    leaf: Any, name: str, donated: bool, weak: bool = False
+) -> tuple[Parameter, Signature]:
+    """Returns what one argument means for tracing; ``weak`` if it stands for a Python scalar."""
     if type(leaf) is Array:
         signature = leaf._signature
     else:
-        weak = type(leaf) in (bool, int, float, complex)
+        weak = weak or type(leaf) in (bool, int, float, complex)
         if weak or isinstance(leaf, np.ndarray | np.generic):
             host = host_array(leaf, f"argument {name}")
             shape, dtype = host.shape, host.dtype
@@ -157,8 +176,8 @@ class Compiled:
                 "the call)"
             )
         arrays = [
-            as_array(leaf, f"argument {name} of {self._title}")
-            for leaf, name in zip(leaves, self._names, strict=True)
+            as_array(leaf, f"argument {name} of {self._title}", t.dtype.char in "dD")
+            for leaf, name, t in zip(leaves, self._names, self._types, strict=True)
         ]
         self._check(arrays)
         return tree.unflatten(self._traced.staged.out_tree, self._program.run(self._place(arrays)))

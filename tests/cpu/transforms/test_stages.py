@@ -1,0 +1,213 @@
+"""The stages of ahead-of-time compilation: `trace`, `lower`, `compile`, and calling the result."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt import array_api, monitoring
+from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
+from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from plugrt.transforms.stages import ShapeDtypeStruct
+from support.compiles import counting
+from support.ops import add, mul, total
+
+X = np.arange(3, dtype=np.float32)
+
+
+@dataclasses.dataclass
+class Spec:
+    """Anything with shape and dtype."""
+
+    shape: Any
+    dtype: Any
+
+
+def affine(x: Any, p: Any, *, scale: Any = 2.0) -> Any:
+    return {"out": add(mul(x, p["w"]), p["b"]), "sum": total(mul(x, scale))}
+
+
+PARAMS = {"w": X, "b": np.float32(1)}
+
+
+# --- lowering ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "x",
+    [X, device_put(X), ShapeDtypeStruct((3,), np.float32), ShapeDtypeStruct([3], "float32"),
+     Spec((3,), np.float32), Spec([3], "float32")],
+    ids=["numpy", "array", "struct", "struct of a list", "object", "object of names"],
+)  # fmt: skip
+def test_arrays_and_what_stands_for_them(x: Any) -> None:
+    compiled = jit(affine).lower(x, PARAMS).compile()
+    out = compiled(X, PARAMS)
+    np.testing.assert_array_equal(out["out"], X * X + 1)
+    assert out["sum"].shape == ()
+
+
+def test_nothing_is_compiled_or_put_while_lowering() -> None:
+    huge = ShapeDtypeStruct((1 << 20, 1 << 20), np.float32)
+    with counting() as counts:
+        lowered = jit(lambda x: add(x, x)).lower(huge)
+    assert "1048576x1048576xf32" in lowered.as_text()
+    assert counts[monitoring.COMPILE] == 0
+    assert counts[monitoring.TRACE] == 1
+
+
+def test_what_cannot_stand_for_an_array() -> None:
+    f = jit(lambda x: x)
+    with pytest.raises(NotAnArray, match="argument x is 'text'"):
+        f.lower("text")
+    with pytest.raises(UnsupportedDtype, match="argument x"):
+        f.lower(Spec((3,), object))
+
+
+def test_text_has_names_and_lines() -> None:
+    def named(x: Any, params: Any) -> Any:
+        y = array_api.sin(x)
+        return array_api.add(y, params["w"])
+
+    lowered = jit(named).lower(X, {"w": X})
+    plain = lowered.as_text()
+    assert "module @jit_named" in plain
+    assert "loc(" not in plain
+    assert "stablehlo.sine" in plain
+    text = lowered.as_text(debug_info=True)
+    first = named.__code__.co_firstlineno
+    assert f'test_stages.py":{first + 1}' in text
+    assert f'test_stages.py":{first + 2}' in text
+    assert "params['w']" in text
+    assert "named" in text
+    module = lowered.compiler_ir()
+    assert "stablehlo.sine" in str(module)
+    with pytest.raises(ValueError, match="'hlo'"):
+        lowered.compiler_ir("hlo")
+
+
+def test_chlo_never_leaves() -> None:
+    from plugrt.tracing import emit as e
+    from plugrt.tracing.operation import operation
+
+    @operation
+    def erf(x: Any) -> Any:
+        return e.emit(e.chlo.erf, x)
+
+    assert "chlo" not in jit(lambda x: erf(x)).lower(X).as_text()
+
+
+def test_shapes_of_results() -> None:
+    f = jit(affine)
+    info = f.eval_shape(Spec((3,), ml_dtypes.bfloat16), PARAMS)
+    assert info["out"] == ShapeDtypeStruct((3,), np.float32)
+    assert info["sum"] == ShapeDtypeStruct((), ml_dtypes.bfloat16)
+    assert f.trace(X, PARAMS).out_info["out"].shape == (3,)
+    assert f.lower(X, PARAMS).out_info["out"].dtype == np.float32
+    struct = ShapeDtypeStruct((2, 3), "int8")
+    assert (struct.ndim, struct.size) == (2, 6)
+
+
+# --- compiled ------------------------------------------------------------------------------------
+
+
+def test_static_arguments_are_left_out_of_the_call() -> None:
+    compiled = jit(lambda x, n: mul(x, n), static_argnums=1).lower(X, 3).compile()
+    np.testing.assert_array_equal(compiled(X), 3 * X)
+    with pytest.raises(ArgumentMismatch, match="static arguments are left out"):
+        compiled(X, 3)
+
+
+def test_wrong_types_say_which_and_how() -> None:
+    compiled = jit(affine).lower(X, PARAMS).compile()
+    with pytest.raises(ArgumentMismatch) as caught:
+        compiled(X[:2], {"w": X.astype(np.float64), "b": np.float32(1)})
+    text = str(caught.value)
+    assert "x: compiled for float32[3], called with float32[2]" in text
+    assert "p['w']: compiled for float32[3], called with float64[3]" in text
+    assert "p['b']" not in text
+    assert isinstance(caught.value, TypeError)
+    with pytest.raises(NotAnArray, match=r"argument p\['b'\]"):
+        compiled(X, {"w": X, "b": "text"})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c(X),
+        lambda c: c(X, PARAMS, X),
+        lambda c: c(X, [X, X]),
+        lambda c: c(X, {"w": X}),
+        lambda c: c(X, PARAMS, scale=3.0),
+        lambda c: c(x=X, p=PARAMS),
+    ],
+)
+def test_wrong_structures_show_both(call: Any) -> None:
+    compiled = jit(affine).lower(X, PARAMS).compile()
+    with pytest.raises(ArgumentMismatch, match=r"structure .*'b'.*called with"):
+        call(compiled)
+
+
+def test_placement_of_compiled_calls() -> None:
+    struct = ShapeDtypeStruct((3,), np.float32, SingleDeviceSharding(devices()[3]))
+    compiled = jit(lambda x, y: add(x, y)).lower(struct, X).compile()
+    out = compiled(X, device_put(X))
+    assert (out.device, out.committed) == (devices()[3], True)
+    np.testing.assert_array_equal(out, 2 * X)
+    with pytest.raises(ArgumentMismatch, match=r"runs on cpu:3.*\n.*y: .*cpu:1"):
+        compiled(X, device_put(X, devices()[1]))
+
+
+def test_analyses() -> None:
+    compiled = jit(lambda x: add(mul(x, x), 1)).lower(np.ones(1000, np.float32)).compile()
+    assert compiled.cost_analysis()["flops"] >= 1000
+    memory = compiled.memory_analysis()
+    assert memory.argument_size_in_bytes == 4000
+    assert memory.output_size_in_bytes == 4000
+    assert "fusion" in compiled.as_text() or "multiply" in compiled.as_text()
+    assert compiled.runtime_executable().addressable_devices[0] is devices()[0]
+    assert "<lambda>" in repr(compiled)
+    assert compiled.in_tree is not None
+    assert compiled.out_tree is not None
+
+
+def test_a_compiled_program_that_only_passes_on() -> None:
+    compiled = jit(lambda x, y: (y, x)).lower(X, 1.0).compile()
+    y, x = compiled(X, 2.0)
+    assert y.item() == 2.0
+    np.testing.assert_array_equal(x, X)
+    with pytest.raises(ValueError, match="only passes arguments"):
+        compiled.as_text()
+
+
+def test_compiled_programs_stay_while_caches_are_cleared() -> None:
+    f = jit(lambda x: add(x, 1))
+    compiled = f.lower(X).compile()
+    f.clear_cache()
+    np.testing.assert_array_equal(compiled(X), X + 1)
+
+
+def test_donation_of_compiled_calls() -> None:
+    compiled = jit(lambda x: add(x, 1), donate_argnums=0).lower(X).compile()
+    x = device_put(X)
+    np.testing.assert_array_equal(compiled(x), X + 1)
+    assert x.is_deleted()
+    assert compiled(2.0 * X).shape == (3,)
+
+
+def test_doubles_keep_their_digits_ahead_of_time() -> None:
+    x = np.ones(1)
+    f = jit(lambda x, y: mul(x, y))
+    assert f(x, 0.1).item() == 0.1
+    assert f.lower(x, 0.1).compile()(x, 0.1).item() == 0.1
+
+
+def test_scalars_of_any_value() -> None:
+    compiled = jit(lambda x, y: mul(x, y)).lower(X, 2.0).compile()
+    np.testing.assert_array_equal(compiled(X, 5.0), 5 * X)
