@@ -96,11 +96,11 @@ class Client(interface.Client):
         return self._process_index
 
     @cached_property
-    def attributes(self) -> Mapping[str, OptionValue]:  # type: ignore[override]
+    def attributes(self) -> Mapping[str, OptionValue]:
         return self.library.attributes()
 
     @cached_property
-    def capabilities(self) -> Capabilities:  # type: ignore[override]
+    def capabilities(self) -> Capabilities:
         return find_capabilities(self)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Device
+from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.specs import BufferSpec, layout_of
 from plugrt.errors import InvalidArgument, PjrtError, UnsupportedDtype
@@ -22,6 +23,8 @@ CPU = 1
 """``kDLCPU``"""
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 _CODES = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
+_BFLOAT16 = 13
+"""``PJRT_Buffer_Type_BF16``"""
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
 _api = ctypes.pythonapi
@@ -58,21 +61,19 @@ def _dtype_code(dtype: np.dtype[Any]) -> int:
 def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
     if lanes == 1 and bits % 8 == 0:
         if code == _BFLOAT and bits == 16:
-            import ml_dtypes
-
-            return np.dtype(ml_dtypes.bfloat16)
+            return dtype_of(_BFLOAT16)
         kinds = {value: kind for kind, value in _CODES.items()}
         if code in kinds:
             return np.dtype(f"{kinds[code]}{bits // 8}")
-    raise UnsupportedDtype(f"the DLPack type (code {code}, {bits} bits, {lanes} lanes) has no dtype")
+    raise UnsupportedDtype(f"the DLPack type of code {code}, {bits} bits, {lanes} lanes is unknown")
 
 
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """Returns ``(device_type, device_id)``; `Unimplemented` for memory that is not the host's."""
     library = buffer._spec.home.library
-    if library.call("Buffer_IsOnCpu", buffer=buffer._live()).is_on_cpu:
-        return CPU, 0
-    buffer._unimplemented("dlpack_device for memory other than the host's")
+    if not library.call("Buffer_IsOnCpu", buffer=buffer._live()).is_on_cpu:
+        buffer._unimplemented("dlpack_device for memory other than the host's")
+    return CPU, 0
 
 
 def export(buffer: Buffer) -> Any:
@@ -118,7 +119,7 @@ def _release_exported(managed: Any) -> None:
     _exported.pop(int(ffi.cast("uintptr_t", managed.manager_ctx)), None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
 def _capsule_gone(capsule: int) -> None:
     """Runs when a capsule dies; one that nobody took still owns its tensor."""
     if _is_valid(capsule, _NAME):

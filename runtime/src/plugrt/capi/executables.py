@@ -49,6 +49,11 @@ class Executable(interface.Executable):
         """The ``PJRT_Executable*``."""
         return self._pointer
 
+    @property
+    def library(self) -> Library:
+        """The library that compiled it."""
+        return self._library
+
     def _ask(self, what: str, **inputs: Any) -> Any:
         return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
 

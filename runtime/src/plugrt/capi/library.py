@@ -141,7 +141,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
         raise why_not_loaded(path, str(error), hints) from error
     try:
         entry = opened.GetPjrtApi
-    except AttributeError as error:
+    except (AttributeError, ffi.error) as error:
         raise PluginBroken(
             f"{path} is a shared library but not a PJRT plugin: it has no function GetPjrtApi"
         ) from error

@@ -114,7 +114,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         error = self._launch(frame.args)
         if error:
             raise self._failure(error)
-        results = [
+        results: list[tuple[Buffer, ...]] = [
             (Buffer(pointer, spec),)
             for pointer, spec in zip(frame.results(), self._specs[0], strict=False)
         ]

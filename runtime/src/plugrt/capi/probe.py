@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -86,10 +87,8 @@ def probe_library(
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """Ends the child and what it started; it leads a session of its own."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
 
 

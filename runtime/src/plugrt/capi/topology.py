@@ -35,16 +35,21 @@ class Topology(interface.Topology):
         return self._library.call(f"TopologyDescription_{what}", topology=self._pointer)
 
     @property
+    def pointer(self) -> Any:
+        """The ``PJRT_TopologyDescription*``."""
+        return self._pointer
+
+    @property
     def backend_name(self) -> str:
         return f"{self.platform!r} ({self._library.path})"
 
     @cached_property
-    def platform(self) -> str:  # type: ignore[override]
+    def platform(self) -> str:
         args = self._ask("PlatformName")
         return values.text(args.platform_name, args.platform_name_size)
 
     @cached_property
-    def platform_version(self) -> str:  # type: ignore[override]
+    def platform_version(self) -> str:
         args = self._ask("PlatformVersion")
         return values.text(args.platform_version, args.platform_version_size)
 
@@ -53,7 +58,7 @@ class Topology(interface.Topology):
         return values.unpack(args.descriptions, args.num_descriptions)
 
     @cached_property
-    def devices(self) -> Sequence[DeviceDescription]:  # type: ignore[override]
+    def devices(self) -> Sequence[DeviceDescription]:
         found = (describe(self._library, pointer) for pointer in self._descriptions())
         return tuple(sorted(found, key=lambda device: device.id))
 
@@ -65,7 +70,7 @@ class Topology(interface.Topology):
         }
 
     @cached_property
-    def attributes(self) -> Mapping[str, OptionValue]:  # type: ignore[override]
+    def attributes(self) -> Mapping[str, OptionValue]:
         args = self._ask("Attributes")
         return values.read_named_values(args.attributes, args.num_attributes)
 

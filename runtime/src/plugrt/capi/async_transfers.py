@@ -1,0 +1,187 @@
+"""`AsyncTransfer`: buffers that exist at once and are filled from the host piece by piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.capi.buffers import Buffer
+from plugrt.capi.devices import Memory
+from plugrt.capi.dtypes import type_of
+from plugrt.capi.specs import BufferSpec
+from plugrt.errors import InvalidArgument, OutOfRange, PjrtError
+from plugrt.interface import OptionValue, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+
+class AsyncTransfer:
+    """A ``PJRT_AsyncHostToDeviceTransferManager`` (PJRT 0.62 and later).
+
+    Make it, `retrieve` the buffers (they are ready when their data are there), and `send` the
+    data, from any thread.
+    """
+
+    def __init__(self, client: Client, types: Sequence[TensorType], memory: Memory) -> None:
+        home = client.home()
+        if memory.client is not client:
+            raise InvalidArgument(f"{memory!r} belongs to another client than {client!r}")
+        self._home = home
+        self.types = tuple(types)
+        specs = ffi.new("PJRT_ShapeSpec[]", len(self.types))
+        keep = []
+        for spec, t in zip(specs, self.types, strict=True):
+            dims = ffi.new("int64_t[]", list(t.shape))
+            keep.append(dims)
+            spec.struct_size = ffi.sizeof("PJRT_ShapeSpec")
+            spec.dims, spec.num_dims = dims, len(t.shape)
+            spec.element_type = type_of(t.dtype, home.library.version[1])
+        args = home.library.call(
+            "Client_CreateBuffersForAsyncHostToDevice",
+            client=home.pointer,
+            shape_specs=specs,
+            num_shape_specs=len(self.types),
+            memory=memory.pointer,
+        )
+        self._pointer = args.transfer_manager
+        device = self._ask("Device").device_out
+        self.device = client.device_at(device)
+        """The device that the buffers are on."""
+        self._specs = [BufferSpec(home, t.shape, t.dtype, self.device, memory) for t in self.types]
+
+    def _ask(self, what: str, **inputs: Any) -> Any:
+        name = f"AsyncHostToDeviceTransferManager_{what}"
+        return self._home.library.call(name, transfer_manager=self._pointer, **inputs)
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < len(self.types):
+            raise OutOfRange(f"there is no buffer {index}; the transfer has {len(self.types)}")
+
+    def __len__(self) -> int:
+        return int(self._ask("BufferCount").buffer_count)
+
+    def buffer_size(self, index: int) -> int:
+        """The bytes that a buffer takes on the device."""
+        self._check(index)
+        return int(self._ask("BufferSize", buffer_index=index).buffer_size)
+
+    def retrieve(self, index: int) -> Buffer:
+        """Returns a buffer, which is ready once all its data were sent. Once for each index."""
+        self._check(index)
+        return Buffer(
+            self._ask("RetrieveBuffer", buffer_index=index).buffer_out, self._specs[index]
+        )
+
+    def send(self, index: int, data: Any, offset: int = 0, *, last: bool = True) -> None:
+        """Sends contiguous bytes to ``offset`` of a buffer; ``last`` says that it is then whole.
+
+        ``data`` is kept alive until the library has read it.
+        """
+        self._check(index)
+        content = np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data
+        view = ffi.from_buffer(content)
+        size = ffi.sizeof(view)
+        if offset < 0 or offset + size > self.buffer_size(index):
+            raise OutOfRange(
+                f"{size} bytes at offset {offset} do not fit buffer {index} of "
+                f"{self.buffer_size(index)} bytes"
+            )
+        args = self._ask(
+            "TransferData",
+            buffer_index=index,
+            data=view,
+            offset=offset,
+            transfer_size=size,
+            is_last_transfer=last,
+        )
+        self._home.hold(args.done_with_h2d_transfer, view)
+
+    def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
+        """Sends a whole array, which the library may lay out anew (PJRT 0.83 and later)."""
+        self._check(index)
+        spec = self._specs[index]
+        if (array.shape, array.dtype) != (spec.shape, spec.dtype):
+            raise InvalidArgument(
+                f"buffer {index} is {spec.tensor_type}, the array "
+                f"{TensorType(array.shape, array.dtype)}"
+            )
+        view = np.ascontiguousarray(array)
+        args = self._ask(
+            "TransferLiteral",
+            buffer_index=index,
+            data=ffi.cast("void*", view.ctypes.data),
+            shape_dims=spec.dims,
+            shape_num_dims=len(spec.shape),
+            shape_element_type=spec.element_type,
+            shape_layout=spec.layout,
+        )
+        self._home.hold(args.done_with_h2d_transfer, view)
+
+    def fail(self, index: int, error: PjrtError) -> None:
+        """Makes a buffer end in an error instead of data."""
+        self._check(index)
+        message, size = values.chars(error.message)
+        self._ask(
+            "SetBufferError",
+            buffer_index=index,
+            error_code=error.code,
+            error_message=message,
+            error_message_size=size,
+        )
+
+    def add_metadata(self, metadata: dict[str, OptionValue]) -> None:
+        """Attaches facts to the transfer, for the library's own tools."""
+        array, count, _keep = values.named_values(metadata)
+        self._ask("AddMetadata", transfer_metadata=array, num_metadata=count)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_pointer"):
+            self._home.release(
+                "AsyncHostToDeviceTransferManager_Destroy", "transfer_manager", self._pointer
+            )
+
+
+def uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
+    """Returns a buffer whose contents are whatever the memory held (PJRT 0.69 and later)."""
+    home = client.home()
+    if math.prod(kind.shape) < 0:
+        raise InvalidArgument(f"{kind} has a negative dimension")
+    device = memory.addressable_by_devices()[0]
+    spec = BufferSpec(home, kind.shape, kind.dtype, device, memory)
+    args = home.library.call(
+        "Client_CreateUninitializedBuffer",
+        client=home.pointer,
+        shape_dims=spec.dims,
+        shape_num_dims=len(spec.shape),
+        shape_element_type=spec.element_type,
+        shape_layout=spec.layout,
+        device=device.pointer,
+        memory=memory.pointer,
+    )
+    return Buffer(args.buffer, spec)
+
+
+def error_buffer(client: Client, kind: TensorType, memory: Memory, error: PjrtError) -> Buffer:
+    """Returns a buffer that ends in ``error`` for all who use it (PJRT 0.82 and later)."""
+    home = client.home()
+    spec = BufferSpec(home, kind.shape, kind.dtype, memory.addressable_by_devices()[0], memory)
+    message, size = values.chars(error.message)
+    args = home.library.call(
+        "Client_CreateErrorBuffer",
+        client=home.pointer,
+        error_code=error.code,
+        error_message=message,
+        error_message_size=size,
+        shape_dims=spec.dims,
+        shape_num_dims=len(spec.shape),
+        shape_element_type=spec.element_type,
+        shape_layout=spec.layout,
+        memory=memory.pointer,
+    )
+    return Buffer(args.buffer, spec)

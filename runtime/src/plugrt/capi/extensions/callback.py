@@ -1,0 +1,57 @@
+"""Callback: being told of a client's fatal events before they end the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.errors import PjrtError, error_from_code
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+SLICE_BUILDER, PREFATAL = 1, 2
+"""Kinds of callback: a slice of accelerators failed to form; a fatal error is about to happen."""
+
+
+def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
+    """Calls ``callback`` with the error that is about to end the process, on any thread."""
+
+    def run(args: Any, _user: Any) -> None:
+        told = ffi.cast("PJRT_Callback_PrefatalArgs*", args)
+        message = values.text(told.error_message, told.error_message_size)
+        callback(error_from_code(told.error_code, message))
+
+    _register(client, PREFATAL, run)
+
+
+def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
+    """Calls ``callback`` with the library's number for the way in which a slice failed."""
+
+    def run(args: Any, _user: Any) -> None:
+        callback(int(ffi.cast("PJRT_Callback_Tpu_SliceBuilderArgs*", args).failure_type))
+
+    _register(client, SLICE_BUILDER, run)
+
+
+def _register(client: Client, kind: int, run: Callable[[Any, Any], None]) -> None:
+    home = client.home()
+    made = ffi.callback("void(*)(void*, void*)", run)
+    home.keep.append(made)
+    home.library.extension("Callback").call(
+        "Callback_RegisterCallback", client=home.pointer, type=kind, callback=made
+    )
+
+
+def invoke_prefatal(client: Client, error: PjrtError) -> None:
+    """Has the client call its prefatal callbacks, to try them."""
+    home = client.home()
+    told = ffi.new("PJRT_Callback_PrefatalArgs*")
+    told.struct_size = ffi.sizeof("PJRT_Callback_PrefatalArgs")
+    message, told.error_message_size = values.chars(error.message)
+    told.error_code, told.error_message = error.code, message
+    home.library.extension("Callback").call(
+        "Callback_InvokeCallback", client=home.pointer, type=PREFATAL, args=told
+    )

@@ -1,0 +1,74 @@
+"""PhaseCompile: running a compiler's phases one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.capi import protos, values
+from plugrt.capi._abi import ffi
+from plugrt.capi.library import Library
+from plugrt.capi.topology import Topology
+from plugrt.interface import CompileOptions
+
+
+class PhaseCompiler:
+    """A library's compiler as a row of named phases; programs are StableHLO or protos."""
+
+    def __init__(self, library: Library) -> None:
+        table = library.extension("PhaseCompile")
+        self._table = table
+
+        def destroy(raw: Any) -> None:
+            table.call("PhaseCompile_Destroy_Compiler", phase_compiler=raw)
+
+        made = table.call("PhaseCompile_Get_Compiler").phase_compiler
+        self._pointer = ffi.gc(made, destroy)
+
+    @property
+    def phases(self) -> Sequence[str]:
+        """The names of the phases, in the order in which they run."""
+        args = self._table.call("PhaseCompile_Get_PhaseNames", phase_compiler=self._pointer)
+        content = self._take(args.phase_names, args.phase_names_sizes, args.num_phase_names)
+        return [name.decode() for name in content]
+
+    def _take(self, pointers: Any, sizes: Any, count: int) -> list[bytes]:
+        """Returns the strings of arrays that the library gave, and frees those."""
+        try:
+            pairs = zip(values.unpack(pointers, count), values.unpack(sizes, count), strict=True)
+            return [values.data(p, n) for p, n in pairs]
+        finally:
+            self._table.call(
+                "PhaseCompile_C_Buffers_Destroy",
+                char_buffers=pointers,
+                char_buffer_sizes=sizes,
+                num_char_buffers=count,
+            )
+
+    def run(
+        self,
+        programs: Sequence[bytes],
+        phases: Sequence[str],
+        topology: Topology,
+        options: CompileOptions | None = None,
+    ) -> list[bytes]:
+        """Returns what ``phases`` make of ``programs`` (serialised ``PartialProgramProto``)."""
+        inputs = [ffi.from_buffer(p) for p in programs]
+        names = [ffi.from_buffer(p.encode()) for p in phases]
+        encoded, size = values.chars(protos.checked_options(options or CompileOptions()))
+        args = self._table.call(
+            "PhaseCompile_Run_Phase",
+            phase_compiler=self._pointer,
+            input_programs=ffi.new("const char*[]", inputs),
+            input_programs_sizes=ffi.new("size_t[]", [len(p) for p in inputs]),
+            num_input_programs=len(inputs),
+            phases_to_run=ffi.new("const char*[]", names),
+            phases_to_run_sizes=ffi.new("size_t[]", [len(p) for p in names]),
+            num_phases_to_run=len(names),
+            compile_options=encoded,
+            compile_options_size=size,
+            topology=topology.pointer,
+        )
+        return self._take(
+            args.output_programs, args.output_programs_sizes, args.num_output_programs
+        )

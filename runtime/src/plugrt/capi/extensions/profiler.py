@@ -1,0 +1,75 @@
+"""Profiler: a trace of what a library's devices did, for TensorBoard and xprof."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from plugrt.capi._abi import ffi
+from plugrt.capi.library import Library
+from plugrt.capi.maps import AddressMap
+from plugrt.capi.tables import Table
+from plugrt.errors import FailedPrecondition, Unimplemented
+
+
+class _ProfilerTable(Table):
+    prefix = "PLUGIN_Profiler_"
+
+
+class Profiler:
+    """One run of a library's profiler: `start`, `stop`, then `save` or `collect`.
+
+    ``options`` is a serialised ``tensorflow.ProfileOptions`` proto; empty means the defaults.
+    """
+
+    def __init__(self, library: Library, options: bytes = b"") -> None:
+        base = library.extensions.get("Profiler")
+        if base is None:
+            raise Unimplemented(f"{library.owner} has no extension Profiler")
+        api = ffi.cast("PJRT_Profiler_Extension*", base).profiler_api
+        if api == ffi.NULL:
+            raise Unimplemented(f"the extension Profiler of {library.owner} is empty")
+        names = [name for name, _ in ffi.typeof(api).item.fields[2:]]
+        owner = f"the profiler of {library.owner}"
+        self._table = _ProfilerTable(api, api.struct_size, names, owner, AddressMap())
+        table = self._table
+
+        def destroy(raw: Any) -> None:
+            table.call("Destroy", profiler=raw)
+
+        args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))
+        self._pointer = ffi.gc(args.profiler, destroy)
+        self._running = False
+
+    def start(self) -> None:
+        """Begins to record."""
+        self._table.call("Start", profiler=self._pointer)
+        self._running = True
+
+    def stop(self) -> None:
+        """Ends the recording."""
+        self._table.call("Stop", profiler=self._pointer)
+        self._running = False
+
+    def collect(self) -> bytes:
+        """Returns the trace, a serialised ``XSpace`` proto, once the recording has ended."""
+        if self._running:
+            raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
+        size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
+        room = ffi.new("uint8_t[]", max(size, 1))
+        args = self._table.call(
+            "CollectData", profiler=self._pointer, buffer=room, buffer_size_in_bytes=size
+        )
+        # Some libraries lend memory of their own instead of filling ours.
+        return bytes(ffi.buffer(args.buffer, args.buffer_size_in_bytes)) if size else b""
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes the trace below ``folder`` where TensorBoard and xprof look; returns the file."""
+        run = time.strftime("%Y_%m_%d_%H_%M_%S")
+        path = Path(folder) / "plugins" / "profile" / run / f"{socket.gethostname()}.xplane.pb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self.collect())
+        return path

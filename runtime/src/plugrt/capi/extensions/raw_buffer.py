@@ -1,0 +1,74 @@
+"""RawBuffer: the memory behind a buffer, without its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.capi._abi import ffi
+from plugrt.capi.buffers import Buffer
+from plugrt.capi.devices import Memory
+from plugrt.capi.events import await_and_destroy
+from plugrt.errors import OutOfRange
+
+
+class RawBuffer:
+    """An alias of a buffer's memory; keeps the buffer alive."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._home = buffer._spec.home
+        self._table = self._home.library.extension("RawBuffer")
+        args = self._table.call("RawBuffer_CreateRawAliasOfBuffer", buffer=buffer._live())
+        table, exiting = self._table, self._home.exiting
+
+        def destroy(raw: Any) -> None:
+            if not exiting:
+                table.call("RawBuffer_Destroy", buffer=raw)
+
+        self._pointer = ffi.gc(args.raw_buffer, destroy)
+
+    def __len__(self) -> int:
+        args = self._table.call("RawBuffer_GetOnDeviceSizeInBytes", buffer=self._pointer)
+        return int(args.on_device_size_in_bytes)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that it lies in."""
+        args = self._table.call("RawBuffer_GetMemorySpace", buffer=self._pointer)
+        return self._buffer.device.client.memory_at(args.memory_space)
+
+    @property
+    def host_pointer(self) -> int:
+        """Its address, 0 when the host cannot address it."""
+        args = self._table.call("RawBuffer_GetHostPointer", buffer=self._pointer)
+        return int(ffi.cast("uintptr_t", args.host_pointer))
+
+    def _check(self, offset: int, size: int) -> None:
+        if offset < 0 or size < 0 or offset + size > len(self):
+            raise OutOfRange(f"{size} bytes at offset {offset} are not within {len(self)} bytes")
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Returns bytes of the memory; waits for them."""
+        self._check(offset, size)
+        out = ffi.new("char[]", max(size, 1))
+        args = self._table.call(
+            "RawBuffer_CopyRawDeviceToHost",
+            buffer=self._pointer,
+            dst=out,
+            offset=offset,
+            transfer_size=size,
+        )
+        await_and_destroy(self._home, args.event)
+        return bytes(ffi.buffer(out, size))
+
+    def write(self, offset: int, content: bytes) -> None:
+        """Writes bytes to the memory; waits until they are there."""
+        self._check(offset, len(content))
+        args = self._table.call(
+            "RawBuffer_CopyRawHostToDevice",
+            buffer=self._pointer,
+            src=ffi.from_buffer(content),
+            offset=offset,
+            transfer_size=len(content),
+        )
+        await_and_destroy(self._home, args.event)
