@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.errors import TracingError
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.tracing.emit import tracing
@@ -72,6 +73,30 @@ class Holder:
             outputs = body(*arguments)
             values = [o.value for o in outputs]
         return Body(block, outputs, values)
+
+
+def closed_region(
+    title: str,
+    operation: ir.OpView,
+    dtypes: Sequence[np.dtype[Any]],
+    body: Callable[..., Sequence[Tracer]],
+) -> None:
+    """Fills an operation's region with a block on scalars that uses nothing from around it.
+
+    XLA has no such computations with captured values; `TracingError` names what was used.
+    """
+    trace = tracing()
+    types = [trace.mlir_type((), d) for d in dtypes]
+    block = ir.Block.create_at_start(operation.regions[0], types, [trace.location()] * len(types))
+    with trace.inside(block, isolated=True) as scope:
+        outputs = body(*[Tracer(a, trace) for a in block.arguments])
+        hlo.return_([o.value for o in outputs], loc=trace.location())
+        if scope.captured:
+            used, _ = next(iter(scope.captured.values()))
+            raise TracingError(
+                f"the computation of lax.{title} uses {used!r} from around it; it may use its "
+                "arguments and Python or NumPy constants only"
+            )
 
 
 @contextmanager

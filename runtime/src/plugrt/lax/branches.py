@@ -11,8 +11,9 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.blocks import Body, holder
-from plugrt.lax.carry import describe, weak_kind
+from plugrt.lax.carry import describe
 from plugrt.lax.launches import launch
+from plugrt.lax.strict import weak_kind
 from plugrt.tracing.emit import (
     as_tracer,
     compare,

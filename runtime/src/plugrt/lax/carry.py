@@ -8,8 +8,9 @@ from typing import Any
 from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
+from plugrt.lax.strict import weak_kind
 from plugrt.tracing.emit import as_tracer, convert, strong
-from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
+from plugrt.tracing.promotion import result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 
 
@@ -82,11 +83,6 @@ class Carry:
         settled = not self._wanted
         self._wanted = {}
         return settled
-
-
-def weak_kind(x: Tracer) -> str:
-    """Returns the kind of a Python scalar: ``b i f c``."""
-    return kind_of(x.dtype).replace("u", "i")
 
 
 def describe(spec: tree.PyTreeSpec) -> str:

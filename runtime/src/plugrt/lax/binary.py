@@ -1,0 +1,94 @@
+"""Elementwise functions of two arrays, by their names in ``jax.lax``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from plugrt.lax.strict import admit, same_dtype, same_shape
+from plugrt.tracing.emit import chlo, compare, convert, emit, hlo
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+Binary: TypeAlias = Callable[[Any, Any], Any]
+
+
+def _named(body: Callable[..., Any], name: str, says: str) -> Binary:
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = __name__
+    body.__doc__ = (
+        f"Returns {says}, elementwise, of arrays of one dtype and shape (scalars go with any). As "
+        f"``jax.lax.{name}``."
+    )
+    made: Binary = operation(body)
+    return made
+
+
+def _binary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Binary:
+    def body(x: Tracer, y: Tracer) -> Tracer:
+        x, y = operands(name, x, y, kinds)
+        result: Tracer = emit(builder, x, y)
+        return result
+
+    return _named(body, name, says)
+
+
+def _comparison(name: str, direction: str, kinds: str, says: str) -> Binary:
+    def body(x: Tracer, y: Tracer) -> Tracer:
+        x, y = operands(name, x, y, kinds)
+        return compare(x, y, direction)
+
+    return _named(body, name, f"whether {says}")
+
+
+def operands(name: str, x: Tracer, y: Tracer, kinds: str) -> list[Tracer]:
+    """Returns the two operands in one dtype of the ``kinds`` admitted and in one shape."""
+    pair = same_dtype(name, "xy", [x, y])
+    admit(name, "x", pair[0].dtype, kinds)
+    return same_shape(name, "xy", pair)
+
+
+add = _binary("add", hlo.add, "iufc", "x + y")
+sub = _binary("sub", hlo.subtract, "iufc", "x - y")
+mul = _binary("mul", hlo.multiply, "iufc", "x * y")
+div = _binary("div", hlo.divide, "iufc", "x / y, of integers without the fraction")
+rem = _binary("rem", hlo.remainder, "iuf", "the remainder of x / y, with the sign of x")
+max = _binary("max", hlo.maximum, "biuf", "the larger of x and y, NaN if one is")
+min = _binary("min", hlo.minimum, "biuf", "the smaller of x and y, NaN if one is")
+atan2 = _binary("atan2", hlo.atan2, "fc", "the angle of the point (y, x), x the ordinate")
+nextafter = _binary("nextafter", chlo.next_after, "f", "the number next to x towards y")
+complex = _binary("complex", hlo.complex, "f", "x + iy")
+zeta = _binary("zeta", chlo.zeta, "f", "Hurwitz's zeta function")
+polygamma = _binary("polygamma", chlo.polygamma, "f", "the x-th derivative of digamma at y")
+bitwise_and = _binary("bitwise_and", hlo.and_, "biu", "the bits that are 1 in both")
+bitwise_or = _binary("bitwise_or", hlo.or_, "biu", "the bits that are 1 in one or both")
+bitwise_xor = _binary("bitwise_xor", hlo.xor, "biu", "the bits that differ")
+shift_left = _binary("shift_left", hlo.shift_left, "iu", "x with its bits moved y up")
+shift_right_logical = _binary(
+    "shift_right_logical", hlo.shift_right_logical, "iu", "x with its bits moved y down, 0 above"
+)
+shift_right_arithmetic = _binary(
+    "shift_right_arithmetic", hlo.shift_right_arithmetic, "iu", "x with its bits moved y down, "
+    "the sign bit repeated above"
+)  # fmt: skip
+eq = _comparison("eq", "EQ", "biufc", "x = y")
+ne = _comparison("ne", "NE", "biufc", "x differs from y")
+lt = _comparison("lt", "LT", "biuf", "x < y")
+le = _comparison("le", "LE", "biuf", "x <= y")
+gt = _comparison("gt", "GT", "biuf", "x > y")
+ge = _comparison("ge", "GE", "biuf", "x >= y")
+
+
+@operation
+def pow(x: Tracer, y: Tracer) -> Tracer:
+    """Returns x to the power y, elementwise: a float or complex x; y of its dtype or an integer.
+
+    As ``jax.lax.pow``.
+    """
+    admit("pow", "x", x.dtype, "fc")
+    if kind_of(y.dtype) in "iu":
+        y = convert(y, x.dtype)
+    x, y = operands("pow", x, y, "fc")
+    result: Tracer = emit(hlo.power, x, y)
+    return result

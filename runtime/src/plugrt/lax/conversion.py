@@ -1,0 +1,77 @@
+"""Other dtypes, other precisions, the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.interface import TensorType
+from plugrt.lax.strict import admit
+from plugrt.tracing.emit import convert, emit, hlo, strong
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_complex, default_float, default_int, itemsize_bits
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("new_dtype",))
+def convert_element_type(operand: Tracer, new_dtype: Any) -> Tracer:
+    """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
+
+    Floats lose their fraction as integers, complex numbers their imaginary part as real ones. As
+    ``jax.lax.convert_element_type``.
+    """
+    return strong(convert(operand, dtype_asked(new_dtype)))
+
+
+def dtype_asked(dtype: Any) -> np.dtype[Any]:
+    """Returns a dtype argument as a dtype, where Python's types mean the default dtypes."""
+    if dtype is float:
+        return default_float()
+    if dtype is int:
+        return default_int()
+    found: np.dtype[Any] = default_complex() if dtype is complex else np.dtype(dtype)
+    return found
+
+
+@operation(static=("new_dtype",))
+def bitcast_convert_type(operand: Tracer, new_dtype: Any) -> Tracer:
+    """Returns the same bits as elements of another dtype.
+
+    A wider dtype takes the last dimension away, which must hold one element; a narrower one adds
+    a last dimension. As ``jax.lax.bitcast_convert_type``.
+    """
+    dtype = dtype_asked(new_dtype)
+    if operand.dtype == dtype:
+        return strong(operand)
+    if bool in (operand.dtype, dtype):
+        raise DtypeError("lax.bitcast_convert_type does not take booleans, which have no bits")
+    old, new = itemsize_bits(operand.dtype), itemsize_bits(dtype)
+    shape = operand.shape
+    if old > new:
+        shape = (*shape, old // new)
+    elif old < new:
+        if not shape or shape[-1] != new // old:
+            raise ShapeError(
+                f"lax.bitcast_convert_type makes a {dtype.name} of {new // old} "
+                f"{operand.dtype.name} in the last dimension; found shape {shape}"
+            )
+        shape = shape[:-1]
+    result: Tracer = emit(hlo.bitcast_convert, operand, result=TensorType(shape, dtype))
+    return result
+
+
+@operation(static=("exponent_bits", "mantissa_bits"))
+def reduce_precision(operand: Tracer, exponent_bits: int, mantissa_bits: int) -> Tracer:
+    """Returns floats rounded as if they had this many bits. As ``jax.lax.reduce_precision``."""
+    admit("reduce_precision", "operand", operand.dtype, "f")
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ArgumentError(
+            "lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
+    result: Tracer = emit(
+        hlo.reduce_precision, operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+    )
+    return result

@@ -1,0 +1,185 @@
+"""`gather`: blocks of an array from many places, as StableHLO's gather describes them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError
+from plugrt.interface import TensorType
+from plugrt.lax.dimensions import per_dimension
+from plugrt.tracing.emit import (
+    broadcast_in_dim,
+    compare,
+    constant,
+    convert,
+    emit,
+    full,
+    hlo,
+    reduce,
+    strong,
+)
+from plugrt.tracing.emit import select as emit_select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which dimension is which in a `gather`; ``jax.lax.GatherDimensionNumbers`` fits as well.
+
+    The last dimension of the indices holds, for each of ``start_index_map``, where to begin.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What becomes of indices beyond the array."""
+
+    CLIP = 0
+    """They are moved to the nearest place within."""
+    FILL_OR_DROP = 1
+    """A gather gives ``fill_value`` there, a scatter leaves the update out."""
+    PROMISE_IN_BOUNDS = 2
+    """There are none, the caller says; where there are, the result is undefined."""
+
+
+_MODES = {
+    None: GatherScatterMode.FILL_OR_DROP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "clip": GatherScatterMode.CLIP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+}
+
+
+def mode_of(function: str, mode: Any) -> GatherScatterMode:
+    """Returns the mode that is meant by a member, its name in any case, or None."""
+    name = getattr(mode, "name", mode)
+    name = name.lower() if isinstance(name, str) else name
+    if name == "fill_or_drop":
+        return GatherScatterMode.FILL_OR_DROP
+    if name not in _MODES:
+        raise ArgumentError(
+            f"mode of lax.{function} is None, 'fill', 'drop', 'clip' or 'promise_in_bounds'; got "
+            f"{mode!r}"
+        )
+    return _MODES[name]
+
+
+@operation(
+    static=(
+        "dimension_numbers",
+        "slice_sizes",
+        "unique_indices",
+        "indices_are_sorted",
+        "mode",
+        "fill_value",
+    )
+)
+def gather(
+    operand: Tracer,
+    start_indices: Tracer,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Tracer:
+    """Returns blocks of ``slice_sizes`` of the operand that begin at ``start_indices``.
+
+    ``mode`` says what becomes of blocks that reach beyond the array (see `GatherScatterMode`);
+    ``fill_value`` None is NaN, True, or the least (signed) or greatest (unsigned) integer. As
+    ``jax.lax.gather``.
+    """
+    del unique_indices  # a promise that StableHLO's gather has no use for
+    sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)
+    indices = index_array("gather", start_indices)
+    how = mode_of("gather", mode)
+    found: Tracer = emit(
+        hlo.gather,
+        strong(operand),
+        indices,
+        dimension_numbers=hlo.GatherDimensionNumbers.get(
+            list(dimension_numbers.offset_dims),
+            list(dimension_numbers.collapsed_slice_dims),
+            list(dimension_numbers.operand_batching_dims),
+            list(dimension_numbers.start_indices_batching_dims),
+            list(dimension_numbers.start_index_map),
+            indices.ndim - 1,
+        ),
+        slice_sizes=sizes,
+        indices_are_sorted=indices_are_sorted,
+    )
+    if how is not GatherScatterMode.FILL_OR_DROP:
+        return found
+    limits = [operand.shape[d] - sizes[d] for d in dimension_numbers.start_index_map]
+    inside = _inside(indices, limits)
+    batch = [i for i in range(found.ndim) if i not in set(dimension_numbers.offset_dims)]
+    mask = broadcast_in_dim(inside, found.shape, batch)
+    value = _fill(operand.dtype) if fill_value is None else fill_value
+    return emit_select(mask, found, full(found.shape, value, operand.dtype))
+
+
+def index_array(function: str, indices: Tracer) -> Tracer:
+    """Returns an array of indices in a dtype wide enough for any dimension."""
+    if kind_of(indices.dtype) not in "iu" or not indices.ndim:
+        raise DtypeError(
+            f"the indices of lax.{function} are an integer array whose last dimension holds one "
+            f"place; found {TensorType(indices.shape, indices.dtype)}"
+        )
+    if indices.dtype.kind == "V" or indices.dtype.itemsize < 4:
+        return convert(indices, np.int32)
+    return strong(indices)
+
+
+def _inside(indices: Tracer, limits: Sequence[int]) -> Tracer:
+    """Returns for each place, the last dimension, whether it lies between 0 and the limits."""
+    top = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max)
+    last = (indices.ndim - 1,)
+    most = broadcast_in_dim(constant(top, indices.dtype), indices.shape, last)
+    fits = emit(
+        hlo.and_,
+        compare(indices, full(indices.shape, 0, indices.dtype), "GE"),
+        compare(indices, most, "LE"),
+    )
+    if min(limits, default=0) < 0:
+        return full(indices.shape[:-1], False, np.dtype(bool))
+    return reduce([fits], [constant(True)], last, lambda a, b: [emit(hlo.and_, a, b)])[0]
+
+
+def _fill(dtype: np.dtype[Any]) -> Any:
+    kind = kind_of(dtype)
+    if kind in "fc":
+        return np.nan
+    if kind == "b":
+        return True
+    limits: Any = ml_dtypes.iinfo
+    info = limits(dtype)
+    return info.min if kind == "i" else info.max
+
+
+def rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
+    """Returns the places ``indices`` (an array of any shape, within the bounds) of an axis."""
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(
+            i if i < axis else i + indices.ndim - 1 for i in range(x.ndim) if i != axis
+        ),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    sizes = [1 if i == axis else n for i, n in enumerate(x.shape)]
+    wide = broadcast_in_dim(indices, (*indices.shape, 1), range(indices.ndim))
+    found: Tracer = gather(x, wide, numbers, sizes, mode="promise_in_bounds")
+    return found

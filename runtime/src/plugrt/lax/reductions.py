@@ -1,0 +1,229 @@
+"""Reductions over dimensions, and running ones along one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from plugrt.array_api.reductions import accumulate, fold, highest, lowest
+from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
+from plugrt.execution import tree
+from plugrt.interface import TensorType
+from plugrt.lax.blocks import closed_region
+from plugrt.lax.carry import describe
+from plugrt.lax.dimensions import dimension_of, dimensions_of
+from plugrt.lax.launches import launch
+from plugrt.lax.strict import admit
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    constant,
+    convert,
+    emit,
+    hlo,
+    iota,
+    strong,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.emit import reduce as emit_reduce
+from plugrt.tracing.emit import select as emit_select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+Reduction: TypeAlias = Callable[[Any, Sequence[int]], Any]
+Running: TypeAlias = Callable[..., Any]
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Returns arrays of one shape reduced together over ``dimensions``.
+
+    ``operands`` and ``init_values`` (scalars of the same dtypes) are pytrees of one structure;
+    ``computation`` takes two such trees of scalars and returns one. It must be associative and
+    may use no arrays from around it. As ``jax.lax.reduce``.
+    """
+
+    def run(operands: Any, init_values: Any) -> Any:
+        arrays, spec = tree.flatten(operands)
+        initial, found = tree.flatten(init_values)
+        if spec != found:
+            raise StructureError(
+                "operands and init_values of lax.reduce must have one structure; found "
+                f"{describe(spec)} and {describe(found)}"
+            )
+        combine = combiner("reduce", computation, spec)
+        return tree.unflatten(spec, _reduced(arrays, initial, combine, tuple(dimensions)))
+
+    operands_given = {"operands": operands, "init_values": init_values}
+    return launch("reduce", (computation,), tuple(dimensions), operands_given, run)
+
+
+def combiner(
+    title: str, computation: Callable[[Any, Any], Any], spec: tree.PyTreeSpec
+) -> Callable[..., list[Tracer]]:
+    """Returns a computation on two trees as one on flat scalars."""
+
+    def combine(*scalars: Tracer) -> list[Tracer]:
+        half = len(scalars) // 2
+        trees = [tree.unflatten(spec, part) for part in (scalars[:half], scalars[half:])]
+        leaves, found = tree.flatten(computation(*trees))
+        if found != spec:
+            raise StructureError(
+                f"the computation of lax.{title} must return the structure of its operands: "
+                f"expected {describe(spec)}, found {describe(found)}"
+            )
+        outputs = [as_tracer(x, f"what the computation of lax.{title} returns") for x in leaves]
+        for i, (x, y) in enumerate(zip(outputs, scalars, strict=False)):
+            if (x.shape, x.dtype) != ((), y.dtype) and not (x.weak and not x.shape):
+                raise DtypeError(
+                    f"output {i} of the computation of lax.{title} must be "
+                    f"{TensorType((), y.dtype)}; found {TensorType(x.shape, x.dtype)}"
+                )
+        return [convert(x, y.dtype) for x, y in zip(outputs, scalars, strict=False)]
+
+    return combine
+
+
+def check_initial(title: str, arrays: Sequence[Tracer], initial: Sequence[Tracer]) -> list[Tracer]:
+    """Returns the initial values in their arrays' dtypes; arrays have one shape."""
+    shape = arrays[0].shape if arrays else ()
+    if not arrays or any(x.shape != shape for x in arrays):
+        shapes = ", ".join(str(x.shape) for x in arrays) or "none"
+        raise ShapeError(f"lax.{title} takes arrays of one shape; found {shapes}")
+    for x, start in zip(arrays, initial, strict=True):
+        if start.shape or not (start.weak or start.dtype == x.dtype):
+            raise DtypeError(
+                f"the initial value of lax.{title} for {TensorType(x.shape, x.dtype)} must be "
+                f"{TensorType((), x.dtype)}; found {TensorType(start.shape, start.dtype)}"
+            )
+    return [convert(start, x.dtype) for x, start in zip(arrays, initial, strict=True)]
+
+
+def _reduced(
+    arrays: Sequence[Tracer],
+    initial: Sequence[Tracer],
+    combine: Callable[..., list[Tracer]],
+    dimensions: tuple[int, ...],
+) -> list[Tracer]:
+    starts = check_initial("reduce", arrays, initial)
+    axes = dimensions_of("reduce", dimensions, arrays[0].ndim)
+    trace = tracing()
+    kept = tuple(n for i, n in enumerate(arrays[0].shape) if i not in axes)
+    op = hlo.ReduceOp(
+        [trace.mlir_type(kept, x.dtype) for x in arrays],
+        [x.value for x in arrays],
+        [x.value for x in starts],
+        list(axes),
+        loc=trace.location(),
+    )
+    closed_region("reduce", op, [x.dtype for x in (*arrays, *arrays)], combine)
+    return list(wrap(op))
+
+
+def _fold(
+    name: str, builder: Callable[..., Any], kinds: str, initial: Callable[[Any], Any], says: str
+) -> Reduction:
+    def body(operand: Tracer, axes: Sequence[int]) -> Tracer:
+        admit(name, "operand", operand.dtype, kinds)
+        along = dimensions_of(name, axes, operand.ndim)
+        return strong(fold(builder, operand, initial(operand.dtype), along, keepdims=False))
+
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = __name__
+    body.__doc__ = f"Returns {says} over the dimensions ``axes``. As ``jax.lax.{name}``."
+    made: Reduction = operation(static=("axes",))(body)
+    return made
+
+
+reduce_sum = _fold("reduce_sum", hlo.add, "iufc", lambda _: 0, "the sum")
+reduce_prod = _fold("reduce_prod", hlo.multiply, "iufc", lambda _: 1, "the product")
+reduce_max = _fold("reduce_max", hlo.maximum, "biuf", lowest, "the largest element")
+reduce_min = _fold("reduce_min", hlo.minimum, "biuf", highest, "the smallest element")
+reduce_and = _fold("reduce_and", hlo.and_, "biu", lambda d: ~np.zeros((), d), "the bitwise and")
+reduce_or = _fold("reduce_or", hlo.or_, "biu", lambda _: 0, "the bitwise or")
+reduce_xor = _fold("reduce_xor", hlo.xor, "biu", lambda _: 0, "the bitwise exclusive or")
+
+
+def _running(
+    name: str, builder: Callable[..., Any], kinds: str, initial: Callable[[Any], Any], says: str
+) -> Running:
+    def body(operand: Tracer, axis: int = 0, reverse: bool = False) -> Tracer:
+        admit(name, "operand", operand.dtype, kinds)
+        along = dimension_of(name, axis, operand.ndim)
+        x = emit(hlo.reverse, operand, dimensions=[along]) if reverse else operand
+        result = accumulate(builder, x, initial(operand.dtype), along)
+        return emit(hlo.reverse, result, dimensions=[along]) if reverse else strong(result)
+
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = __name__
+    body.__doc__ = (
+        f"Returns {says} of the elements so far along ``axis``, with ``reverse`` from its end. As "
+        f"``jax.lax.{name}``."
+    )
+    made: Running = operation(static=("axis", "reverse"))(body)
+    return made
+
+
+cumsum = _running("cumsum", hlo.add, "iufc", lambda _: 0, "the sum")
+cumprod = _running("cumprod", hlo.multiply, "iufc", lambda _: 1, "the product")
+cummax = _running("cummax", hlo.maximum, "biuf", lowest, "the largest")
+cummin = _running("cummin", hlo.minimum, "biuf", highest, "the smallest")
+
+
+@operation(static=("axis", "index_dtype"))
+def argmax(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
+    """Returns the index of the largest element along an axis: the first, and NaN is the largest.
+
+    As ``jax.lax.argmax``.
+    """
+    return _arg("argmax", operand, axis, index_dtype, "GT", lowest)
+
+
+@operation(static=("axis", "index_dtype"))
+def argmin(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
+    """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
+
+    As ``jax.lax.argmin``.
+    """
+    return _arg("argmin", operand, axis, index_dtype, "LT", highest)
+
+
+def _arg(
+    name: str,
+    operand: Tracer,
+    axis: int,
+    index_dtype: Any,
+    direction: str,
+    initial: Callable[[Any], Any],
+) -> Tracer:
+    admit(name, "operand", operand.dtype, "biuf")
+    along = dimension_of(name, axis, operand.ndim)
+    kind = np.dtype(index_dtype)
+    if kind_of(kind) not in "iu":
+        raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {kind.name}")
+    if not operand.shape[along]:
+        raise ArgumentError(f"lax.{name} has nothing to choose from: axis {axis} has length 0")
+
+    def better(x: Tracer, i: Tracer, y: Tracer, j: Tracer) -> list[Tracer]:
+        wins = compare(x, y, direction)
+        if kind_of(x.dtype) == "f":
+            wins = emit(hlo.or_, wins, compare(x, x, "NE"))
+        earlier = emit(hlo.and_, compare(x, y, "EQ"), compare(i, j, "LT"))
+        if kind_of(x.dtype) == "f":
+            both = emit(hlo.and_, compare(x, x, "NE"), compare(y, y, "NE"))
+            later = emit(hlo.and_, both, compare(j, i, "LT"))
+            wins = emit(hlo.and_, wins, emit(hlo.not_, later))
+        index = emit_select(emit(hlo.or_, wins, earlier), i, j)
+        return [emit_select(wins, x, y), index]
+
+    starts = [constant(initial(operand.dtype), operand.dtype), constant(0, kind)]
+    indices = iota(operand.shape, along, kind)
+    return emit_reduce([strong(operand), indices], starts, [along], better)[1]

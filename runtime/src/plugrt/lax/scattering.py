@@ -1,0 +1,150 @@
+"""`scatter` and its kin: many updates of an array, as StableHLO's scatter describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from plugrt.errors import TracingError
+from plugrt.lax.gathering import GatherScatterMode, index_array, mode_of
+from plugrt.lax.strict import admit, same_dtype
+from plugrt.stablehlo.bindings import MLIRError
+from plugrt.tracing.emit import (
+    broadcast_in_dim,
+    constant,
+    emit,
+    full,
+    hlo,
+    region,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+
+Scatter: TypeAlias = Callable[..., Any]
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which dimension is which in a `scatter`; ``jax.lax.ScatterDimensionNumbers`` fits as well.
+
+    The last dimension of the indices holds, for each of ``scatter_dims_to_operand_dims``, where
+    to begin.
+    """
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    scatter_indices_batching_dims: Sequence[int] = ()
+
+
+def _scatter(
+    name: str, combine: Callable[[Tracer, Tracer], Tracer], kinds: str, says: str
+) -> Scatter:
+    def body(
+        operand: Tracer,
+        scatter_indices: Tracer,
+        updates: Tracer,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Tracer:
+        operand, updates = same_dtype(name, ("operand", "updates"), [operand, updates])
+        admit(name, "operand", operand.dtype, kinds)
+        numbers = ScatterDimensionNumbers(*map(tuple, dimension_numbers))
+        indices = index_array(name, scatter_indices)
+        if mode_of(name, mode) is GatherScatterMode.CLIP:
+            indices = _clipped(operand, indices, updates, numbers)
+        flags = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+        return _emit_scatter(name, combine, (operand, indices, updates), numbers, flags)
+
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = __name__
+    body.__doc__ = (
+        f"Returns ``operand`` with {says} the places ``scatter_indices``.\n\n"
+        "    Updates beyond the array are left out, or with ``mode`` 'clip' moved into it. With\n"
+        f"    places that meet, the order is not fixed. As ``jax.lax.{name}``."
+    )
+    static = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+    made: Scatter = operation(static=static)(body)
+    return made
+
+
+def _emit_scatter(
+    name: str,
+    combine: Callable[[Tracer, Tracer], Tracer],
+    arrays: tuple[Tracer, Tracer, Tracer],
+    numbers: ScatterDimensionNumbers,
+    flags: dict[str, bool],
+) -> Tracer:
+    operand, indices, updates = arrays
+    trace = tracing()
+    try:
+        made = hlo.ScatterOp(
+            [operand.value.type],
+            [operand.value],
+            indices.value,
+            [updates.value],
+            hlo.ScatterDimensionNumbers.get(
+                list(numbers.update_window_dims),
+                list(numbers.inserted_window_dims),
+                list(numbers.operand_batching_dims),
+                list(numbers.scatter_indices_batching_dims),
+                list(numbers.scatter_dims_to_operand_dims),
+                indices.ndim - 1,
+            ),
+            **flags,
+            loc=trace.location(),
+        )
+        scalar = trace.mlir_type((), operand.dtype)
+        region(made.regions[0], [scalar, scalar], lambda x, y: [combine(x, y)])
+        made.operation.verify()
+    except MLIRError as error:
+        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
+        shapes = ", ".join(f"{x.dtype.name}{list(x.shape)}" for x in arrays)
+        raise TracingError(f"lax.{name} of {shapes} with {numbers}: {said}") from error
+    (result,) = wrap(made)
+    return result  # type: ignore[no-any-return]
+
+
+def _clipped(
+    operand: Tracer, indices: Tracer, updates: Tracer, numbers: ScatterDimensionNumbers
+) -> Tracer:
+    """Returns indices at which the updates lie within the operand."""
+    windows = iter(numbers.update_window_dims)
+    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    sizes = [1 if d in absent else updates.shape[next(windows)] for d in range(operand.ndim)]
+    limits = [operand.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
+    top = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max)
+    most = broadcast_in_dim(constant(top, indices.dtype), indices.shape, (indices.ndim - 1,))
+    clipped: Tracer = emit(hlo.clamp, full(indices.shape, 0, indices.dtype), indices, most)
+    return clipped
+
+
+def _with(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tracer]:
+    def combine(x: Tracer, y: Tracer) -> Tracer:
+        result: Tracer = emit(builder, x, y)
+        return result
+
+    return combine
+
+
+scatter = _scatter("scatter", lambda _, y: y, "biufc", "``updates`` in the place of what was at")
+scatter_add = _scatter("scatter_add", _with(hlo.add), "iufc", "``updates`` added to what is at")
+scatter_sub = _scatter(
+    "scatter_sub", _with(hlo.subtract), "iufc", "``updates`` subtracted from what is at"
+)
+scatter_mul = _scatter(
+    "scatter_mul", _with(hlo.multiply), "iufc", "``updates`` multiplied with what is at"
+)
+scatter_min = _scatter(
+    "scatter_min", _with(hlo.minimum), "biuf", "the smaller of ``updates`` and what is at"
+)
+scatter_max = _scatter(
+    "scatter_max", _with(hlo.maximum), "biuf", "the larger of ``updates`` and what is at"
+)

@@ -1,0 +1,103 @@
+"""Choosing between arrays, element by element."""
+
+from __future__ import annotations
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.lax.strict import admit, same_dtype
+from plugrt.tracing.emit import (
+    broadcast_to,
+    compare,
+    constant,
+    convert,
+    emit,
+    hlo,
+)
+from plugrt.tracing.emit import (
+    select as emit_select,
+)
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation
+def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
+    """Returns ``on_true`` where ``pred`` holds, else ``on_false``.
+
+    The two have one shape and dtype; ``pred`` is a boolean array of that shape, or a scalar. As
+    ``jax.lax.select``.
+    """
+    if pred.dtype != bool:
+        raise DtypeError(f"pred of lax.select must be boolean; found {pred.dtype.name}")
+    return _chosen("select", pred, ("on_false", "on_true"), (on_false, on_true))
+
+
+@operation
+def select_n(which: Tracer, *cases: Tracer) -> Tracer:
+    """Returns the element of ``cases[which]``; ``which`` is boolean (two cases) or int32.
+
+    Cases have one shape and dtype; ``which`` has that shape, or is a scalar. As
+    ``jax.lax.select_n``.
+    """
+    if not cases:
+        raise ArgumentError("lax.select_n needs at least one case")
+    if which.dtype == bool:
+        if len(cases) > 2:
+            raise ArgumentError(
+                f"a boolean `which` of lax.select_n chooses between two cases; found {len(cases)}"
+            )
+    elif which.dtype != "int32":
+        raise DtypeError(f"which of lax.select_n is boolean or int32; found {which.dtype.name}")
+    return _chosen("select_n", which, tuple(f"cases[{i}]" for i in range(len(cases))), cases)
+
+
+def _chosen(
+    function: str, which: Tracer, names: tuple[str, ...], cases: tuple[Tracer, ...]
+) -> Tracer:
+    values = same_dtype(function, names, cases)
+    shape = values[0].shape
+    if any(x.shape != shape for x in values) or which.shape not in ((), shape):
+        listed = ", ".join(f"{n} {x.shape}" for n, x in zip(names, values, strict=True))
+        raise ShapeError(
+            f"lax.{function} takes cases of one shape, chosen by an array of that shape or a "
+            f"scalar; found {listed}, chosen by shape {which.shape}"
+        )
+    if len(values) == 1:
+        return values[0]
+    if which.dtype == bool:
+        return emit_select(which, values[1], values[0])
+    # Halving: the cases below the middle are chosen among themselves, and so are the others.
+    return _halved(which, values, 0)
+
+
+def _halved(which: Tracer, values: list[Tracer], first: int) -> Tracer:
+    if len(values) == 1:
+        return values[0]
+    middle = len(values) // 2
+    split = broadcast_to(constant(first + middle, which.dtype), which.shape)
+    lower, upper = (
+        _halved(which, values[:middle], first),
+        _halved(which, values[middle:], first + middle),
+    )
+    return emit_select(compare(which, split, "LT"), lower, upper)
+
+
+@operation
+def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
+    """Returns x, or ``min`` or ``max`` where it is below or above; NaN stays.
+
+    All have one dtype; the limits have the shape of x or are scalars. As ``jax.lax.clamp``.
+    """
+    low, value, high = same_dtype("clamp", ("min", "x", "max"), [min, x, max])
+    admit("clamp", "x", value.dtype, "biuf")
+    for name, limit in (("min", low), ("max", high)):
+        if limit.shape not in ((), value.shape):
+            raise ShapeError(
+                f"{name} of lax.clamp must be a scalar or have the shape of x; found {limit.shape} "
+                f"and {value.shape}"
+            )
+    if kind_of(value.dtype) == "b":
+        low, high = broadcast_to(low, value.shape), broadcast_to(high, value.shape)
+        return convert(emit(hlo.minimum, emit(hlo.maximum, value, low), high), value.dtype)
+    result: Tracer = emit(hlo.clamp, low, value, high)
+    return result

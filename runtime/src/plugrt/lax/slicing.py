@@ -1,0 +1,249 @@
+"""Slices, at fixed places and at places that are computed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.interface import TensorType
+from plugrt.lax.dimensions import dimension_of, per_dimension
+from plugrt.lax.strict import same_dtype
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    constant,
+    convert,
+    emit,
+    hlo,
+    reshape,
+    slice_,
+    strong,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.emit import select as emit_select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("start_indices", "limit_indices", "strides"))
+def slice(
+    operand: Tracer,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Tracer:
+    """Returns the elements from start up to limit, in steps, of each dimension; Python integers.
+
+    The bounds lie within the array. As ``jax.lax.slice``.
+    """
+    starts = per_dimension("slice", "start_indices", start_indices, operand.ndim)
+    limits = per_dimension("slice", "limit_indices", limit_indices, operand.ndim)
+    steps = per_dimension("slice", "strides", strides, operand.ndim)
+    for n, start, limit, step in zip(operand.shape, starts, limits, steps, strict=True):
+        if not (0 <= start <= limit <= n and step > 0):
+            raise ShapeError(
+                f"lax.slice needs 0 <= start <= limit <= length and positive strides; got starts "
+                f"{starts}, limits {limits}, strides {steps} for shape {operand.shape}"
+            )
+    return slice_(strong(operand), starts, limits, steps)
+
+
+@operation(static=("start_index", "limit_index", "stride", "axis"))
+def slice_in_dim(
+    operand: Tracer,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Tracer:
+    """Returns a slice of one dimension; negative indices count from its end.
+
+    As ``jax.lax.slice_in_dim``.
+    """
+    at = dimension_of("slice_in_dim", axis, operand.ndim)
+    length = operand.shape[at]
+    bounds = []
+    for given, default in ((start_index, 0), (limit_index, length)):
+        index = default if given is None else operator.index(given)
+        bounds.append(index + length if index < 0 else index)
+    starts, limits, steps = [0] * operand.ndim, list(operand.shape), [1] * operand.ndim
+    starts[at], limits[at], steps[at] = bounds[0], bounds[1], stride
+    result: Tracer = slice(operand, starts, limits, steps)
+    return result
+
+
+@operation(static=("index", "axis", "keepdims"))
+def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = True) -> Tracer:
+    """Returns one place of a dimension, which stays with length 1 if ``keepdims``.
+
+    As ``jax.lax.index_in_dim``.
+    """
+    at = dimension_of("index_in_dim", axis, operand.ndim)
+    length = operand.shape[at]
+    if not -length <= index < length:
+        raise ShapeError(f"index {index} is beyond axis {axis} of length {length}")
+    result: Tracer = slice_in_dim(operand, index % length, index % length + 1, 1, at)
+    return result if keepdims else _without(result, at)
+
+
+@operation(static=("slice_sizes",))
+def dynamic_slice(operand: Tracer, start_indices: Any, slice_sizes: Sequence[int]) -> Tracer:
+    """Returns a block of ``slice_sizes`` that begins at computed indices.
+
+    ``start_indices`` are integer scalars, one for each dimension, or an array of them. Negative
+    ones count from the end; then the block is moved to lie within the array. As
+    ``jax.lax.dynamic_slice``.
+    """
+    sizes = per_dimension("dynamic_slice", "slice_sizes", slice_sizes, operand.ndim)
+    if any(not 0 <= size <= n for size, n in zip(sizes, operand.shape, strict=True)):
+        raise ShapeError(
+            f"slice_sizes {sizes} of lax.dynamic_slice do not fit the shape {operand.shape}"
+        )
+    starts = _starts("dynamic_slice", operand, start_indices)
+    made = hlo.dynamic_slice(
+        operand.value, [s.value for s in starts], sizes, loc=tracing().location()
+    )
+    result: Tracer = wrap(made)
+    return result
+
+
+@operation
+def dynamic_update_slice(operand: Tracer, update: Tracer, start_indices: Any) -> Tracer:
+    """Returns ``operand`` with the block ``update`` at computed indices.
+
+    Indices as in `dynamic_slice`. As ``jax.lax.dynamic_update_slice``.
+    """
+    operand, update = same_dtype("dynamic_update_slice", ("operand", "update"), [operand, update])
+    if update.ndim != operand.ndim or any(
+        m > n for m, n in zip(update.shape, operand.shape, strict=False)
+    ):
+        raise ShapeError(
+            f"update of lax.dynamic_update_slice, {TensorType(update.shape, update.dtype)}, does "
+            f"not fit into operand, {TensorType(operand.shape, operand.dtype)}"
+        )
+    starts = _starts("dynamic_update_slice", operand, start_indices)
+    made = hlo.dynamic_update_slice(
+        operand.value, update.value, [s.value for s in starts], loc=tracing().location()
+    )
+    result: Tracer = wrap(made)
+    return result
+
+
+def _starts(function: str, operand: Tracer, indices: Any) -> list[Tracer]:
+    """Returns the start indices as scalars of one dtype, counted from 0."""
+    if isinstance(indices, Tracer):
+        if indices.ndim != 1:
+            raise ShapeError(
+                f"start_indices of lax.{function} are scalars or an array of one dimension; found "
+                f"shape {indices.shape}"
+            )
+        count = indices.shape[0]
+        scalars = [reshape(slice_(indices, [i], [i + 1], [1]), ()) for i in range(count)]
+    else:
+        scalars = [as_tracer(i, f"a start index of {function}") for i in indices]
+    if len(scalars) != operand.ndim:
+        raise ShapeError(
+            f"lax.{function} needs {operand.ndim} start indices, one for each dimension; found "
+            f"{len(scalars)}"
+        )
+    for s in scalars:
+        if s.shape or kind_of(s.dtype) not in "iu":
+            raise DtypeError(
+                f"start indices of lax.{function} are integer scalars; found "
+                f"{TensorType(s.shape, s.dtype)}"
+            )
+    return [_from_start(s, n) for s, n in zip(_common(scalars), operand.shape, strict=True)]
+
+
+def _common(scalars: list[Tracer]) -> list[Tracer]:
+    wide = any(s.dtype.itemsize == 8 for s in scalars)
+    unsigned = {s.dtype for s in scalars} == {np.dtype(np.uint32)}
+    dtype = np.dtype(np.int64 if wide else np.uint32 if unsigned else np.int32)
+    return [convert(s, dtype) for s in scalars]
+
+
+def _from_start(index: Tracer, length: int) -> Tracer:
+    if kind_of(index.dtype) == "u":
+        return index
+    moved = emit(hlo.add, index, constant(length, index.dtype))
+    return emit_select(compare(index, constant(0, index.dtype), "LT"), moved, index)
+
+
+@operation(static=("slice_size", "axis"))
+def dynamic_slice_in_dim(
+    operand: Tracer, start_index: Tracer, slice_size: int, axis: int = 0
+) -> Tracer:
+    """Returns ``slice_size`` places of a dimension from a computed index on.
+
+    As ``jax.lax.dynamic_slice_in_dim``.
+    """
+    at = dimension_of("dynamic_slice_in_dim", axis, operand.ndim)
+    sizes = list(operand.shape)
+    sizes[at] = slice_size
+    result: Tracer = dynamic_slice(operand, _along(start_index, at, operand.ndim), sizes)
+    return result
+
+
+@operation(static=("axis", "keepdims"))
+def dynamic_index_in_dim(
+    operand: Tracer, index: Tracer, axis: int = 0, keepdims: bool = True
+) -> Tracer:
+    """Returns one place, computed, of a dimension, which stays with length 1 if ``keepdims``.
+
+    As ``jax.lax.dynamic_index_in_dim``.
+    """
+    at = dimension_of("dynamic_index_in_dim", axis, operand.ndim)
+    result: Tracer = dynamic_slice_in_dim(operand, index, 1, at)
+    return result if keepdims else _without(result, at)
+
+
+@operation(static=("axis",))
+def dynamic_update_slice_in_dim(
+    operand: Tracer, update: Tracer, start_index: Tracer, axis: int
+) -> Tracer:
+    """Returns ``operand`` with ``update`` at a computed index of a dimension.
+
+    As ``jax.lax.dynamic_update_slice_in_dim``.
+    """
+    at = dimension_of("dynamic_update_slice_in_dim", axis, operand.ndim)
+    starts = _along(start_index, at, operand.ndim)
+    result: Tracer = dynamic_update_slice(operand, update, starts)
+    return result
+
+
+@operation(static=("axis",))
+def dynamic_update_index_in_dim(
+    operand: Tracer, update: Tracer, index: Tracer, axis: int
+) -> Tracer:
+    """Returns ``operand`` with ``update`` at one computed place of a dimension.
+
+    ``update`` lacks that dimension or has it with length 1. As
+    ``jax.lax.dynamic_update_index_in_dim``.
+    """
+    at = dimension_of("dynamic_update_index_in_dim", axis, operand.ndim)
+    if update.ndim == operand.ndim - 1:
+        update = reshape(update, (*update.shape[:at], 1, *update.shape[at:]))
+    if update.ndim != operand.ndim or update.shape[at] != 1:
+        raise ArgumentError(
+            f"update of lax.dynamic_update_index_in_dim has shape {update.shape}, which is not one "
+            f"place of axis {axis} of shape {operand.shape}"
+        )
+    result: Tracer = dynamic_update_slice_in_dim(operand, update, index, at)
+    return result
+
+
+def _along(index: Tracer, axis: int, ndim: int) -> list[Tracer]:
+    if index.shape == (1,):
+        index = reshape(index, ())
+    zero = constant(0, np.dtype(np.int32))
+    return [index if i == axis else zero for i in range(ndim)]
+
+
+def _without(x: Tracer, axis: int) -> Tracer:
+    return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :]))

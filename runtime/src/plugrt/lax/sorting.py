@@ -1,0 +1,145 @@
+"""Sorting along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.lax.dimensions import dimension_of
+from plugrt.lax.strict import admit
+from plugrt.tracing.emit import (
+    compare,
+    constant,
+    emit,
+    hlo,
+    iota,
+    region,
+    slice_,
+    strong,
+    tracing,
+    transpose,
+    wrap,
+)
+from plugrt.tracing.emit import select as emit_select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("dimension", "is_stable", "num_keys"))
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Returns an array, or several of one shape, in ascending order along a dimension.
+
+    Several are sorted together: by the first, at equal elements by the next, as many as
+    ``num_keys``; the others follow. NaN comes last, -0 equals 0, complex numbers go by their real
+    and then their imaginary part. As ``jax.lax.sort``.
+    """
+    several = isinstance(operand, tuple | list)
+    arrays = [strong(x) for x in (operand if several else [operand])]
+    if not arrays:
+        raise ArgumentError("lax.sort needs at least one array")
+    if not 1 <= num_keys <= len(arrays):
+        raise ArgumentError(
+            f"num_keys of lax.sort must be between 1 and {len(arrays)}, the number of arrays; got "
+            f"{num_keys}"
+        )
+    if any(x.shape != arrays[0].shape for x in arrays):
+        shapes = ", ".join(str(x.shape) for x in arrays)
+        raise ShapeError(f"lax.sort takes arrays of one shape; found {shapes}")
+    at = dimension_of("sort", dimension, arrays[0].ndim)
+    result = sorted_along(arrays, at, num_keys, stable=is_stable)
+    return tuple(result) if several else result[0]
+
+
+@operation(static=("dimension", "is_stable"))
+def sort_key_val(keys: Tracer, values: Tracer, dimension: int = -1, is_stable: bool = True) -> Any:
+    """Returns keys in ascending order and their values. As ``jax.lax.sort_key_val``."""
+    return sort((keys, values), dimension, is_stable, 1)
+
+
+@operation(static=("k", "axis"))
+def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
+    """Returns the k largest elements along an axis, descending, and their indices (int32).
+
+    Of equal elements the first comes first; NaN is the largest. As ``jax.lax.top_k``.
+    """
+    admit("top_k", "operand", operand.dtype, "biuf")
+    at = dimension_of("top_k", axis, operand.ndim)
+    if not 0 <= k <= operand.shape[at]:
+        raise ArgumentError(
+            f"k of lax.top_k must be between 0 and {operand.shape[at]}, the length of axis {axis}; "
+            f"got {k}"
+        )
+    order = [*(i for i in range(operand.ndim) if i != at), at]
+    last = transpose(operand, order)
+    indices = iota(last.shape, last.ndim - 1, np.dtype(np.int32))
+    found = sorted_along([last, indices], last.ndim - 1, 1, stable=True, descending=True)
+    limit = [*last.shape[:-1], k]
+    back = [order.index(i) for i in range(operand.ndim)]
+    return [transpose(slice_(x, [0] * x.ndim, limit, [1] * x.ndim), back) for x in found]
+
+
+def sorted_along(
+    arrays: Sequence[Tracer], dimension: int, keys: int, *, stable: bool, descending: bool = False
+) -> list[Tracer]:
+    """Returns arrays of one shape sorted together by the first ``keys`` of them."""
+    trace = tracing()
+    values = [x.value for x in arrays]
+    operation = hlo.SortOp(
+        [v.type for v in values],
+        values,
+        dimension=dimension,
+        is_stable=stable,
+        loc=trace.location(),
+    )
+    scalars = [trace.mlir_type((), x.dtype) for x in arrays for _ in range(2)]
+
+    def before(*pairs: Tracer) -> list[Tracer]:
+        return [_precedes(pairs[: 2 * keys], "GT" if descending else "LT")]
+
+    region(operation.regions[0], scalars, before)
+    return list(wrap(operation))
+
+
+def _precedes(pairs: Sequence[Tracer], direction: str) -> Tracer:
+    """Returns whether the first elements of the pairs stand before the second, in order."""
+    flat: list[tuple[Tracer, Tracer]] = []
+    for x, y in zip(pairs[::2], pairs[1::2], strict=True):
+        if x.dtype.kind == "c":
+            flat += [(emit(part, x), emit(part, y)) for part in (hlo.real, hlo.imag)]
+        else:
+            flat.append((x, y))
+    result: Tracer | None = None
+    for x, y in reversed(flat):
+        x, y = _orderable(x), _orderable(y)
+        less = _total(x, y, direction)
+        if result is not None:
+            less = emit(hlo.or_, less, emit(hlo.and_, _total(x, y, "EQ"), result))
+        result = less
+    assert result is not None
+    return result
+
+
+def _orderable(x: Tracer) -> Tracer:
+    """Returns floats with one zero and one NaN, which the total order puts last."""
+    if kind_of(x.dtype) != "f":
+        return x
+    zero = constant(0, x.dtype)
+    x = emit_select(compare(x, zero, "EQ"), zero, x)
+    return emit_select(compare(x, x, "NE"), constant(np.nan, x.dtype), x)
+
+
+def _total(x: Tracer, y: Tracer, direction: str) -> Tracer:
+    if kind_of(x.dtype) != "f":
+        return compare(x, y, direction)
+    result: Tracer = emit(
+        hlo.compare,
+        x,
+        y,
+        comparison_direction=hlo.ComparisonDirectionAttr.get(direction),
+        compare_type=hlo.ComparisonTypeAttr.get("TOTALORDER"),
+    )
+    return result

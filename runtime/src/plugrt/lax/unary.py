@@ -1,0 +1,148 @@
+"""Elementwise functions of one array, by their names in ``jax.lax``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from plugrt.errors import ArgumentError
+from plugrt.lax.strict import admit
+from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+
+Unary: TypeAlias = Callable[[Any], Any]
+
+
+def _unary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Unary:
+    def body(x: Tracer) -> Tracer:
+        admit(name, "x", x.dtype, kinds)
+        result: Tracer = emit(builder, strong(x))
+        return result
+
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = __name__
+    body.__doc__ = f"Returns {says}, elementwise. As ``jax.lax.{name}``."
+    made: Unary = operation(body)
+    return made
+
+
+abs = _unary("abs", hlo.abs, "ifc", "the absolute value, of complex numbers the modulus")
+neg = _unary("neg", hlo.negate, "iufc", "-x, of unsigned integers modulo their range")
+floor = _unary("floor", hlo.floor, "f", "the largest integer that is not above x")
+ceil = _unary("ceil", hlo.ceil, "f", "the smallest integer that is not below x")
+is_finite = _unary("is_finite", hlo.is_finite, "f", "whether x is neither infinite nor NaN")
+exp = _unary("exp", hlo.exponential, "fc", "e to the power x")
+expm1 = _unary("expm1", hlo.exponential_minus_one, "fc", "exp(x) - 1, exact near 0")
+log = _unary("log", hlo.log, "fc", "the natural logarithm")
+log1p = _unary("log1p", hlo.log_plus_one, "fc", "log(1 + x), exact near 0")
+sqrt = _unary("sqrt", hlo.sqrt, "fc", "the square root")
+rsqrt = _unary("rsqrt", hlo.rsqrt, "fc", "one over the square root")
+cbrt = _unary("cbrt", hlo.cbrt, "f", "the cube root")
+logistic = _unary("logistic", hlo.logistic, "fc", "1 / (1 + exp(-x))")
+sin = _unary("sin", hlo.sine, "fc", "the sine")
+cos = _unary("cos", hlo.cosine, "fc", "the cosine")
+tan = _unary("tan", hlo.tan, "fc", "the tangent")
+sinh = _unary("sinh", chlo.sinh, "fc", "the hyperbolic sine")
+cosh = _unary("cosh", chlo.cosh, "fc", "the hyperbolic cosine")
+tanh = _unary("tanh", hlo.tanh, "fc", "the hyperbolic tangent")
+asin = _unary("asin", chlo.asin, "fc", "the arc sine")
+acos = _unary("acos", chlo.acos, "fc", "the arc cosine")
+atan = _unary("atan", chlo.atan, "fc", "the arc tangent")
+asinh = _unary("asinh", chlo.asinh, "fc", "the inverse hyperbolic sine")
+acosh = _unary("acosh", chlo.acosh, "fc", "the inverse hyperbolic cosine")
+atanh = _unary("atanh", chlo.atanh, "fc", "the inverse hyperbolic tangent")
+erf = _unary("erf", chlo.erf, "f", "the error function")
+erfc = _unary("erfc", chlo.erfc, "f", "1 - erf(x)")
+erf_inv = _unary("erf_inv", chlo.erf_inv, "f", "the y with erf(y) = x")
+lgamma = _unary("lgamma", chlo.lgamma, "f", "the logarithm of the gamma function's modulus")
+digamma = _unary("digamma", chlo.digamma, "f", "the derivative of lgamma")
+bessel_i1e = _unary("bessel_i1e", chlo.bessel_i1e, "f", "exp(-|x|) times Bessel's I1(x)")
+bitwise_not = _unary("bitwise_not", hlo.not_, "biu", "x with each bit inverted")
+population_count = _unary("population_count", hlo.popcnt, "iu", "the number of bits that are 1")
+clz = _unary("clz", hlo.count_leading_zeros, "iu", "the number of 0 bits before the first 1")
+real = _unary("real", hlo.real, "c", "the real part")
+imag = _unary("imag", hlo.imag, "c", "the imaginary part")
+
+
+@operation
+def sign(x: Tracer) -> Tracer:
+    """Returns -1, 0 or 1 as x is, of complex numbers x / abs(x). As ``jax.lax.sign``."""
+    admit("sign", "x", x.dtype, "iufc")
+    if kind_of(x.dtype) == "u":
+        return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
+    result: Tracer = emit(hlo.sign, strong(x))
+    return result
+
+
+@operation(static=("rounding_method",))
+def round(x: Tracer, rounding_method: int = 0) -> Tracer:
+    """Returns the nearest integer; halves go away from 0, with ``rounding_method`` 1 to even.
+
+    As ``jax.lax.round``, whose ``RoundingMethod`` is accepted.
+    """
+    admit("round", "x", x.dtype, "f")
+    method = int(getattr(rounding_method, "value", rounding_method))
+    if method not in (0, 1):
+        raise ArgumentError(f"rounding_method of lax.round is 0 or 1; got {rounding_method!r}")
+    result: Tracer = emit(hlo.round_nearest_even if method else hlo.round_nearest_afz, strong(x))
+    return result
+
+
+@operation
+def exp2(x: Tracer) -> Tracer:
+    """Returns 2 to the power x, elementwise. As ``jax.lax.exp2``."""
+    admit("exp2", "x", x.dtype, "fc")
+    factor = full(x.shape, np.log(2.0), x.dtype)
+    result: Tracer = emit(hlo.exponential, emit(hlo.multiply, x, factor))
+    return result
+
+
+@operation
+def square(x: Tracer) -> Tracer:
+    """Returns x * x, elementwise. As ``jax.lax.square``."""
+    admit("square", "x", x.dtype, "iufc")
+    result: Tracer = emit(hlo.multiply, x, x)
+    return result
+
+
+@operation
+def reciprocal(x: Tracer) -> Tracer:
+    """Returns 1 / x, elementwise. As ``jax.lax.reciprocal``."""
+    admit("reciprocal", "x", x.dtype, "fc")
+    result: Tracer = emit(hlo.divide, full(x.shape, 1, x.dtype), x)
+    return result
+
+
+@operation
+def conj(x: Tracer) -> Tracer:
+    """Returns the complex conjugate, of floats as complex numbers. As ``jax.lax.conj``."""
+    admit("conj", "x", x.dtype, "fc")
+    if x.dtype.kind != "c":
+        return convert(x, np.complex128 if itemsize_bits(x.dtype) == 64 else np.complex64)
+    result: Tracer = emit(hlo.complex, emit(hlo.real, x), emit(hlo.negate, emit(hlo.imag, x)))
+    return result
+
+
+@operation(static=("y",))
+def integer_pow(x: Tracer, y: int) -> Tracer:
+    """Returns x to the power of a Python integer, by repeated squaring.
+
+    Negative powers take floats or complex numbers. As ``jax.lax.integer_pow``.
+    """
+    admit("integer_pow", "x", x.dtype, "iufc" if y >= 0 else "fc")
+    exponent, power, result = y if y >= 0 else -y, x, None
+    while exponent:
+        if exponent & 1:
+            result = power if result is None else emit(hlo.multiply, result, power)
+        exponent >>= 1
+        if exponent:
+            power = emit(hlo.multiply, power, power)
+    if result is None:
+        return full(x.shape, 1, x.dtype)
+    if y < 0:
+        result = emit(hlo.divide, full(x.shape, 1, x.dtype), result)
+    return strong(result)

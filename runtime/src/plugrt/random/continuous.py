@@ -1,0 +1,219 @@
+"""Samples of continuous distributions, and raw bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import lax
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.random.keys import check_key, shape_of
+from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float, kind_of
+from plugrt.tracing.tracer import Tracer
+
+Shape = tuple[int, ...]
+finfo: Any = ml_dtypes.finfo
+
+
+@operation(static=("shape", "dtype"))
+def bits(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns unsigned integers of random bits (uint32 unless a dtype is given).
+
+    As ``jax.random.bits``.
+    """
+    check_key("bits", key)
+    kind = np.dtype(np.uint32 if dtype is None else dtype)
+    if kind.kind != "u":
+        raise DtypeError(f"random.bits makes unsigned integers; dtype {kind.name} was asked for")
+    return random_bits(key, 8 * kind.itemsize, shape_of("bits", shape))
+
+
+@operation(static=("shape", "dtype"))
+def uniform(
+    key: Any,
+    shape: Shape = (),
+    dtype: npt.DTypeLike | None = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+) -> Any:
+    """Returns numbers spread evenly over [minval, maxval), which may be arrays that broadcast.
+
+    As ``jax.random.uniform``, bit for bit.
+    """
+    check_key("uniform", key)
+    kind = float_dtype("uniform", dtype)
+    low, high = as_tracer(minval), as_tracer(maxval)
+    return _uniform(key, shape_of("uniform", shape), kind, low, high)
+
+
+def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
+    """Returns uniform numbers: random mantissas of numbers from 1 to 2, minus 1, scaled.
+
+    A dtype with a mantissa of fewer than 8 bits draws 8 bits a number, as in JAX.
+    """
+    info = finfo(kind)
+    low = limit("uniform", "minval", low, shape, kind)
+    high = limit("uniform", "maxval", high, shape, kind)
+    drawn = 8 if info.nmant < 8 else info.bits
+    words = np.dtype(f"uint{info.bits}")
+    mantissa = convert(random_bits(key, drawn, shape), words)
+    mantissa = lax.shift_right_logical(mantissa, constant(drawn - info.nmant, words))
+    one = np.ones((), kind).view(words)
+    number = lax.bitcast_convert_type(lax.bitwise_or(mantissa, constant(one)), kind)
+    number = lax.sub(number, constant(1, kind))
+    scaled: Tracer = lax.max(low, lax.add(lax.mul(number, lax.sub(high, low)), low))
+    return scaled
+
+
+def limit(function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
+    """Returns a parameter of a distribution in the result's shape and a dtype."""
+    pairs = zip(value.shape[::-1], shape[::-1], strict=False)
+    if value.ndim > len(shape) or any(m not in (1, n) for m, n in pairs):
+        raise ShapeError(
+            f"argument {name!r} of random.{function} has shape {value.shape}, which does not "
+            f"broadcast to the shape {shape} of the result"
+        )
+    return broadcast_to(convert(value, kind), shape)
+
+
+@operation(static=("shape", "dtype"))
+def normal(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns normal numbers of mean 0 and variance 1, real or complex.
+
+    As ``jax.random.normal``.
+    """
+    check_key("normal", key)
+    kind = np.dtype(default_float() if dtype is None else dtype)
+    wanted = shape_of("normal", shape)
+    if kind.kind != "c":
+        return _normal(key, wanted, float_dtype("normal", dtype))
+    part = np.dtype(f"float{kind.itemsize * 4}")
+    keys = split_key(key, (2,))
+    real, imag = (_normal(row(keys, i), wanted, part) for i in range(2))
+    # A complex division, for JAX's very bits.
+    return lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), kind))
+
+
+def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
+    low = constant(np.nextafter(np.array(-1, kind), np.array(0, kind), dtype=kind))
+    number = lax.erf_inv(_uniform(key, shape, kind, low, constant(1, kind)))
+    scaled: Tracer = lax.mul(constant(np.sqrt(2), kind), number)
+    return scaled
+
+
+@operation(static=("shape", "dtype"))
+def truncated_normal(
+    key: Any,
+    lower: Any,
+    upper: Any,
+    shape: Shape | None = None,
+    dtype: npt.DTypeLike | None = None,
+) -> Any:
+    """Returns normal numbers within the open interval (lower, upper).
+
+    ``shape`` None is that of the two limits broadcast. As ``jax.random.truncated_normal``.
+    """
+    check_key("truncated_normal", key)
+    kind = float_dtype("truncated_normal", dtype)
+    if shape is None:
+        shape = np.broadcast_shapes(lower.shape, upper.shape)
+    wanted = shape_of("truncated_normal", shape)
+    scale = constant(np.sqrt(2), kind)
+    low, high = convert(lower, kind), convert(upper, kind)
+    ends = [lax.erf(lax.div(x, scale)) for x in (low, high)]
+    low = limit("truncated_normal", "lower", low, wanted, kind)
+    high = limit("truncated_normal", "upper", high, wanted, kind)
+    number = lax.mul(scale, lax.erf_inv(_uniform(key, wanted, kind, *ends)))
+    inner = [lax.nextafter(x, constant(to, kind)) for x, to in ((low, np.inf), (high, -np.inf))]
+    return lax.clamp(inner[0], number, inner[1])
+
+
+@operation(static=("shape", "dtype"))
+def exponential(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
+    check_key("exponential", key)
+    kind = float_dtype("exponential", dtype)
+    number = uniform(key, shape_of("exponential", shape), kind)
+    return lax.neg(lax.log1p(lax.neg(number)))
+
+
+@operation(static=("shape", "dtype"))
+def cauchy(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns numbers of the standard Cauchy distribution. As ``jax.random.cauchy``."""
+    check_key("cauchy", key)
+    kind = float_dtype("cauchy", dtype)
+    low = constant(finfo(kind).eps, kind)
+    number = _uniform(key, shape_of("cauchy", shape), kind, low, constant(1, kind))
+    angle = lax.mul(constant(np.pi, kind), lax.sub(number, constant(0.5, kind)))
+    return lax.tan(angle)
+
+
+@operation(static=("shape", "dtype"))
+def laplace(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns numbers of the standard Laplace distribution. As ``jax.random.laplace``."""
+    check_key("laplace", key)
+    kind = float_dtype("laplace", dtype)
+    low = constant(-1.0 + float(finfo(kind).epsneg), kind)
+    number = _uniform(key, shape_of("laplace", shape), kind, low, constant(1, kind))
+    return lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
+
+
+@operation(static=("shape", "dtype"))
+def logistic(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns numbers of the standard logistic distribution. As ``jax.random.logistic``."""
+    check_key("logistic", key)
+    kind = float_dtype("logistic", dtype)
+    low = constant(finfo(kind).tiny, kind)
+    number = _uniform(key, shape_of("logistic", shape), kind, low, constant(1, kind))
+    return lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
+
+
+@operation(static=("shape", "dtype", "mode"))
+def gumbel(
+    key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None, mode: str | None = None
+) -> Any:
+    """Returns numbers of the standard Gumbel distribution.
+
+    ``mode`` "high" draws twice as many bits, for rare events; None and "low" do not. As
+    ``jax.random.gumbel``.
+    """
+    check_key("gumbel", key)
+    kind = float_dtype("gumbel", dtype)
+    return _gumbel(key, shape_of("gumbel", shape), kind, mode)
+
+
+def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) -> Tracer:
+    if mode not in (None, "low", "high"):
+        raise ArgumentError(f"mode of random.gumbel is 'low' or 'high'; got {mode!r}")
+    info = finfo(kind)
+    tiny, one = constant(info.tiny, kind), constant(1, kind)
+    if mode != "high":
+        inner = lax.neg(lax.log(_uniform(key, shape, kind, tiny, one)))
+    else:
+        both = _uniform(key, (2, *shape), kind, constant(0, kind), one)
+        high, low = row(both, 0), row(both, 1)
+        small = lax.add(lax.mul(constant(2.0**-info.nmant, kind), low), tiny)
+        number = lax.select(lax.ge(high, constant(0.5, kind)), high, lax.add(high, small))
+        inner = lax.neg(lax.log1p(lax.neg(number)))
+    result: Tracer = lax.neg(lax.log(inner))
+    return result
+
+
+def row(x: Tracer, i: int) -> Tracer:
+    """Returns ``x[i]``."""
+    taken = slice_(x, [i, *[0] * (x.ndim - 1)], [i + 1, *x.shape[1:]], [1] * x.ndim)
+    return reshape(taken, x.shape[1:])
+
+
+def float_dtype(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+    """Returns the floating dtype asked for, the default one for None."""
+    kind = default_float() if dtype is None else np.dtype(dtype)
+    if kind_of(kind) != "f":
+        raise DtypeError(f"random.{function} makes floats; dtype {kind.name} was asked for")
+    return kind

@@ -1,0 +1,159 @@
+"""Samples of integers and booleans."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import lax
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.random.continuous import Shape, finfo, float_dtype, gumbel, limit, row, uniform
+from plugrt.random.keys import check_key, shape_of
+from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.emit import broadcast_to, constant, convert, full, reshape, transpose
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float, default_int, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("shape", "dtype"))
+def randint(
+    key: Any, shape: Shape, minval: Any, maxval: Any, dtype: npt.DTypeLike | None = None
+) -> Any:
+    """Returns integers from ``minval`` up to, not including, ``maxval``.
+
+    The limits are integers or arrays that broadcast to ``shape``; where ``maxval`` is not above
+    ``minval`` that is returned. Twice the bits of a number are drawn, so that the bias of the
+    remainder is small. As ``jax.random.randint``.
+    """
+    check_key("randint", key)
+    kind = default_int() if dtype is None else np.dtype(dtype)
+    if kind_of(kind) not in "iu" or kind.kind == "V":
+        raise DtypeError(f"random.randint makes integers; dtype {kind.name} was asked for")
+    wanted = shape_of("randint", shape)
+    sampled = kind
+    if kind.itemsize < 4:
+        # Drawn in 32 bits, against bias.
+        sampled = np.dtype(np.int32)
+        info = np.iinfo(kind)
+        minval = _clipped(_integer("minval", minval), int(info.min), int(info.max), sampled)
+        maxval = _clipped(_integer("maxval", maxval), int(info.min), int(info.max) + 1, sampled)
+    return convert(_randint(key, wanted, minval, maxval, sampled), kind)
+
+
+def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, kind: np.dtype[Any]) -> Tracer:
+    low, high = _integer("minval", low), _integer("maxval", high)
+    top, info = np.iinfo(kind), np.iinfo(high.dtype)
+    beyond = lax.gt(high, constant(min(int(top.max), int(info.max)), high.dtype))
+    low = limit("randint", "minval", _clipped(low, int(top.min), int(top.max), kind), shape, kind)
+    high = limit("randint", "maxval", _clipped(high, int(top.min), int(top.max), kind), shape, kind)
+    words = np.dtype(f"uint{8 * kind.itemsize}")
+    keys = split_key(key, (2,))
+    upper, lower = (random_bits(row(keys, i), 8 * kind.itemsize, shape) for i in range(2))
+    span = convert(lax.sub(high, low), words)
+    one = full(shape, 1, words)
+    span = lax.select(lax.le(high, low), one, span)
+    # With maxval one above the dtype's range the span may wrap to 0, and remainders keep all bits.
+    whole = lax.bitwise_and(broadcast_to(beyond, shape), lax.gt(high, low))
+    span = lax.select(whole, lax.add(span, one), span)
+    # (upper * 2**bits + lower) % span, in words of these bits.
+    factor = lax.rem(full(shape, 1 << (4 * kind.itemsize), words), span)
+    factor = lax.rem(lax.mul(factor, factor), span)
+    offset = lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span))
+    result: Tracer = lax.add(low, convert(lax.rem(offset, span), kind))
+    return result
+
+
+def _integer(name: str, x: Tracer) -> Tracer:
+    if kind_of(x.dtype) not in "iu":
+        raise DtypeError(
+            f"argument {name!r} of random.randint must be an integer; found {x.dtype.name}"
+        )
+    return x
+
+
+def _clipped(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
+    """Returns integers clipped to [low, high], then in a dtype."""
+    info = np.iinfo(x.dtype)
+    least, most = max(low, int(info.min)), min(high, int(info.max))
+    clipped = lax.clamp(constant(least, x.dtype), x, constant(most, x.dtype))
+    return convert(clipped, kind)
+
+
+@operation(static=("shape", "mode"))
+def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
+    """Returns booleans that are true with probability ``p``, a float or an array of floats.
+
+    ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small
+    probabilities. As ``jax.random.bernoulli``.
+    """
+    check_key("bernoulli", key)
+    if mode not in ("low", "high"):
+        raise ArgumentError(f"mode of random.bernoulli is 'low' or 'high'; got {mode!r}")
+    if kind_of(p.dtype) != "f":
+        raise DtypeError(f"argument 'p' of random.bernoulli is a float; found {p.dtype.name}")
+    wanted = p.shape if shape is None else shape_of("bernoulli", shape)
+    chance = limit("bernoulli", "p", p, wanted, p.dtype)
+    if mode == "low":
+        return lax.lt(uniform(key, wanted, p.dtype), chance)
+    both = uniform(key, (2, *wanted), p.dtype)
+    unit = 2.0 ** -finfo(p.dtype).nmant
+    fine = lax.mul(row(both, 1), constant(unit, p.dtype))
+    return lax.lt(fine, lax.sub(chance, row(both, 0)))
+
+
+@operation(static=("axis", "shape", "replace", "mode"))
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Any:
+    """Returns indices along ``axis``, drawn with the unnormalised log-probabilities ``logits``.
+
+    ``shape`` ends with the shape of ``logits`` without ``axis`` (None: is it); leading dimensions
+    are further draws, each index at most once if not ``replace``. As ``jax.random.categorical``.
+    """
+    check_key("categorical", key)
+    kind = float_dtype("categorical", logits.dtype)
+    if not -logits.ndim <= axis < logits.ndim:
+        raise ShapeError(f"axis {axis} of random.categorical; logits have shape {logits.shape}")
+    axis %= logits.ndim
+    batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
+    wanted = batch if shape is None else shape_of("categorical", shape)
+    prefix = wanted[: len(wanted) - len(batch)]
+    if wanted[len(prefix) :] != batch:
+        raise ShapeError(
+            f"the shape of random.categorical must end with {batch}, the shape of logits without "
+            f"axis {axis}; got {wanted}"
+        )
+    if replace:
+        full_shape = (*prefix, *logits.shape)
+        noise = gumbel(key, full_shape, kind, mode)
+        return lax.argmax(
+            lax.add(noise, broadcast_to(logits, full_shape)), axis + len(prefix), default_int()
+        )
+    count = math.prod(prefix)
+    if count > logits.shape[axis]:
+        raise ArgumentError(
+            f"random.categorical cannot draw {count} of {logits.shape[axis]} without replacement"
+        )
+    noisy = lax.add(logits, gumbel(key, logits.shape, kind, mode))
+    last = [*(i for i in range(logits.ndim) if i != axis), axis]
+    chosen = lax.top_k(transpose(noisy, last), count)[1]
+    return reshape(transpose(chosen, [len(batch), *range(len(batch))]), wanted)
+
+
+@operation(static=("shape", "dtype"))
+def rademacher(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+    """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
+    check_key("rademacher", key)
+    kind = default_int() if dtype is None else np.dtype(dtype)
+    wanted = shape_of("rademacher", shape)
+    drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
+    return lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))

@@ -1,0 +1,104 @@
+"""Keys: made from a seed, split, and never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.random.threefry import UINT32, split_key, threefry2x32, words
+from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("impl",))
+def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
+    """Returns the key of an integer seed, an array uint32[2] that holds its 64 bits.
+
+    Seeds of 32 bits, negative ones too, have a high word of 0, as in ``jax.random.PRNGKey``; a
+    Python integer that needs 64 bits gives both words. The only ``impl`` is ``threefry2x32``.
+    """
+    if impl not in (None, "threefry2x32"):
+        raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
+    if seed.shape:
+        raise ShapeError(f"a seed is a scalar; found shape {seed.shape}")
+    if kind_of(seed.dtype) not in "iu":
+        raise DtypeError(f"a seed is an integer; found {seed.dtype.name}")
+    high = constant(0, UINT32)
+    if seed.dtype.itemsize == 8:
+        shifted = emit(hlo.shift_right_logical, seed, full((), 32, seed.dtype))
+        high = convert(shifted, UINT32)
+    low = convert(seed, UINT32)
+    return concatenate([reshape(high, (1,)), reshape(low, (1,))], 0)
+
+
+key = PRNGKey
+"""As `PRNGKey`: keys are plain arrays (``jax.random.key`` returns an array of a dtype of keys)."""
+
+
+@operation(static=("num",))
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
+
+    As ``jax.random.split``.
+    """
+    check_key("split", key)
+    shape = (num,) if isinstance(num, int | np.integer) else tuple(num)
+    return split_key(key, tuple(int(n) for n in shape))
+
+
+@operation
+def fold_in(key: Any, data: Any) -> Any:
+    """Returns the key that a key and an integer (its low 32 bits) give together.
+
+    As ``jax.random.fold_in``.
+    """
+    check_key("fold_in", key)
+    if data.shape:
+        raise ShapeError(f"fold_in takes one integer; found shape {data.shape}")
+    if kind_of(data.dtype) not in "iu":
+        raise DtypeError(f"fold_in takes an integer; found {data.dtype.name}")
+    pair = threefry2x32(words(key), constant(0, UINT32), convert(data, UINT32))
+    return concatenate([reshape(w, (1,)) for w in pair], 0)
+
+
+def key_data(keys: Any) -> Any:
+    """Returns the words of keys: the array itself. As ``jax.random.key_data``."""
+    return keys
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+    """Returns words as keys: the array itself. As ``jax.random.wrap_key_data``."""
+    if impl not in (None, "threefry2x32"):
+        raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
+    return key_bits_array
+
+
+def check_key(function: str, key: Tracer) -> None:
+    """Raises `ShapeError` or `DtypeError` unless this is one key."""
+    if key.dtype != UINT32:
+        raise DtypeError(
+            f"the key of random.{function} must be uint32; found {key.dtype.name}. Make keys with "
+            "random.PRNGKey(seed)"
+        )
+    if key.shape != (2,):
+        raise ShapeError(
+            f"random.{function} takes one key, of shape (2,); found shape {key.shape}. Take one "
+            "of several keys with keys[i]"
+        )
+
+
+def shape_of(function: str, shape: Any) -> tuple[int, ...]:
+    """Returns a shape argument as a tuple; an integer means one dimension."""
+    listed = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if any(not isinstance(n, int | np.integer) or n < 0 for n in listed):
+        raise ShapeError(
+            f"the shape of random.{function} must hold integers that are not negative; got {shape}"
+        )
+    return tuple(int(n) for n in listed)
+
+
+__all__ = ["PRNGKey", "fold_in", "key", "key_data", "split", "wrap_key_data"]

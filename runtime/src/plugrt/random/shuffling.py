@@ -1,0 +1,169 @@
+"""Shuffles and draws from a population."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from plugrt import lax
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.lax.dimensions import dimension_of
+from plugrt.lax.gathering import rows
+from plugrt.random.continuous import Shape, gumbel, row, uniform
+from plugrt.random.discrete import randint
+from plugrt.random.keys import check_key, shape_of
+from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.emit import constant, convert, full, iota, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_float, default_int, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
+
+    With ``independent`` each vector along the axis has an order of its own. As
+    ``jax.random.permutation``.
+    """
+    if isinstance(x, int | np.integer):
+        return _permuted_range(key, int(x))
+    return _permuted(key, x, axis, independent)
+
+
+@operation(static=("count",))
+def _permuted_range(key: Any, count: int) -> Any:
+    check_key("permutation", key)
+    return _shuffled(key, iota((max(count, 0),), 0, default_int()), 0)
+
+
+@operation(static=("axis", "independent"))
+def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    check_key("permutation", key)
+    if not x.ndim:
+        raise ShapeError(
+            "random.permutation takes a Python integer or an array with dimensions; found a 0-d "
+            "array"
+        )
+    at = dimension_of("permutation", axis, x.ndim)
+    if independent or x.ndim == 1:
+        return _shuffled(key, x, at)
+    order = _shuffled(key, iota((x.shape[at],), 0, default_int()), 0)
+    return rows(x, order, at)
+
+
+def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
+    """Sorts by random 32-bit words, often enough that equal words do not matter.
+
+    The number of rounds is JAX's, so that the orders are too.
+    """
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        pair = split_key(key, (2,))
+        key = row(pair, 0)
+        words = random_bits(row(pair, 1), 32, x.shape)
+        x = lax.sort_key_val(words, x, axis)[1]
+    return x
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Shape = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Any:
+    """Returns draws from the places of ``a`` along ``axis``; an integer means a range.
+
+    ``p`` are their probabilities (None: all equal). Without ``replace`` none is drawn twice; then
+    ``mode`` is that of `gumbel`. As ``jax.random.choice``.
+    """
+    if isinstance(a, int | np.integer):
+        return _choice_of_range(key, p, int(a), shape, replace, mode)
+    return _choice(key, a, p, shape, replace, axis, mode)
+
+
+@operation(static=("count", "shape", "replace", "mode"))
+def _choice_of_range(
+    key: Any, p: Any, count: int, shape: Shape, replace: bool, mode: str | None
+) -> Any:
+    wanted = _checked(key, p, count, shape, replace)
+    if p is None and not replace:
+        order = _shuffled(key, iota((count,), 0, default_int()), 0)
+        return reshape(lax.slice(order, [0], [math.prod(wanted)]), wanted)
+    return _drawn(key, p, count, wanted, replace, mode)
+
+
+@operation(static=("shape", "replace", "axis", "mode"))
+def _choice(
+    key: Any, a: Any, p: Any, shape: Shape, replace: bool, axis: int, mode: str | None
+) -> Any:
+    if not a.ndim:
+        raise ShapeError(
+            "random.choice takes a Python integer or an array with dimensions; found a 0-d array"
+        )
+    at = dimension_of("choice", axis, a.ndim)
+    wanted = _checked(key, p, a.shape[at], shape, replace)
+    if p is None and not replace:
+        order = _permuted(key, a, at, False)
+        some = lax.slice_in_dim(order, 0, math.prod(wanted), 1, at)
+    else:
+        some = rows(a, _drawn(key, p, a.shape[at], wanted, replace, mode), at)
+    return reshape(some, (*a.shape[:at], *wanted, *a.shape[at + 1 :]))
+
+
+def _checked(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: bool) -> Shape:
+    check_key("choice", key)
+    wanted = shape_of("choice", shape)
+    draws = math.prod(wanted)
+    if draws and not count:
+        raise ArgumentError("random.choice has nothing to choose from")
+    if not replace and draws > count:
+        raise ArgumentError(
+            f"random.choice cannot draw {draws} of {count} places without replacement"
+        )
+    if p is not None and p.shape != (count,):
+        raise ShapeError(
+            f"p of random.choice needs a probability for each of {count} places; found shape "
+            f"{p.shape}"
+        )
+    return wanted
+
+
+def _drawn(
+    key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
+) -> Any:
+    """Returns drawn places as default integers."""
+    if p is None:
+        return randint(key, shape, constant(0, default_int()), constant(count, default_int()))
+    chances = p if kind_of(p.dtype) == "f" else convert(p, default_float())
+    if replace:
+        sums = lax.cumsum(chances, 0)
+        last = reshape(lax.slice(sums, [count - 1], [count]), ())
+        left = lax.sub(constant(1, sums.dtype), uniform(key, shape, sums.dtype))
+        return convert(_search(sums, lax.mul(last, left)), default_int())
+    # Sampling without replacement is taking the largest of log-probabilities with Gumbel noise.
+    noisy = lax.add(gumbel(key, (count,), chances.dtype, mode), lax.log(chances))
+    found = lax.top_k(noisy, math.prod(shape))[1]
+    return reshape(convert(found, default_int()), shape)
+
+
+def _search(ascending: Tracer, values: Tracer) -> Tracer:
+    """Returns for each value how many elements are below it, by halving."""
+    count = ascending.shape[0]
+    int32 = np.dtype(np.int32)
+
+    def halve(_: Tracer, bounds: tuple[Tracer, Tracer]) -> tuple[Tracer, Tracer]:
+        low, high = bounds
+        middle = lax.div(lax.add(low, high), constant(2, int32))
+        below = lax.lt(rows(ascending, lax.min(middle, constant(count - 1, int32)), 0), values)
+        below = lax.bitwise_and(below, lax.lt(low, high))
+        low = lax.select(below, lax.add(middle, constant(1, int32)), low)
+        return low, lax.select(below, high, lax.min(middle, high))
+
+    start = (full(values.shape, 0, int32), full(values.shape, count, int32))
+    found: tuple[Tracer, Tracer] = lax.fori_loop(0, count.bit_length(), halve, start)
+    return found[0]
