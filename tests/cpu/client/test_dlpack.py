@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from plugrt.errors import InvalidArgument, PlugrtError, Unimplemented
 from plugrt.interface import Client
 from plugrt_cpu import dlpack

@@ -130,7 +130,9 @@ def with_us():
 """
     steps = [jax + "with_jax()", ours + "with_us()"]
     code = "\n".join(steps if first == "jax" else steps[::-1])
-    assert output(code + "\nwith_jax(); with_us(); print('ok')", {"JAX_NUM_CPU_DEVICES": "2"}) == "ok"
+    assert (
+        output(code + "\nwith_jax(); with_us(); print('ok')", {"JAX_NUM_CPU_DEVICES": "2"}) == "ok"
+    )
 
 
 WORK = b"""module @work {
@@ -193,18 +195,18 @@ def test_close() -> None:
 
 def test_clients_are_really_freed() -> None:
     code = """
-        import gc, resource, threading, pathlib
+        import gc, pathlib
         def threads():
             return len(list(pathlib.Path("/proc/self/task").iterdir()))
         def once():
             client = plugin.create_client({"num_devices": 4})
             add(client).to_host()
             client.close()
-        once(); gc.collect()
+        once(); gc.collect(), gc.collect()
         before = threads()
         for _ in range(20):
             once()
-        gc.collect()
+        gc.collect(), gc.collect()  # jaxlib's objects go one round after ours
         assert threads() <= before + 2, (before, threads())
         print("ok")"""
     assert output(code) == "ok"
