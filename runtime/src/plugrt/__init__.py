@@ -6,7 +6,9 @@ plugin nor a native library. Where a name exists in JAX, too, its arguments and 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -95,6 +97,18 @@ if TYPE_CHECKING:
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.stages import ShapeDtypeStruct as ShapeDtypeStruct
+
+
+class _Package(ModuleType):
+    # Importing the module plugrt.config, which most of our modules do, would put the module in the
+    # place of the settings.
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "config" and isinstance(value, ModuleType):
+            value = value.config
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,188 @@
+"""Who may import whom: the walls of DESIGN.md section 2, read from the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RUNTIME = ROOT / "runtime/src/plugrt"
+SDK = ROOT / "plugin_sdk/src/plugrt_sdk"
+PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
+
+ROOMS = [
+    {"errors", "interface", "config", "kinds", "options", "monitoring"},
+    {"switches"},
+    {"capi"},
+    {"plugins"},
+    {"stablehlo"},
+    {"execution", "sharding"},
+    {"tracing"},
+    {"array_api", "lax", "random"},
+    {"transforms"},
+    {"distributed"},
+    {"programs"},
+    {"demo"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+"""A room imports from rooms earlier in the list, and from those it shares a line with."""
+
+VENDORS = re.compile(r"nvidia|cuda|cupti|rocm|\bamd\b|libtpu|metal|neuron|oneapi|habana", re.I)
+PRIVATE = re.compile(r"\bjaxlib\._|from jaxlib import _|jaxlib\.mlir\._mlir_libs")
+
+
+def sources(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Gives each module that a file imports, also within functions, and the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            yield node.module or "", node.lineno
+            if node.module == "plugrt":
+                for alias in node.names:
+                    yield f"plugrt.{alias.name}", node.lineno
+
+
+def room(name: str) -> int:
+    for number, names in enumerate(ROOMS):
+        if name in names:
+            return number
+    raise AssertionError(f"the room {name!r} is not in the list of rooms")
+
+
+def name_of(path: Path) -> str:
+    """Returns the room that a file of the runtime is in."""
+    first = path.relative_to(RUNTIME).parts[0]
+    return first.removesuffix(".py")
+
+
+def under_type_checking(path: Path) -> set[int]:
+    """Returns the lines of imports that only type checkers see."""
+    lines: set[int] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            lines.update(n.lineno for b in node.body for n in ast.walk(b) if hasattr(n, "lineno"))
+    return lines
+
+
+@pytest.mark.parametrize("path", sources(RUNTIME), ids=lambda p: str(p.relative_to(RUNTIME)))
+def test_a_room_imports_from_earlier_rooms(path: Path) -> None:
+    here = room(name_of(path))
+    wrong = []
+    hints = under_type_checking(path)
+    for module, line in imports(path):
+        first, _, rest = module.partition(".")
+        if first == "plugrt" and rest and line not in hints and room(rest.split(".")[0]) > here:
+            wrong.append(f"{path}:{line} imports {module}, which lies above its room")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_is_in_the_list() -> None:
+    for path in RUNTIME.iterdir():
+        if path.suffix == ".py" or (path.is_dir() and (path / "__init__.py").exists()):
+            room(path.stem)
+
+
+def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
+    ours = {"plugrt_sdk", *(p.name for p in PLUGINS)}
+    assert len(ours) >= 2
+    wrong = [
+        f"{path}:{line} imports {module}"
+        for path in sources(RUNTIME)
+        for module, line in imports(path)
+        if module.split(".")[0] in ours or module.split(".")[0] in ("jax", "pytest")
+    ]
+    # jax is imported where the user hands over something that jax made, and nowhere else.
+    allowed = {"plugins/jax_made.py", "programs/jax_export.py"}
+    wrong = [w for w in wrong if not any(f"plugrt/{a}:" in w for a in allowed)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.name)
+def test_plugins_import_plugrt_only(plugin: Path) -> None:
+    others = {"plugrt_sdk", *(p.name for p in PLUGINS)} - {plugin.name}
+    wrong = [
+        f"{path}:{line} imports {module}"
+        for path in sources(plugin)
+        for module, line in imports(path)
+        if module.split(".")[0] in others or module.split(".")[0] in ("jax", "pytest")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def code_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Gives names, attributes, imports and strings of a file, without docstrings and comments."""
+    tree = ast.parse(path.read_text())
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in documentation:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Name):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute | ast.Import | ast.ImportFrom):
+            yield node.lineno, ast.unparse(node)
+
+
+def test_private_names_of_jaxlib_are_known_in_two_places() -> None:
+    allowed = (ROOT / "plugins/cpu/src", RUNTIME / "stablehlo")
+    folders = [RUNTIME, SDK, *PLUGINS]
+    wrong = [
+        f"{path}:{line}: {text}"
+        for folder in folders
+        for path in sources(folder)
+        if not path.is_relative_to(allowed[0]) and not path.is_relative_to(allowed[1])
+        for line, text in code_lines(path)
+        if PRIVATE.search(text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_jaxlib_is_imported_in_two_places() -> None:
+    wrong = [
+        f"{path}:{line} imports {module}"
+        for path in sources(RUNTIME)
+        if not path.is_relative_to(RUNTIME / "stablehlo")
+        for module, line in imports(path)
+        if module.split(".")[0] == "jaxlib"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_vendors_are_named_in_hints_alone() -> None:
+    # config.py declares the variables that JAX has for particular vendors, under JAX's names.
+    allowed = {RUNTIME / "plugins/hints.py", RUNTIME / "config.py"}
+    wrong = [
+        f"{path}:{line}: {text!r}"
+        for path in sources(RUNTIME)
+        if path not in allowed
+        for line, text in code_lines(path)
+        if VENDORS.search(text)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        '"""nvidia"""\nimport jaxlib._jax\n\n'
+        'def f():\n    from plugrt import cli\n    return "cuda"\n'
+    )
+    assert ("jaxlib._jax", 2) in imports(file)
+    assert ("plugrt.cli", 5) in imports(file)
+    texts = [text for _, text in code_lines(file)]
+    assert [t for t in texts if VENDORS.search(t)] == ["cuda"]
+    assert [t for t in texts if PRIVATE.search(t)] == ["import jaxlib._jax"]
+    assert room("cli") > room("execution")

@@ -1,0 +1,86 @@
+"""What ``import plugrt`` costs, and what it leaves alone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from support.distributions import run_python
+
+HEAVY = (
+    "jaxlib", "jax", "pytest", "_pytest", "pycparser", "cffi", "_cffi_backend", "rich", "click",
+    "pluggy", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk", "libtpu", "jax_plugins",
+    "optree", "scipy", "sklearn", "importlib_metadata",
+)  # fmt: skip
+
+
+def imported(statement: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", statement],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    return set(re.findall(r"\|\s*\d+ \|\s*(\S+)$", done.stderr, re.MULTILINE))
+
+
+def test_import_plugrt_imports_nothing_heavy() -> None:
+    modules = imported("import plugrt")
+    assert "plugrt" in modules
+    assert {m.split(".")[0] for m in modules} & set(HEAVY) == set()
+
+
+def test_listing_names_imports_nothing_heavy() -> None:
+    modules = imported("import plugrt; dir(plugrt); plugrt.__version__; plugrt.errors")
+    assert {m.split(".")[0] for m in modules} & set(HEAVY) == set()
+
+
+def test_no_native_library_is_mapped() -> None:
+    done = run_python(
+        """
+        import plugrt
+        import numpy, ml_dtypes
+        maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+        ours = [m for m in maps if any(w in m for w in ("jaxlib", "pjrt", "libtpu", "xla"))]
+        print(ours)
+        """
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_discovery_and_listing_devices_need_no_mlir() -> None:
+    modules = imported("import plugrt; plugrt.devices('cpu')")
+    assert "plugrt_cpu.client" in modules
+    assert not {m for m in modules if m.startswith("jaxlib.mlir.dialects")}
+    assert not {m for m in modules if m.split(".")[0] in ("jax", "pytest", "rich", "click")}
+
+
+def test_all_public_names_are_there() -> None:
+    done = run_python(
+        """
+        import plugrt
+        missing = []
+        for name in plugrt.__all__:
+            try:
+                getattr(plugrt, name)
+            except Exception as error:
+                missing.append((name, repr(error)))
+        print(missing)
+        print(sorted(set(plugrt.__all__) - set(dir(plugrt))))
+        try:
+            plugrt.nosuch
+        except AttributeError as error:
+            print(error)
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.splitlines() == [
+        "[]", "[]", "module 'plugrt' has no attribute 'nosuch'",
+    ], done.stderr  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["", "import plugrt.config;", "import plugrt.plugins.backends;"])
+def test_config_is_the_settings_however_it_was_imported(first: str) -> None:
+    done = run_python(f"{first} import plugrt; plugrt.devices; print(plugrt.config.disable_jit)")
+    assert done.stdout.strip() == "False", done.stderr
