@@ -100,8 +100,8 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
-    found = examine(Registry(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=2.0)
-    assert "had not ended after 2 s while loading 'hang'" in found.problems[0]
+    found = examine(Registry(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=8.0)
+    assert "had not ended after 8 s while loading 'hang'" in found.problems[0]
     (hang,) = found.candidates
     assert hang["state"] == "broken"
 
@@ -134,7 +134,7 @@ def test_the_text_shows_candidates_choice_and_problems(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="a")
     assert done.returncode == 0
-    for fact in ("a-dist 1.0", "initialised", "chosen: a (devices: 1)", "all well", "JAX_PLATFORMS"):
+    for fact in ("a-dist 1.0", "initialised", "chosen: a (devices: 1)", "all well"):
         assert fact in done.stdout
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="b")
     assert done.returncode == 1
