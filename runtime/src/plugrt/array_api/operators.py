@@ -17,6 +17,7 @@ from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.config import config
 from plugrt.execution.array import Array
 from plugrt.execution.methods import install
+from plugrt.tracing.dispatch import scalar_beside
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 
@@ -49,30 +50,39 @@ COMPARISONS = {
 UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 
 _OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
+_PLAIN = (int, float, bool)
 
 
-def _forward(function: Operation[Any, Any]) -> Callable[[Any, Any], Any]:
-    # The short way stands here again, and not in a call of `Operation`, for it is a tenth of what
-    # an operator costs.
+def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    # Two arrays go the short way of `Operation.__call__`, which stands here again because a call
+    # more is a tenth of what an operator costs. Anything else goes to `mixed`.
     programs, token, state = function._cache, config.token, _state
 
-    def method(self: Any, other: Any, /) -> Any:
+    def forward(self: Any, other: Any, /) -> Any:
         try:
             run = programs.get((token(), self._signature, other._signature))
         except AttributeError:  # a traced array, a scalar, NumPy's, or something else
-            run = None
+            return mixed(self, other, False)
         if run is not None and state.trace is None:
             return run((self, other))
-        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        return function(self, other)
 
-    return method
+    def reflected(self: Any, other: Any, /) -> Any:
+        return mixed(self, other, True)
 
+    def mixed(self: Any, other: Any, swap: bool) -> Any:
+        kind = type(other)
+        plain = kind in _PLAIN and (other or kind is not float)  # -0.0 would pass for 0.0
+        if plain and state.trace is None and type(self) is Array:
+            scalar = scalar_beside(other, self)
+            pair = (scalar, self) if swap else (self, scalar)
+            run = programs.get((token(), pair[0]._signature, pair[1]._signature))
+            return function(*pair) if run is None else run(pair)
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return function(other, self) if swap else function(self, other)
 
-def _reflected(function: Operation[Any, Any]) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any, /) -> Any:
-        return function(other, self) if isinstance(other, _OPERANDS) else NotImplemented
-
-    return method
+    return forward, reflected
 
 
 def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
@@ -101,12 +111,11 @@ def table() -> dict[str, Any]:
     """Returns every operator, method and property of arrays by its name in the class."""
     result: dict[str, Any] = {}
     for name, function in BINARY.items():
-        result[f"__{name}__"] = _forward(_function(function))
-        result[f"__r{name}__"] = _reflected(_function(function))
+        result[f"__{name}__"], result[f"__r{name}__"] = _binary(_function(function))
     for name, function in COMPARISONS.items():
-        result[f"__{name}__"] = _forward(getattr(array_api, function))
+        result[f"__{name}__"], _ = _binary(_function(function))
     for name, function in UNARY.items():
-        result[f"__{name}__"] = _unary(getattr(array_api, function))
+        result[f"__{name}__"] = _unary(_function(function))
     result["__array_namespace__"] = _namespace
     result.update({name: property(function) for name, function in PROPERTIES.items()})
     result.update(METHODS)

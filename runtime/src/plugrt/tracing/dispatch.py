@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.config import config
 from plugrt.errors import DeletedBuffer, LeakedTracer
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.compile import compile_program
-from plugrt.execution.placement import default_device, resolve_device
+from plugrt.execution.placement import default_device, home, resolve_device
 from plugrt.execution.program import LoadedProgram, Plan
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
@@ -58,10 +59,10 @@ def meets_doubles(leaves: Sequence[Any]) -> bool:
     )
 
 
-def _put_scalar(x: bool | int | float | complex, wide: bool) -> Array:
+def _put_scalar(x: bool | int | float | complex, wide: bool, device: Device | None = None) -> Array:
     dtype = np.result_type(x, np.float64) if wide and isinstance(x, float | complex) else None
     host = np.asarray(x, dtype or scalar_dtype(x))
-    return put(host, default_device(), committed=False, weak=True)
+    return put(host, device or default_device(), committed=False, weak=True)
 
 
 def _scalar_array(x: bool | int | float | complex, wide: bool) -> Array:
@@ -72,6 +73,22 @@ def _scalar_array(x: bool | int | float | complex, wide: bool) -> Array:
         if len(_scalar_arrays) >= _MOST_SCALARS:
             _scalar_arrays.clear()
         found = _scalar_arrays[key] = _put_scalar(x, wide)
+    return found
+
+
+def scalar_beside(x: bool | int | float, array: Array) -> Array:
+    """Returns a Python scalar as an array where ``array`` is, for operators (``x + 1``).
+
+    The short way of `as_array`. Not for -0.0, which a dict takes for 0.0.
+    """
+    signature = array._signature
+    key = (config.token(), signature, type(x), x)
+    found = _scalar_arrays.get(key)
+    if found is None:
+        if len(_scalar_arrays) >= _MOST_SCALARS:
+            _scalar_arrays.clear()
+        wide = signature.dtype.char in "dD"
+        found = _scalar_arrays[key] = _put_scalar(x, wide, home(signature.sharding))
     return found
 
 
