@@ -206,6 +206,13 @@ def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
     assert "item 1, 'nonsense'" in caplog.messages[0]
 
 
+def test_an_unknown_name_shows_the_item_that_may_have_meant_it() -> None:
+    made = registry(FakePlugin("a"), JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS="mine")
+    message = raises_twice(lambda: backends.devices(registry=made), UnknownPlatform)
+    assert "asks for 'mine'" in message
+    assert "item 1, 'mine', is not of the form name:path" in message
+
+
 def test_a_missing_library_costs_nothing_where_it_is_not_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

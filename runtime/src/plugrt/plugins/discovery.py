@@ -129,6 +129,7 @@ def _in_archive(entry: str) -> Iterator[_Metadata]:
 def _read_entry_points(metadata: _Metadata, found: Discovered) -> None:
     if metadata.fault:
         found.records.append(_sick(metadata, metadata.name, "", metadata.fault))
+        found.records[-1].named = False
         return
     version = metadata.version or _version_in(metadata.folder)
     for group, name, value in _parse(metadata.text):

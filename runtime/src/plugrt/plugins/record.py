@@ -47,7 +47,7 @@ class Record:
 
     ``value`` is the entry point's value or the module, ``library`` the PJRT library if it is
     known, ``elapsed_ms`` the time that importing and starting it has taken so far. A row that
-    is not ``named`` is an item that cannot be read: nobody can ask for it.
+    is not ``named`` is something that cannot be read, so that its real name is not known.
     """
 
     name: str

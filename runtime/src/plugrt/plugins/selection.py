@@ -179,9 +179,10 @@ def unknown(
         cure = f"to get it: {hints.install(name)}" if name in hints.INSTALL else (
             f"install a plugin that provides {name!r}, or choose among those installed"
         )  # fmt: skip
+    unread = "".join(f"; {r.reason}" for r in records if not r.named)
     return (
         f"{asked_by} asks for {name!r}, but no installed plugin has that name; {cure} "
-        f"(installed: {known}; `plugrt doctor` explains each)"
+        f"(installed: {known}; `plugrt doctor` explains each){unread}"
     )
 
 
