@@ -10,7 +10,8 @@ is installed, to describe any one-device array that it makes by itself). `split`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ from plugrt_cpu.quiet import import_jaxlib
 _jax, _hlo = import_jaxlib()
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
+# Up to 0.11 a result handler looks at what JAX's avals and shardings have unless told not to; later
+# ones never do, and have no such argument.
+_SKIP_CHECKS = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
+# Since 0.10.
+_HAS_LAUNCH_ID = "launch_id" in (_jax.LoadedExecutable.execute_sharded.__doc__ or "")
+GIVES_MEMORYVIEWS = _HAS_LAUNCH_ID
+"""Whether Python's buffer protocol works with a sharding that is not JAX's own class."""
 
 
 class Aval:
@@ -87,7 +95,12 @@ def sharding(devices: Sequence[Any], memory_kind: str) -> Any:
 
 def result_handler(aval: Aval, sharding: Any) -> Any:
     """Returns what makes an array of one result of a launch; make it once for an executable."""
-    return _jax.array_result_handler(aval, sharding, True, True)
+    return _jax.array_result_handler(aval, sharding, True, *_SKIP_CHECKS)
+
+
+def with_launch_id(launch: Callable[..., Any], launch_id: int) -> Callable[..., Any]:
+    """Returns ``execute_sharded`` with a launch id, which jaxlib 0.9 has no use for."""
+    return partial(launch, launch_id=launch_id) if launch_id and _HAS_LAUNCH_ID else launch
 
 
 def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semantics: Any) -> Any:

@@ -48,7 +48,7 @@ class CpuBuffer(Buffer):
     def to_host(self) -> npt.NDArray[Any]:
         """Returns a read-only view of the memory; a copy for dtypes of less than a byte."""
         try:
-            if self.type.dtype in BUFFER_PROTOCOL_DTYPES:
+            if self.type.dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
                 return np.asarray(memoryview(self.raw))
             if self.type.dtype in SUB_BYTE_DTYPES:
                 array: npt.NDArray[Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from plugrt_cpu.quiet import import_jaxlib
 
 PRIVATE_NAMES = (
     "_hlo.HloSharding.replicate",
@@ -69,15 +69,16 @@ PRIVATE_NAMES = (
     "_jax.make_mpi_collectives",
     "_jax.mlir.hlo_to_stablehlo",
 )
-"""Every private name of jaxlib that this package uses, below ``jaxlib``."""
+"""Every private name of jaxlib that this package uses; `import_jaxlib` says what ``_hlo`` is."""
 
 
 def missing_names() -> list[str]:
-    """Returns those that the installed jaxlib lacks, in full (``jaxlib._jax.…``)."""
+    """Returns those that the installed jaxlib lacks."""
+    client, hlo = import_jaxlib()
     missing = []
     for name in PRIVATE_NAMES:
         module, *attributes = name.split(".")
-        found: object = importlib.import_module(f"jaxlib.{module}")
+        found: object = {"_jax": client, "_hlo": hlo}[module]
         for attribute in attributes:
             found = getattr(found, attribute, None)
         if found is None:

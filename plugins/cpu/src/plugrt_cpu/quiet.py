@@ -24,7 +24,9 @@ def jaxlib_version() -> str:
 
 
 def import_jaxlib() -> tuple[Any, Any]:
-    """Returns the modules ``jaxlib._jax`` and ``jaxlib._hlo``.
+    """Returns the modules ``jaxlib._jax`` and the one that holds XLA's HLO classes.
+
+    The latter is ``jaxlib._hlo`` since 0.10, and ``jaxlib._jax`` too before.
 
     XLA reads TF_CPP_MIN_LOG_LEVEL while jaxlib is imported and never again. Unless the user has set
     it, it is 1 (no INFO lines, as JAX has it) for that moment only.
@@ -38,9 +40,12 @@ def import_jaxlib() -> tuple[Any, Any]:
     if ours:
         os.environ[_LOG_LEVEL] = "1"
     try:
-        return importlib.import_module("jaxlib._jax"), importlib.import_module("jaxlib._hlo")
+        client = importlib.import_module("jaxlib._jax")
+        if hasattr(client, "HloSharding"):
+            return client, client
+        return client, importlib.import_module("jaxlib._hlo")
     except ImportError as error:
-        raise PluginIncompatible(_misfit(version)) from error
+        raise PluginIncompatible(f"{_misfit(version)} (importing it failed: {error})") from error
     finally:
         if ours:
             os.environ.pop(_LOG_LEVEL, None)
