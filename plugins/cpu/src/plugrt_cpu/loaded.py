@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
 from plugrt_cpu import adapter
+from plugrt_cpu.apart import Replicas
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
@@ -87,7 +87,9 @@ class CpuLoadedExecutable(LoadedExecutable):
         except (AttributeError, ValueError):
             raws = []
         if not len(raws) == len(expected) == len(arguments):
-            raws = self._checked(self._adopt(arguments))
+            adopted = self._adopt(arguments)
+            self._check(adopted)
+            raws = [argument.raw for argument in adopted]
         try:
             results = launch(raws).consume_with_handlers(self._handlers, strict=False)
         except JAXLIB_ERRORS as error:
@@ -114,7 +116,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         for index in options.non_donatable_input_indices:
             if index in self._donated:
                 adopted[index] = self._copy(adopted[index])
-        return adopted, partial(self._launch, launch_id=options.launch_id or None)
+        return adopted, adapter.with_launch_id(self._launch, options.launch_id)
 
     def _adopt(self, arguments: Sequence[Shards]) -> list[CpuShards]:
         return [a if type(a) is CpuShards else CpuShards.of(a, self._sources) for a in arguments]
@@ -123,8 +125,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         copies = [b.copy_to_memory(b.memory) for b in shards.buffers()]
         return CpuShards.of(copies, shards.place)
 
-    def _checked(self, arguments: list[CpuShards]) -> list[Any]:
-        """Returns jaxlib's arrays; raises `InvalidArgument` if number or types do not fit."""
+    def _check(self, arguments: list[CpuShards]) -> None:
+        """Raises `InvalidArgument` if number or types do not fit."""
         expected, name = self._parameter_types, self._executable.name
         if len(arguments) != len(expected):
             raise InvalidArgument(
@@ -136,7 +138,6 @@ class CpuLoadedExecutable(LoadedExecutable):
                     f"argument {i} of the program {name!r} must be {wanted}; "
                     f"{argument.type} was given"
                 )
-        return [argument.raw for argument in arguments]
 
     def _launch_error(self, error: Exception, raws: list[Any]) -> PlugrtError:
         # jaxlib's own words for a lost argument depend on how it was lost: deleted, an array is one
@@ -160,10 +161,18 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
     jaxlib (0.10) crashes when such a launch finds a fault in its arguments, so that everything is
     looked at first. Launches are made one at a time: two whose collectives meet in another order
-    on another device would wait for each other for ever.
+    on another device would wait for each other for ever. A program whose replicas exchange nothing
+    is launched on each device by itself (see `plugrt_cpu.apart`).
     """
 
-    __slots__ = ()
+    __slots__ = ("_fresh", "_replicas")
+
+    def __init__(
+        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        super().__init__(client, executable, devices)
+        self._fresh = True
+        self._replicas: Replicas | None = None
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -171,8 +180,11 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         launch = self._launch
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
+        if self._fresh:
+            self._fresh = False
+            self._replicas = Replicas.of(self)
         adopted = self._adopt(arguments)
-        raws = self._checked(adopted)
+        self._check(adopted)
         with self._client.launch_lock:
             for shards in adopted:
                 shards.require_alive()
@@ -181,19 +193,35 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                         f"{shards!r} was given to a program on {list(self._devices)}"
                     )
             if self._donated:
-                self._require_distinct(raws)
-            try:
-                results = launch(raws).consume_with_handlers(self._handlers, strict=False)
-            except JAXLIB_ERRORS as error:
-                raise translate(error) from error
+                self._require_distinct(adopted)
+            # What is whole stays whole: to take it apart costs more than the launch saves.
+            if self._replicas and options is None and all(shards.is_apart for shards in adopted):
+                made = self._replicas.launch([shards.parts() for shards in adopted])
+            else:
+                made = self._launch_together(adopted, launch)
             for index in self._donated:
-                raws[index].delete()
+                adopted[index].delete()
+        return made
+
+    def delete(self) -> None:
+        super().delete()
+        self._replicas = None
+        self._fresh = False
+
+    def _launch_together(
+        self, adopted: list[CpuShards], launch: Callable[..., Any]
+    ) -> list[CpuShards]:
+        raws = [shards.raw for shards in adopted]
+        try:
+            results = launch(raws).consume_with_handlers(self._handlers, strict=False)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
         return list(map(CpuShards, results, self._result_types, self._result_places))
 
-    def _require_distinct(self, raws: list[Any]) -> None:
-        donated = [id(raws[i]) for i in self._donated]
-        for i, raw in zip(self._donated, donated, strict=True):
-            if sum(id(other) == raw for other in raws) > 1:
+    def _require_distinct(self, arguments: list[CpuShards]) -> None:
+        first = [id(s.parts()[0] if s.is_apart else s.raw) for s in arguments]
+        for i in self._donated:
+            if first.count(first[i]) > 1:
                 raise InvalidArgument(
                     f"argument {i} of {self._executable.name!r} is donated and passed twice"
                 )

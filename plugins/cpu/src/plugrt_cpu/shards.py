@@ -18,16 +18,19 @@ from plugrt_cpu.types import array_type
 class CpuShards(Sequence[Buffer]):
     """One jaxlib array over the devices of ``place``, and a sequence of its buffers.
 
-    Launches give and take it whole; it is taken apart when a buffer of it is read.
+    Launches on all devices at once give and take it whole; it is taken apart when a buffer of it
+    is read. What was made a device at a time is put together when such a launch takes it.
     """
 
     __slots__ = ("__weakref__", "_buffers", "_parts", "place", "raw", "type")
+
+    raw: Any
 
     def __init__(self, raw: Any, type: TensorType, place: Place) -> None:
         self.raw = raw
         self.type = type
         self.place = place
-        self._parts: list[Any] | None = None
+        self._parts: Sequence[Any] | None = None
         self._buffers: list[CpuBuffer] | None = None
 
     @classmethod
@@ -43,19 +46,35 @@ class CpuShards(Sequence[Buffer]):
         ours = [buffer for buffer in buffers if isinstance(buffer, CpuBuffer)]
         if len(ours) != len(buffers):
             raise InvalidArgument(f"buffers of another backend among {list(buffers)}")
-        shards = cls(_assemble(ours, place), ours[0].type, place)
-        shards._parts = [buffer.raw for buffer in ours]
+        _must_fit(ours, place)
+        shards = cls.apart([buffer.raw for buffer in ours], ours[0].type, place)
         shards._buffers = ours
         return shards
+
+    @classmethod
+    def apart(cls, parts: Sequence[Any], type: TensorType, place: Place) -> CpuShards:
+        """Returns the shards made of jaxlib's array on each device of ``place``."""
+        shards = cls.__new__(cls)
+        shards.type = type
+        shards.place = place
+        shards._parts = parts
+        shards._buffers = None
+        return shards
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "raw":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        _, aval = array_type(self.type.shape, self.type.dtype)
+        self.raw = adapter.assemble(aval, self.place.sharding, list(self._parts or ()))
+        return self.raw
 
     def require_alive(self) -> None:
         """Raises `DeletedBuffer` if a buffer of it was deleted or donated.
 
         jaxlib (0.10) crashes when a launch on several devices finds that out by itself.
         """
-        deleted = self.raw.is_deleted()
-        if not deleted and self._parts is not None:
-            deleted = any(part.is_deleted() for part in self._parts)
+        parts = self._parts
+        deleted = self.raw.is_deleted() if parts is None else any(p.is_deleted() for p in parts)
         if deleted:
             raise DeletedBuffer(f"an array {self.type} on {list(self.place.devices)} was deleted")
 
@@ -63,11 +82,24 @@ class CpuShards(Sequence[Buffer]):
         """Waits until the contents of all buffers are there."""
         self.require_alive()
         try:
-            self.raw.block_until_ready()
+            for raw in self._parts or (self.raw,):
+                raw.block_until_ready()
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
 
-    def parts(self) -> list[Any]:
+    @property
+    def is_apart(self) -> bool:
+        """Whether jaxlib's array on each device is at hand."""
+        return self._parts is not None
+
+    def delete(self) -> None:
+        """Deletes all buffers, whole and apart."""
+        if self._parts is None:
+            self.raw.delete()
+        for part in self._parts or ():
+            part.delete()
+
+    def parts(self) -> Sequence[Any]:
         """Returns jaxlib's array on each device."""
         if self._parts is not None:
             return self._parts
@@ -133,17 +165,21 @@ class _Shard(CpuBuffer):
 
     def ready_event(self) -> CpuEvent:
         self._require_alive()
-        return CpuEvent(self._shards.raw)
+        return CpuEvent(self._awaited())
+
+    def _awaited(self) -> Any:
+        shards = self._shards
+        return shards.parts()[self._index] if shards.is_apart else shards.raw
 
     def block_until_ready(self) -> None:
         self._require_alive()
         try:
-            self._shards.raw.block_until_ready()
+            self._awaited().block_until_ready()
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
 
 
-def _assemble(buffers: list[CpuBuffer], place: Place) -> Any:
+def _must_fit(buffers: list[CpuBuffer], place: Place) -> None:
     first = buffers[0].type
     for buffer, device in zip(buffers, place.devices, strict=True):
         if buffer.device is not device or buffer.place.kind != place.kind:
@@ -157,5 +193,3 @@ def _assemble(buffers: list[CpuBuffer], place: Place) -> Any:
             )
         if buffer.is_deleted():
             raise DeletedBuffer(f"the buffer {buffer.type} on {device!r} was deleted or donated")
-    _, aval = array_type(first.shape, first.dtype)
-    return adapter.assemble(aval, place.sharding, [buffer.raw for buffer in buffers])

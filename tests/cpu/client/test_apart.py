@@ -1,0 +1,154 @@
+"""Programs whose replicas exchange nothing are launched on each device by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument
+from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
+from plugrt_cpu.apart import exchange_nothing
+from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
+
+FOUR = CompileOptions(num_replicas=4)
+
+
+def put(client: Client, size: int = 4, offset: int = 0) -> Any:
+    """Returns shards with the device's id, plus an offset, in them."""
+    devices = client.devices()[:4]
+    buffers = [client.buffer_from_host(np.full(size, d.id + offset, "f4"), d) for d in devices]
+    return client.shards(buffers)
+
+
+def values(shards: Any) -> list[float]:
+    return [float(b.to_host()[0]) for b in shards]
+
+
+@pytest.mark.parametrize(
+    ("line", "alone"),
+    [
+        ("%r = f32[4] add(f32[4] %a, f32[4] %b)", True),
+        ("%sender = f32[4] multiply(f32[4] %a, f32[4] %b)", True),
+        ("%r = f32[4] all-reduce(f32[4] %a), replica_groups={{0,1}}", False),
+        ("%r = f32[4] all-gather-start(f32[4] %a)", False),
+        ("%r = f32[4] collective-permute(f32[4] %a)", False),
+        ("%r = u32[] replica-id()", False),
+        ("%r = u32[] partition-id()", False),
+        ("%r = f32[4] custom-call(f32[4] %a)", False),
+        ("%r = f32[4] rng(f32[] %a, f32[] %b)", False),
+    ],
+)
+def test_what_exchanges_something(line: str, alone: bool) -> None:
+    assert exchange_nothing(f"ENTRY %main {{\n  {line}\n}}") is alone
+
+
+def test_results_are_apart_and_go_on_as_they_are(client: Client) -> None:
+    loaded = client.compile(add(), FOUR)
+    first = loaded.execute([put(client), put(client, offset=10)])[0]
+    assert first.is_apart  # type: ignore[attr-defined]
+    second = loaded.execute([first, first])[0]
+    assert values(second) == [20, 24, 28, 32]
+    assert [b.device for b in second] == list(client.devices()[:4])
+    assert not second[1].is_deleted()
+    second[2].block_until_ready()
+    assert second[2].ready_event().is_ready()
+
+
+def test_whole_and_apart_meet(client: Client) -> None:
+    reduce = client.compile(all_reduce((4,), 4), FOUR)
+    loaded = client.compile(add(), FOUR)
+    total, double = reduce.execute([put(client)])
+    assert not total.is_apart  # type: ignore[attr-defined]
+    mixed = loaded.execute([total, put(client)])[0]
+    assert values(mixed) == [6, 7, 8, 9]
+    apart = loaded.execute([put(client), put(client)])[0]
+    assert values(reduce.execute([apart])[0]) == [12] * 4
+    assert values(double) == [0, 2, 4, 6]
+
+
+def test_a_replica_knows_its_number(client: Client) -> None:
+    t = "tensor<ui32>"
+    program = function([], [t], f"%0 = stablehlo.replica_id : {t}\nreturn %0 : {t}")
+    loaded = client.compile(program, FOUR)
+    for _ in range(2):
+        assert [int(b.to_host()) for b in loaded.execute([])[0]] == [0, 1, 2, 3]
+
+
+def test_devices_in_another_order(client: Client) -> None:
+    ids = (3, 0, 2)
+    options = CompileOptions(
+        num_replicas=3, device_assignment=DeviceAssignment(tuple((i,) for i in ids))
+    )
+    loaded = client.compile(add(), options)
+    buffers = [client.buffer_from_host(np.full(4, i, "f4"), client.devices()[i]) for i in ids]
+    for _ in range(2):
+        result = loaded.execute([buffers, buffers])[0]
+        assert values(result) == [6, 0, 4]
+        assert [b.device.id for b in result] == [3, 0, 2]
+
+
+def test_donation(client: Client) -> None:
+    loaded = client.compile(add(donate=True), FOUR)
+    for _ in range(2):
+        given, kept = put(client), put(client, offset=1)
+        result = loaded.execute([given, kept])[0]
+        assert all(b.is_deleted() for b in given)
+        assert not any(b.is_deleted() for b in kept)
+        with pytest.raises(DeletedBuffer):
+            loaded.execute([given, kept])
+        with pytest.raises(InvalidArgument, match="donated and passed twice"):
+            loaded.execute([kept, kept])
+        assert values(kept) == [1, 2, 3, 4]
+        assert values(result) == [1, 3, 5, 7]
+    kept = put(client)
+    loaded.execute([kept, put(client)], ExecuteOptions(non_donatable_input_indices=(0,)))
+    assert values(kept) == [0, 1, 2, 3]
+
+
+def test_refusals_come_before_any_launch(client: Client) -> None:
+    loaded = client.compile(add(), FOUR)
+    good = put(client)
+    for wrong in (put(client, size=3), [good[1], good[0], good[2], good[3]]):
+        with pytest.raises(InvalidArgument):
+            loaded.execute([good, wrong])
+    good[3].delete()
+    with pytest.raises(DeletedBuffer):
+        loaded.execute([put(client), good])
+    loaded.delete()
+    with pytest.raises(FailedPrecondition):
+        loaded.execute([put(client), put(client)])
+
+
+def test_no_results_and_several(client: Client) -> None:
+    t = tensor((4,), "float32")
+    none = client.compile(function([t], [], "return"), FOUR)
+    assert list(none.execute([put(client)])) == []
+    two = client.compile(function([t], [t, t], f"return %arg0, %arg0 : {t}, {t}"), FOUR)
+    assert [values(r) for r in two.execute([put(client)])] == [[0, 1, 2, 3]] * 2
+
+
+def test_a_loaded_executable_comes_apart_too(client: Client) -> None:
+    code = client.compile(add(), FOUR).executable.serialize()
+    loaded = client.deserialize_executable(code)
+    result = loaded.execute([put(client), put(client)])[0]
+    assert result.is_apart  # type: ignore[attr-defined]
+    assert values(result) == [0, 2, 4, 6]
+
+
+def test_larger_work_is_asynchronous(client: Client) -> None:
+    loaded = client.compile(matmul(400, 30), FOUR)
+    eyes = [client.buffer_from_host(np.eye(400, dtype="f4"), d) for d in client.devices()[:4]]
+    loaded.execute([eyes])[0].block_until_ready()  # type: ignore[attr-defined]
+    result = loaded.execute([eyes])[0]
+    assert not result[3].ready_event().is_ready()
+    assert [np.trace(b.to_host()) for b in result] == [400] * 4
+
+
+def test_types_of_all_widths(client: Client) -> None:
+    loaded = client.compile(identity((3,), "int4"), FOUR)
+    host = np.array([1, -2, 3]).astype(loaded.executable.output_types[0].dtype)
+    shards = [client.buffer_from_host(host, d) for d in client.devices()[:4]]
+    for buffer in loaded.execute([shards])[0]:
+        np.testing.assert_array_equal(buffer.to_host(), host)
