@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import monitoring
+from plugrt.config import config
 from plugrt.errors import NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.array import Array
@@ -55,7 +56,8 @@ class Staged:
         if code is None:
             start = time.perf_counter()
             code = self._artifacts[version] = portable_artifact(self.module, version)
-            dump(self.plan.name, self.text)
+            if config.dump_ir_to:
+                dump(self.plan.name, self.text)
             monitoring.record_event_duration_secs(
                 monitoring.LOWER, time.perf_counter() - start, fun_name=self.plan.name
             )

@@ -1,0 +1,215 @@
+"""What helps to find faults: disable_jit, debug_nans, log_compiles, dumps, interrupts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.config import config
+from plugrt.errors import FloatingPointFault
+from plugrt.execution.array import Array
+from plugrt.execution.transfer import device_put
+from plugrt.transforms.jit import jit
+from support.distributions import run_python
+from support.ops import add, div, log, mul
+
+X = np.arange(3, dtype=np.float32)
+
+
+# --- disable_jit -------------------------------------------------------------------------------
+
+
+def test_disable_jit_runs_python_on_values() -> None:
+    seen: list[Any] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        y = add(x, 1)
+        seen.append(y)
+        return jit(lambda z: mul(z, 2))(y) if float(np.asarray(y)[0]) == 1 else y
+
+    with config.override(disable_jit=True):
+        out = f(X)
+    assert type(seen[0]) is Array
+    np.testing.assert_array_equal(out, 2 * (X + 1))
+    with pytest.raises(TypeError, match="NumPy array"):
+        f(X)
+
+
+# --- debug_nans --------------------------------------------------------------------------------
+
+
+def test_debug_nans_finds_the_operation() -> None:
+    f = jit(lambda x: mul(add(log(x), 1), 2))
+    bad = device_put(np.float32([-1, 1]))
+    assert np.isnan(np.asarray(f(bad))[0])
+    with config.override(debug_nans=True):
+        np.testing.assert_allclose(f(np.float32([1, 1])), [2, 2])
+        for _ in range(2):
+            with pytest.raises(FloatingPointFault, match=r"nan.*log") as caught:
+                f(bad)
+        assert isinstance(caught.value, FloatingPointError)
+        with pytest.raises(FloatingPointFault, match=r"nan.*log"):
+            log(bad)
+    assert np.isnan(np.asarray(f(bad))[0])
+
+
+def test_debug_infs_finds_the_operation() -> None:
+    f = jit(lambda x, y: add(div(x, y), 1))
+    with config.override(debug_infs=True):
+        with pytest.raises(FloatingPointFault, match=r"inf.*div"):
+            f(X + 1, X)
+        np.testing.assert_allclose(f(X, X + 1), X / (X + 1) + 1)
+    with config.override(debug_nans=True):
+        assert np.isinf(np.asarray(f(X + 1, X))[0])
+
+
+def test_debug_nans_keeps_donated_arguments_for_the_second_run() -> None:
+    f = jit(lambda x: log(x), donate_argnums=0)
+    with config.override(debug_nans=True), pytest.raises(FloatingPointFault, match="log"):
+        f(device_put(np.float32([-1])))
+
+
+def test_debug_nans_with_static_and_keyword_arguments() -> None:
+    f = jit(lambda x, n, *, y: mul(log(x), add(y, n)), static_argnames="n")
+    with config.override(debug_nans=True), pytest.raises(FloatingPointFault, match="log"):
+        f(np.float32([-1]), n=2, y=1.0)
+
+
+def test_nans_that_the_function_is_given_are_not_its_fault_alone() -> None:
+    f = jit(lambda x: add(x, 1))
+    with config.override(debug_nans=True), pytest.raises(FloatingPointFault, match="add"):
+        f(np.float32([np.nan]))
+
+
+# --- logs and dumps ----------------------------------------------------------------------------
+
+
+def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
+    def logged(x: Any, y: Any) -> Any:
+        return add(x, y)
+
+    f = jit(logged)
+    with config.override(log_compiles=True), caplog.at_level(logging.WARNING):
+        f(X, 1.0)
+        f(X, 2.0)
+    messages = [r.getMessage() for r in caplog.records]
+    assert len(messages) == 2
+    assert messages[0] == "Compiling logged for cpu with (float32[3], float32[])"
+    assert messages[1].startswith("Finished compiling logged in 0.")
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        f(X[:1], 1.0)
+    assert not caplog.records
+
+
+def test_dump_ir_to(tmp_path: Path) -> None:
+    def dumped(x: Any) -> Any:
+        return add(x, 1)
+
+    with config.override(dump_ir_to=str(tmp_path / "new" / "folder")):
+        jit(dumped)(X)
+        jit(lambda x: mul(x, 3))(X)
+    names = sorted(p.name for p in (tmp_path / "new" / "folder").iterdir())
+    assert len(names) == 2
+    (path,) = (tmp_path / "new" / "folder").glob("*_dumped.mlir")
+    assert "module @jit_dumped" in path.read_text()
+    assert "stablehlo.add" in path.read_text()
+
+
+# --- interrupts --------------------------------------------------------------------------------
+
+_CHILD = """
+import sys, time
+import numpy as np
+from plugrt.execution.transfer import device_put
+from plugrt.transforms.jit import jit
+from plugrt.tracing.trace import current_trace
+from support.ops import add, mul, sin
+
+X = np.arange(3, dtype=np.float32)
+def check():
+    assert current_trace() is None
+    np.testing.assert_array_equal(jit(lambda x: add(mul(x, 2), 1))(X), 2 * X + 1)
+    np.testing.assert_array_equal(add(device_put(X), 1), X + 1)
+check()
+
+def slow_to_trace(x):
+    print("go", flush=True)
+    while True:
+        x = add(x, 1)
+
+def slow_to_compile(x):
+    for i in range(3000):
+        x = sin(add(x, i))
+    print("go", flush=True)
+    return x
+
+f = jit({function})
+for _ in range(2):
+    try:
+        f(X)
+        print("finished", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    check()
+print("usable", flush=True)
+"""
+
+
+@pytest.mark.parametrize("function", ["slow_to_trace", "slow_to_compile"])
+def test_an_interrupt_leaves_a_usable_process(function: str) -> None:
+    tests = str(Path(__file__).parents[2])
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(_CHILD).replace("{function}", function)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": tests, "JAX_NUM_CPU_DEVICES": "1"},
+    )  # fmt: skip
+    assert child.stdout is not None
+    lines = []
+    try:
+        for line in child.stdout:
+            lines.append(line.strip())
+            if lines[-1] == "go":
+                time.sleep(0.2)
+                child.send_signal(signal.SIGINT)
+            if lines[-1] == "usable":
+                break
+        _, error = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0, error
+    assert "interrupted" in lines
+    assert lines[-1] == "usable"
+
+
+def test_interrupt_while_waiting_for_a_result() -> None:
+    done = run_python(
+        """
+        import _thread, threading, time
+        import numpy as np
+        from plugrt.execution.transfer import device_put
+        from support.ops import add
+        x = device_put(np.ones(3))
+        add(x, 1)
+        threading.Timer(0.1, _thread.interrupt_main).start()
+        try:
+            while True:
+                add(x, 1).block_until_ready()
+        except KeyboardInterrupt:
+            print(np.asarray(add(x, 1)).sum())
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout.strip() == "6.0", done.stderr
