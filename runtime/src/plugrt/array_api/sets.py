@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from plugrt.array_api.hosts import concrete, like
 from plugrt.execution.array import Array
-from plugrt.tracing.promotion import default_int
+from plugrt.tracing.promotion import default_int, kind_of
 
+_SORTABLE = {"i": np.int8, "u": np.uint8, "f": np.float32}
 _CURE = "array_api.sort(x) keeps the shape"
 
 
@@ -83,14 +84,16 @@ def unique_values(x: Any, /) -> Any:
 
 
 def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
-    found: tuple[npt.NDArray[Any], ...] = np.unique(
-        np.asarray(x).reshape(-1),
+    flat = np.asarray(x).reshape(-1)
+    # NumPy sorts the NaNs of ml_dtypes' floats anywhere; float32 and int8 hold them all exactly.
+    _, indices, inverse, counts = np.unique(
+        flat.astype(_SORTABLE[kind_of(x.dtype)]) if x.dtype.kind == "V" else flat,
         return_index=True,
         return_inverse=True,
         return_counts=True,
         equal_nan=False,
     )
-    return found
+    return flat[indices], indices, inverse, counts
 
 
 def _positions(x: Array, positions: npt.NDArray[Any]) -> Array:

@@ -1,0 +1,203 @@
+"""``x.at[key]`` against NumPy's assignments and unbuffered updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import plugrt.array_api as xp
+from plugrt import monitoring
+from plugrt.errors import ArgumentError, DataDependentShape, DtypeError, InvalidIndex, ShapeError
+from support.compiles import counting
+from support.keys import keys
+from support.oracle import ALL, identical, same, sample, traced
+
+A = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+X = xp.asarray(A)
+MASK = A % 3 == 0
+
+KEYS: list[Any] = [
+    0, (0, 1, 2), (-1, -1), (), ..., None, slice(1, 3), slice(None, None, 2), slice(1, 1),
+    (slice(None, None, -2), 1), (slice(None), slice(3, None, -2), slice(0, 5, 3)),
+    (0, None, slice(2, 4)), [0, 2], ([0, 2], [1, 1]), ([0, 1], slice(None), [0, 1]),
+    (slice(1, 3), [0, 1]), (slice(None, None, -2), [3, 0], slice(1, 3)),
+    (None, [0, 1], ..., [0, 4]),
+    (slice(0, 3, 2), slice(None), [[0], [3]]), (1, slice(None), [2, 0]), MASK, MASK[:, :, 0],
+    (slice(None), MASK[0]), (True, 1), False, [],
+]  # fmt: skip
+UPDATES: dict[str, Callable[[Any, Any, Any], None]] = {
+    "set": lambda a, k, v: a.__setitem__(k, v),
+    "add": np.add.at,
+    "subtract": np.subtract.at,
+    "multiply": np.multiply.at,
+    "min": np.minimum.at,
+    "max": np.maximum.at,
+}
+
+
+def expected_of(how: str, a: Any, key: Any, value: Any) -> Any:
+    """Returns what NumPy makes of a copy of ``a``."""
+    a = a.copy()
+    UPDATES[how](a, key, value)
+    return a
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_set_and_add(key: Any) -> None:
+    value = sample(A[key].shape, "float32", seed=1)
+    identical(X.at[key].set(value), expected_of("set", A, key, value))
+    identical(X.at[key].add(value), expected_of("add", A, key, value))
+
+
+@pytest.mark.parametrize("how", sorted(UPDATES))
+@pytest.mark.parametrize("key", [(1, slice(None, None, 2)), ([0, 2, 2], [1, 1, 3]), MASK], ids=repr)
+def test_every_update_takes_scalars_and_broadcasts(how: str, key: Any) -> None:
+    for value in (7, 2.5, np.float32(-1)):
+        found = getattr(X.at[key], how)(value)
+        same(found, expected_of(how, A, key, np.float32(value)))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_every_dtype(dtype: str) -> None:
+    a, v = sample((4, 3), dtype), sample((2, 3), dtype, seed=2)
+    x = xp.asarray(a)
+    identical(x.at[[3, 0]].set(v), expected_of("set", a, [3, 0], v))
+    identical(x.at[1::2].set(v), expected_of("set", a, slice(1, None, 2), v))
+    if dtype != "bool":
+        identical(x.at[[3, 0]].add(v), expected_of("add", a, [3, 0], v))
+        identical(x.at[:2].multiply(v), expected_of("multiply", a, slice(2), v))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_random_keys(data: st.DataObject) -> None:
+    shape = data.draw(st.sampled_from([(3, 4, 5), (4,), (2, 3)]))
+    key = data.draw(keys(shape))
+    a = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+    try:
+        inner = a[key].shape
+    except IndexError:
+        assume(False)
+    value = sample(inner, "int32", seed=3)
+    x = xp.asarray(a)
+    identical(x.at[key].add(value), expected_of("add", a, key, value))
+    filled = expected_of("set", a, key, -1)
+    identical(traced(lambda x: x.at[key].set(-1))(x), filled)
+
+
+def test_duplicates_add_up() -> None:
+    x = xp.asarray(np.ones(3, np.float32))
+    i = [1, 1, 1, 2]
+    identical(x.at[i].add(2), np.float32([1, 7, 3]))
+    identical(x.at[i].multiply(2), np.float32([1, 8, 2]))
+    identical(x.at[i].divide(2), np.float32([1, 0.125, 0.5]))
+    identical((x + 1).at[i].power(2), np.float32([2, 2**8, 2**2]))
+    identical((x + 1).at[i].apply(lambda v: v * 3), np.float32([2, 54, 6]))
+
+
+def test_divide_power_apply_on_slices() -> None:
+    divided, powers, negated = A.copy(), A.copy(), A.copy()
+    divided[1:, ::2] /= 4
+    powers[0, 0] **= 2
+    negated[2] *= -1
+    identical(X.at[1:, ::2].divide(4), divided)
+    identical(X.at[0, 0].power(2), powers)
+    identical(X.at[2].apply(xp.negative), negated)
+
+
+def test_the_array_itself_stays() -> None:
+    X.at[0].set(-1)
+    identical(X, A)
+
+
+def test_a_loop_over_integers_compiles_once() -> None:
+    x = xp.asarray(np.zeros(17, np.float32))
+    with counting() as counter:
+        for i in range(17):
+            x = x.at[i].set(float(i))
+    identical(x, np.arange(17, dtype=np.float32))
+    assert counter[monitoring.COMPILE] == 1
+
+
+def test_positions_out_of_bounds_are_left_out_or_clipped() -> None:
+    x = xp.asarray(np.zeros(3, np.float32))
+    i = np.array([3, -4, 0, -1])
+    identical(x.at[i].add(1), np.float32([1, 0, 1]))
+    identical(x.at[i].add(1, mode="clip"), np.float32([2, 0, 2]))
+    beyond = xp.asarray(np.int32(5))
+    identical(x.at[beyond].set(1), np.zeros(3, np.float32))
+    identical(x.at[beyond].set(1, mode="clip"), np.float32([0, 0, 1]))
+    identical(x.at[xp.asarray(np.int32(-1))].set(1), np.float32([0, 0, 1]))
+
+
+def test_promises_are_passed_on() -> None:
+    found = X.at[[0, 2]].add(1, indices_are_sorted=True, unique_indices=True)
+    identical(found, expected_of("add", A, [0, 2], 1))
+
+
+def test_get() -> None:
+    x = xp.asarray(np.arange(3, dtype=np.float32))
+    i = np.array([1, 3, -4, -1])
+    identical(x.at[i].get(), np.float32([1, 2, 0, 2]))
+    identical(x.at[i].get(mode="fill"), np.float32([1, np.nan, np.nan, 2]))
+    identical(x.at[i].get(fill_value=-1), np.float32([1, -1, -1, 2]))
+    identical(X.at[..., i].get(mode="wrap"), A[..., [1, 3, 1, 4]])
+    five = xp.asarray(np.int32(5))
+    identical(x.at[five].get(mode="fill", fill_value=9), np.float32(9))
+    identical(x.at[1:].get(), np.float32([1, 2]))
+
+
+def test_masks_under_tracing() -> None:
+    identical(traced(lambda x: x.at[x > 30].set(0))(X), np.where(A > 30, np.float32(0), A))
+    rows = traced(lambda x: x.at[x[:, :, 0] > 20].add(xp.asarray(np.arange(5, dtype=np.float32))))
+    expected = A.copy()
+    expected[A[:, :, 0] > 20] += np.arange(5)
+    identical(rows(X), expected)
+    with pytest.raises(DataDependentShape):
+        traced(lambda x: x.at[x > 30].set(xp.asarray(np.arange(29.0, dtype=np.float32))))(X)
+
+
+def test_masks_do_not_compile_for_each_count() -> None:
+    x = xp.asarray(np.arange(19, dtype=np.float32))
+    with counting() as counter:
+        for n in (3, 8, 11):
+            identical(x.at[np.arange(19) < n].set(0)[:n], np.zeros(n, np.float32))
+    assert counter[monitoring.COMPILE] == 1 + 3  # the update, and the three slices
+
+
+def test_a_mask_with_a_value_for_each_element() -> None:
+    value = np.arange(int(MASK.sum()), dtype=np.float32)
+    identical(X.at[MASK].set(value), expected_of("set", A, MASK, value))
+
+
+def test_values_of_a_higher_kind_are_refused() -> None:
+    integers = xp.asarray(np.arange(3))
+    with pytest.raises(DtypeError, match="values of dtype float32 for x of dtype int64"):
+        integers.at[0].set(1.5)
+    with pytest.raises(DtypeError, match="complex"):
+        X.at[0].add(1j)
+    with pytest.raises(DtypeError, match="divide got x of dtype int64"):
+        integers.at[0].divide(2)
+    identical(X.at[0, 0, 0].set(np.float64(0.5))[0, 0, :2], np.float32([0.5, 1]))
+
+
+def test_what_else_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"shape \(3,\) does not broadcast to the shape \(4, 5\)"):
+        X.at[0].set(np.zeros(3, np.float32))
+    with pytest.raises(ShapeError, match=r"shape \(2,\).*\(5,\).*boolean index of shape \(3, 4\)"):
+        X.at[MASK[:, :, 0]].set(np.zeros(2, np.float32))
+    with pytest.raises(InvalidIndex, match="out of bounds"):
+        X.at[3].set(0)
+    with pytest.raises(ArgumentError, match="mode is 'sideways'"):
+        X.at[0].set(0, mode="sideways")
+    with pytest.raises(ArgumentError, match="mode is 'sideways'"):
+        X.at[[0]].get(mode="sideways")
+    with pytest.raises(ShapeError, match="keep the shape"):
+        X.at[0].apply(lambda v: 1.0)
+    with pytest.raises(TypeError):
+        X.at[0].set(0, nosuch=1)

@@ -1,0 +1,208 @@
+"""Statistical functions against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import plugrt.array_api as xp
+from plugrt.config import config
+from plugrt.errors import AxisError, DtypeError, ShapeError
+from support.oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
+
+AXES: list[Any] = [None, 0, -1, (0, 2), ()]
+A = sample((2, 3, 4), "float32")
+X = xp.asarray(A)
+CUMULATIVE = {"cumulative_sum": np.cumsum, "cumulative_prod": np.cumprod}
+
+
+def summed_dtype(dtype: str) -> np.dtype[Any]:
+    """Returns the dtype of a sum by the standard, where the default integer is int32."""
+    if dtype in ("bool", "int8", "int16"):
+        return np.dtype(np.int32)
+    return np.dtype(np.uint32) if dtype in ("uint8", "uint16") else dtype_of(dtype)
+
+
+def wide(a: Any) -> Any:
+    """Returns NumPy's operand in a dtype that its sums do not lose precision in."""
+    return a.astype(np.float64) if a.dtype.kind not in "biuc" else a
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_sum_and_prod_of_every_dtype(name: str, dtype: str) -> None:
+    a = sample((3, 4), dtype)
+    wanted = summed_dtype(dtype)
+    expected = np.asarray(getattr(np, name)(wide(a), axis=1)).astype(wanted)
+    same(getattr(xp, name)(xp.asarray(a), axis=1), expected)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "std", "var"])
+def test_axes(name: str, axis: Any, keepdims: bool) -> None:
+    expected = getattr(np, name)(A.astype(np.float64), axis=axis, keepdims=keepdims)
+    found = getattr(xp, name)(X, axis=axis, keepdims=keepdims)
+    same(found, np.asarray(expected, np.float32))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_dtype_argument(name: str) -> None:
+    a = np.array([100, 100, 3], np.int8)
+    for dtype in ("int8", "int64", "float32", "uint16", "bfloat16"):
+        with np.errstate(over="ignore"):
+            expected = getattr(a.astype(dtype_of(dtype)), name)(dtype=dtype_of(dtype))
+        wanted = getattr(xp, dtype)
+        same(getattr(xp, name)(xp.asarray(a), dtype=wanted), expected, tolerance=1e-2)
+    with pytest.raises(DtypeError, match="dtype of dtype bool"):
+        getattr(xp, name)(X, dtype=xp.bool)
+
+
+def test_dtypes_of_sums_where_the_default_is_64_bits() -> None:
+    with config.override(enable_x64=True):
+        for dtype in ("bool", "int8", "int32"):
+            assert xp.sum(xp.asarray(np.ones(2, dtype))).dtype == np.int64
+        assert xp.sum(xp.asarray(np.ones(2, np.uint8))).dtype == np.uint64
+        assert xp.mean(xp.asarray(np.ones(2, np.int32))).dtype == np.float64
+    assert xp.sum(xp.asarray(np.ones(2, np.int8))).dtype == np.int32
+
+
+@pytest.mark.parametrize("dtype", ["bool", *REAL])
+def test_max_and_min_of_every_dtype(dtype: str) -> None:
+    a = sample((3, 4), dtype)
+    same(xp.max(xp.asarray(a), axis=0), a.max(0))
+    same(xp.min(xp.asarray(a), axis=0), a.min(0))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_max_of_floats_without_infinities(dtype: str) -> None:
+    a = np.array([-3, -1, -2]).astype(dtype_of(dtype))
+    same(xp.max(xp.asarray(a)), a[1])
+    same(xp.min(xp.asarray(a)), a[0])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_and_infinity(dtype: str) -> None:
+    a = np.array([[1, np.nan, -np.inf], [np.inf, 2, -np.inf], [-np.inf] * 3]).astype(
+        dtype_of(dtype)
+    )
+    x = xp.asarray(a)
+    for name in ("max", "min", "sum"):
+        expected = getattr(np, name)(a.astype(np.float64), axis=1)
+        same(getattr(xp, name)(x, axis=1), expected.astype(a.dtype))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint64", *FLOATS, *COMPLEX])
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_mean_var_and_std_of_every_kind(name: str, dtype: str) -> None:
+    a = sample((3, 5), dtype)
+    expected = getattr(np, name)(wide(a), axis=1)
+    wanted = dtype_of(dtype) if dtype in [*FLOATS, *COMPLEX] else np.dtype(np.float32)
+    if name != "mean" and wanted.kind == "c":
+        wanted = np.dtype(f"float{wanted.itemsize * 4}")
+    same(getattr(xp, name)(xp.asarray(a), axis=1), expected.astype(wanted))
+
+
+@pytest.mark.parametrize("correction", [0, 1, 1.5])
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_correction(name: str, correction: float) -> None:
+    expected = getattr(np, name)(A, axis=1, ddof=correction)
+    same(getattr(xp, name)(X, axis=1, correction=correction), expected, np.float32)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_too_few_elements_give_what_numpy_gives(name: str) -> None:
+    empty = np.zeros((2, 0), np.float32)
+    same(getattr(xp, name)(xp.asarray(empty), axis=1), getattr(np, name)(empty, axis=1))
+    if name != "mean":
+        expected = getattr(np, name)(A[0, :2, 0], ddof=3)
+        same(getattr(xp, name)(X[0, :2, 0], correction=3), expected)
+
+
+def test_halves_are_summed_in_float32() -> None:
+    a = np.full(5000, 1.001, np.float16)
+    same(xp.sum(xp.asarray(a)), np.float16(a.astype(np.float64).sum()), tolerance=1e-3)
+    b = np.full(70000, 1.0, np.float16)
+    same(xp.mean(xp.asarray(b)), np.float16(1))
+
+
+def test_empty_arrays() -> None:
+    empty = xp.asarray(np.zeros((2, 0, 3), np.float32))
+    same(xp.sum(empty, axis=1), np.zeros((2, 3), np.float32))
+    same(xp.prod(empty), np.float32(1))
+    same(xp.max(empty, axis=0), np.zeros((0, 3), np.float32))
+    for name in ("max", "min"):
+        with pytest.raises(
+            ShapeError, match=rf"{name} over axes \(1,\) got x of shape \(2, 0, 3\)"
+        ):
+            getattr(xp, name)(empty, axis=1)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(AxisError, match="axis of sum is 3"):
+        xp.sum(X, axis=3)
+    with pytest.raises(AxisError, match="twice"):
+        xp.mean(X, axis=(0, -3))
+    for name in ("max", "min"):
+        with pytest.raises(DtypeError, match=f"{name} got x of dtype complex64"):
+            getattr(xp, name)(xp.asarray(np.zeros(2, np.complex64)))
+
+
+@pytest.mark.parametrize("name", sorted(CUMULATIVE))
+@pytest.mark.parametrize("dtype", NUMERIC)
+def test_cumulative_of_every_dtype(name: str, dtype: str) -> None:
+    a = sample((3, 4), dtype)
+    wanted = summed_dtype(dtype)
+    expected = CUMULATIVE[name](wide(a), axis=1).astype(wanted)
+    same(getattr(xp, name)(xp.asarray(a), axis=1), expected)
+
+
+@pytest.mark.parametrize("name", sorted(CUMULATIVE))
+def test_cumulative_arguments(name: str) -> None:
+    function, oracle = getattr(xp, name), CUMULATIVE[name]
+    start = 0 if name == "cumulative_sum" else 1
+    for axis in (0, -2):
+        expected = oracle(A, axis)
+        same(function(X, axis=axis), expected)
+        first = np.full_like(expected.take([0], axis), start)
+        with_initial = np.concatenate([first, expected], axis)
+        same(function(X, axis=axis, include_initial=True), with_initial)
+    same(function(X[0, 0]), oracle(A[0, 0]))
+    same(function(X[0, 0], dtype=xp.float64), oracle(A[0, 0].astype(np.float64)))
+    same(function(X[:0, 0, 0]), A[:0, 0, 0])
+    same(function(X[:0, 0, 0], include_initial=True), np.float32([start]))
+    with pytest.raises(ShapeError, match="no axis"):
+        function(X)
+
+
+@pytest.mark.parametrize("shape", [(129,), (3, 1000), (1000, 2)])
+def test_cumulative_of_longer_axes(shape: tuple[int, ...]) -> None:
+    a = sample(shape, "int32")
+    axis = int(np.argmax(shape))
+    same(xp.cumulative_sum(xp.asarray(a), axis=axis), a.cumsum(axis, dtype=np.int32))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=6))
+def test_variance_agrees_with_numpy(values: list[float]) -> None:
+    a = np.asarray(values, np.float32)
+    same(xp.var(xp.asarray(a)), np.float32(a.astype(np.float64).var()), tolerance=2e-3)
+
+
+def test_each_works_while_tracing() -> None:
+    def many(x: Any) -> Any:
+        return xp.std(x, axis=0) + xp.max(xp.cumulative_sum(x, axis=2)) * xp.mean(x)
+
+    expected = A.std(0) + A.cumsum(2).max() * A.mean()
+    same(traced(many)(X), expected)
+
+
+def test_integers_that_overflow_wrap_around() -> None:
+    a = np.full(3, 2**31 - 1, np.int32)
+    same(xp.sum(xp.asarray(a)), a.sum(dtype=np.int32))

@@ -1,0 +1,69 @@
+"""Utility functions against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt.array_api as xp
+from plugrt.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from support.oracle import ALL, NUMERIC, identical, sample, traced
+
+A = sample((2, 3, 4), "float32")
+X = xp.asarray(A)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_all_and_any_of_every_dtype(name: str, dtype: str) -> None:
+    a = sample((3, 2), dtype)
+    a[0] = 0
+    identical(getattr(xp, name)(xp.asarray(a), axis=1), getattr(a.astype(np.bool_), name)(1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_axes(axis: Any, keepdims: bool) -> None:
+    for name in ("all", "any"):
+        expected = getattr(np, name)(A, axis=axis, keepdims=keepdims)
+        identical(getattr(xp, name)(X, axis=axis, keepdims=keepdims), expected)
+
+
+def test_empty_arrays_and_nan() -> None:
+    empty = xp.asarray(np.zeros((0, 2), np.float32))
+    identical(xp.all(empty, axis=0), np.ones(2, np.bool_))
+    identical(xp.any(empty), np.False_)
+    identical(xp.all(xp.asarray(np.float32([np.nan, np.inf]))), np.True_)
+
+
+@pytest.mark.parametrize("dtype", NUMERIC)
+def test_diff_of_every_dtype(dtype: str) -> None:
+    a = sample((2, 5), dtype)
+    identical(xp.diff(xp.asarray(a)), np.diff(a))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_diff_again_and_again(n: int, axis: int) -> None:
+    identical(xp.diff(X, n=n, axis=axis), np.diff(A, n, axis))
+
+
+def test_diff_with_more_at_the_ends() -> None:
+    found = xp.diff(X, axis=1, prepend=X[:, :1] * 0, append=X)
+    identical(found, np.diff(A, axis=1, prepend=A[:, :1] * 0, append=A))
+    wider = xp.diff(X, prepend=xp.asarray(np.zeros((2, 3, 1))))
+    identical(wider, np.diff(A.astype(np.float64), prepend=0))
+    identical(traced(lambda x: xp.diff(x, append=x))(X), np.diff(A, append=A))
+
+
+def test_diff_refuses() -> None:
+    with pytest.raises(ArgumentError, match="n of diff is -1"):
+        xp.diff(X, n=-1)
+    with pytest.raises(ShapeError, match=r"prepend of shape \(3, 4\)"):
+        xp.diff(X, prepend=X[0])
+    with pytest.raises(DtypeError, match="diff got x of dtype bool"):
+        xp.diff(X > 0)
+    with pytest.raises(AxisError):
+        xp.diff(X[0, 0, 0])
