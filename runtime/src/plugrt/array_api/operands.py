@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import DtypeError, ShapeError
+from plugrt.errors import DtypeError, NotAnArray, ShapeError
 from plugrt.tracing.emit import broadcast_to, convert
 from plugrt.tracing.promotion import (
     default_complex,
@@ -49,18 +49,35 @@ def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
         )
 
 
-def default_of(dtype: Dtype) -> Dtype:
-    """Returns the default dtype of the kind of ``dtype``, which Python scalars have alone."""
+def require(function: str, argument: str, x: Any) -> Tracer:
+    """Returns ``x`` if it is an array; `NotAnArray` for None and for containers of arrays."""
+    if type(x) is not Tracer:
+        raise NotAnArray(
+            f"{function} got {argument} of type {type(x).__qualname__}; it takes arrays and "
+            "scalars (array_api.asarray makes an array of nested lists)"
+        )
+    return x
+
+
+def default_of(dtype: Dtype, kinds: str = ANY) -> Dtype:
+    """Returns the default dtype of the kind of ``dtype``, which Python scalars have alone.
+
+    Integers become floats where ``kinds`` has only floats.
+    """
     kind = kind_of(dtype)
     if kind == "b":
         return dtype
+    if kind in "iu" and not set(kinds) & set(INTEGER):
+        return default_float()
     return {"f": default_float, "c": default_complex}.get(kind, default_int)()
 
 
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
     """Returns the operand of a function of one array, checked; not weak any more."""
+    if require(function, "x", x).weak:
+        x = convert(x, default_of(x.dtype, kinds))
     admit(function, "x", x.dtype, kinds)
-    return convert(x, default_of(x.dtype)) if x.weak else x
+    return x
 
 
 def binary(
@@ -80,18 +97,18 @@ def common_dtype(
     function: str, operands: tuple[Tracer, ...], kinds: str, names: tuple[str, ...]
 ) -> Dtype:
     """Returns the dtype that operands are brought to; `DtypeError` where they are not admitted."""
-    dtypes = {x.dtype for x in operands if not x.weak}
-    if len(dtypes) == 1 and not any(x.weak for x in operands):
-        dtype = dtypes.pop()
+    strong = [
+        x for x, name in zip(operands, names, strict=True) if not require(function, name, x).weak
+    ]
+    if strong and all(x.dtype == strong[0].dtype for x in operands):
+        dtype = strong[0].dtype
     else:
         dtype = result_dtype([(x.dtype, x.weak) for x in operands])
-        if not dtypes:
-            dtype = default_of(dtype)
-    if kind_of(dtype) not in kinds or any(kind_of(x.dtype) not in kinds for x in operands):
-        for x, name in zip(operands, names, strict=True):
-            # A Python number may be of a lower kind than the array that it meets.
-            if not (x.weak and dtypes and kind_of(dtype) in kinds):
-                admit(function, name, x.dtype, kinds)
+        dtype = dtype if strong else default_of(dtype, kinds)
+    for x, name in zip(operands, names, strict=True):
+        # A Python number may be of a lower kind than what it is to become.
+        if not x.weak or kind_of(dtype) not in kinds:
+            admit(function, name, x.dtype, kinds)
     return dtype
 
 

@@ -1,0 +1,192 @@
+"""Elementwise functions of one array against NumPy, special values and branch cuts included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import plugrt.array_api as xp
+from plugrt.errors import DtypeError, NotAnArray
+from support.oracle import COMPLEX, FLOATS, INTEGERS, dtype_of, identical, same, sample, traced
+
+FLOATING: dict[str, Callable[..., Any]] = {
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atan": np.arctan, "atanh": np.arctanh, "cos": np.cos, "cosh": np.cosh, "exp": np.exp,
+    "expm1": np.expm1, "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "reciprocal": np.reciprocal, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
+    "tanh": np.tanh,
+}  # fmt: skip
+NUMERIC: dict[str, Callable[..., Any]] = {
+    "abs": np.abs, "conj": np.conj, "imag": np.imag, "isfinite": np.isfinite, "isinf": np.isinf,
+    "isnan": np.isnan, "negative": np.negative, "positive": np.positive, "real": np.real,
+    "round": np.round, "sign": np.sign, "square": np.square,
+}  # fmt: skip
+REAL: dict[str, Callable[..., Any]] = {"ceil": np.ceil, "floor": np.floor, "trunc": np.trunc}
+
+SPECIAL = np.array(
+    [-np.inf, -1e30, -3.5, -2.5, -1, -0.5, -1e-20, -0.0, 0, 1e-20, 0.3, 0.5, 1, 1.5, 2, 8, 1000,
+     1e30, np.inf, np.nan]
+)  # fmt: skip
+PARTS = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 3.0, np.inf, np.nan]
+PLANE = np.array([complex(a, b) for a in PARTS for b in PARTS])
+FINITE = PLANE[np.isfinite(PLANE)]
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def expected(function: Callable[..., Any], *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """NumPy's result; for formats that NumPy computes badly, of float32, then rounded."""
+    dtype = arrays[0].dtype
+    if dtype.kind == "f" and dtype.itemsize > 2:
+        return np.asarray(function(*arrays))
+    result = np.asarray(function(*[a.astype(np.float32) for a in arrays]))
+    return result if result.dtype == np.bool_ else result.astype(dtype)
+
+
+def of_each(function: Callable[..., Any], arrays: list[Any]) -> list[Any]:
+    """The results for several arrays as one launch, which is compiled once."""
+    result: list[Any] = traced(lambda *xs: [function(x) for x in xs])(*arrays)
+    return result
+
+
+@pytest.mark.parametrize("name", [*FLOATING, *NUMERIC, *REAL])
+def test_floats(name: str) -> None:
+    arrays = [SPECIAL.astype(dtype_of(dtype)) for dtype in FLOATS]
+    for values, result in zip(arrays, of_each(getattr(xp, name), arrays), strict=True):
+        same(result, expected({**FLOATING, **NUMERIC, **REAL}[name], values))
+
+
+@pytest.mark.parametrize("name", [*NUMERIC, *REAL])
+def test_integers_keep_their_dtype(name: str) -> None:
+    limits = {dtype: np.iinfo(dtype) for dtype in INTEGERS}
+    arrays = [np.array([i.min, 0, 1, 5, i.max], dtype) for dtype, i in limits.items()]
+    for values, result in zip(arrays, of_each(getattr(xp, name), arrays), strict=True):
+        wanted = {**NUMERIC, **REAL}[name](values)
+        identical(result, wanted if wanted.dtype == np.bool_ else wanted.astype(values.dtype))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", [*FLOATING, *NUMERIC])
+def test_complex_with_signed_zeros(name: str, dtype: str) -> None:
+    values = FINITE.astype(dtype)
+    if name == "reciprocal":
+        values = values[values != 0]  # C leaves 1 / 0 open
+    result = np.asarray(getattr(xp, name)(values))
+    wanted = {**FLOATING, **NUMERIC}[name](values)
+    assert result.dtype == wanted.dtype
+    near = 1e-5 if dtype == "complex64" else 1e-12
+    for part in (np.real, np.imag):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(part(result), part(wanted), rtol=near, atol=near)
+
+
+CUTS = {
+    "sqrt": np.array([-2.0, -1e-3, -1e9]),
+    "log": np.array([-2.0, -1e-3, -1e9]),
+    "acos": np.array([-2.0, 3.0, -1e9]),
+    "asin": np.array([-2.0, 3.0, -1e9]),
+    "acosh": np.array([-2.0, 0.5, -0.5]),
+    "atanh": np.array([-2.0, 3.0, -1e9]),
+    "asinh": np.array([-2.0, 3.0, -7.0]) * 1j,
+    "atan": np.array([-2.0, 3.0, -7.0]) * 1j,
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_the_sign_of_zero_says_on_which_side_of_a_branch_cut_a_number_is(name: str) -> None:
+    on_cut = CUTS[name]
+    imaginary = np.iscomplexobj(on_cut)
+    for zero in (0.0, -0.0):
+        parts = (np.full(3, zero), on_cut.imag) if imaginary else (on_cut, np.full(3, zero))
+        z = np.array([complex(a, b) for a, b in zip(*parts, strict=True)])
+        wanted = FLOATING[name](z)
+        same(getattr(xp, name)(z), wanted)
+        other = FLOATING[name](np.array([complex(*(-p if p == 0 else p for p in (v.real, v.imag)))
+                                         for v in z]))  # fmt: skip
+        assert not np.allclose(wanted, other), "the two sides must differ for this test to mean it"
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "wanted"),
+    [
+        ("exp", complex(-np.inf, np.inf), 0j),
+        ("exp", complex(-np.inf, np.nan), 0j),
+        ("sqrt", complex(np.nan, np.inf), complex(np.inf, np.inf)),
+        ("sqrt", complex(np.nan, -np.inf), complex(np.inf, -np.inf)),
+        ("cos", complex(0, np.inf), complex(np.inf, -0.0)),
+        ("sin", complex(0, np.inf), complex(0, np.inf)),
+        ("abs", complex(np.inf, np.nan), np.inf),
+        ("log", complex(-0.0, 0), complex(-np.inf, np.pi)),
+        ("tanh", complex(np.inf, 1), complex(1, 0)),
+        ("cosh", complex(np.inf, 0), complex(np.inf, 0)),
+    ],
+)
+def test_complex_infinities(name: str, argument: complex, wanted: complex) -> None:
+    same(getattr(xp, name)(np.complex128(argument)), np.asarray(wanted))
+
+
+def test_signbit_sees_minus_zero_and_nan() -> None:
+    for dtype in FLOATS:
+        values = np.array([-0.0, 0.0, -1, 1, np.nan, -np.nan, -np.inf]).astype(dtype_of(dtype))
+        identical(xp.signbit(values), np.signbit(values))
+
+
+def test_round_takes_the_even_of_two_also_in_complex_parts() -> None:
+    halves = np.arange(-4, 5) / 2
+    identical(xp.round(halves), np.round(halves))
+    identical(xp.round(halves + 1j * halves[::-1]), np.round(halves + 1j * halves[::-1]))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (2, 3)])
+def test_shapes(shape: tuple[int, ...]) -> None:
+    values = sample(shape, "float32")
+    same(xp.exp(values), np.exp(values))
+    same(traced(xp.tanh)(values), np.tanh(values))
+    identical(xp.bitwise_invert(values > 0), ~(values > 0))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"])
+def test_eight_bit_floats(dtype: str) -> None:
+    values = np.array([-2, -0.5, 0, 1, 2, 4]).astype(dtype_of(dtype))
+    identical(xp.negative(values), -values)
+    identical(xp.isfinite(values), np.ones(6, np.bool_))
+    identical(xp.isinf(values), np.zeros(6, np.bool_))
+    identical(xp.exp(values), np.exp(values.astype(np.float32)).astype(values.dtype))
+
+
+def test_python_scalars_alone_have_the_default_dtypes() -> None:
+    same(xp.sqrt(2), np.sqrt(np.float32(2)))
+    same(xp.exp(1.0), np.exp(np.float32(1)))
+    same(xp.abs(-3), np.int32(3))
+    same(xp.abs(3 + 4j), np.float32(5))
+    identical(xp.logical_not(True), np.bool_(False))
+    same(xp.add(1, 2.5), np.float32(3.5))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "admitted"),
+    [
+        ("sin", "int32", "floating"),
+        ("sqrt", "bool", "floating"),
+        ("floor", "complex64", "real numeric"),
+        ("signbit", "int8", "real floating"),
+        ("abs", "bool", "not bool"),
+        ("logical_not", "float32", "bool"),
+        ("bitwise_invert", "float32", "integer dtypes and bool"),
+        ("negative", "bool", "not bool"),
+    ],
+)
+def test_other_dtypes_are_refused_by_name(name: str, dtype: str, admitted: str) -> None:
+    with pytest.raises(DtypeError, match=rf"{name} got x of dtype {dtype}.*{admitted}"):
+        getattr(xp, name)(sample((2,), dtype))
+
+
+@pytest.mark.parametrize("thing", [None, "text", [1.0], object()])
+def test_what_is_no_array_is_refused(thing: Any) -> None:
+    for function in (xp.sin, lambda x: xp.add(1.0, x), lambda x: traced(xp.add)(x, x)):
+        with pytest.raises(NotAnArray, match=type(thing).__name__):
+            function(thing)
