@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
+from plugrt.capi.callbacks import entered
 from plugrt.capi.devices import Device
 from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.handle import ClientHandle
@@ -187,6 +188,7 @@ def view(
 
 
 @ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
+@entered
 def _view_deleted(_pointer: Any, key: Any) -> None:
     done = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
     if done is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.capi._abi import ffi
+from plugrt.capi.callbacks import entered
 from plugrt.capi.handle import ClientHandle
 from plugrt.errors import PjrtError
 
@@ -51,6 +52,7 @@ class Event(interface.Event):
 
 
 @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
+@entered
 def _on_ready(error: Any, key: Any) -> None:
     event, callback = _waiting.pop(int(ffi.cast("uintptr_t", key)))
     callback(event._home.library.take_error(error) if error else None)

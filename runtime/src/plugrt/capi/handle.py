@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
+import functools
 import weakref
 from typing import Any
 
 from plugrt.capi._abi import ffi
+from plugrt.capi.callbacks import outside
 from plugrt.capi.library import Library
 from plugrt.capi.tables import Slot, new_struct
+from plugrt.errors import PjrtError
 
 
 def _nothing(args: Any) -> None:
@@ -31,15 +35,11 @@ class ClientHandle:
     def __init__(self, library: Library, pointer: Any) -> None:
         self.library = library
         self.exiting: list[bool] = []
-        exiting, destroy = self.exiting, library.slots["Client_Destroy"]
-        args = new_struct("struct PJRT_Client_Destroy_Args")
+        exiting = self.exiting
 
         def destroy_client(raw: Any) -> None:
             if not exiting:
-                args.client = raw
-                error = destroy(args)
-                if error:
-                    library.take_error(error)
+                outside(functools.partial(_destroy_client, library, raw))
 
         self.pointer = ffi.gc(pointer, destroy_client)
         self.buffer_destroy: Slot = library.slots["Buffer_Destroy"]
@@ -87,18 +87,26 @@ class ClientHandle:
                 self.pending.append((event, source))
 
 
+def _destroy_client(library: Library, pointer: Any) -> None:
+    # An error has no one to tell: this runs in finalisers and at exit.
+    with contextlib.suppress(PjrtError):
+        library.call("Client_Destroy", client=pointer)
+
+
 _LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 
 @atexit.register
 def _retire() -> None:
-    """Stops all freeing: what the process still holds at exit, the system takes back.
+    """Destroys the clients that are left, and makes every later destructor do nothing.
 
-    Freeing then would call into libraries whose threads still work, from an interpreter that
-    cannot answer them. Memory that a library may still read is kept from Python, too.
+    A library whose threads still work while the process runs its exit handlers crashes there;
+    destroying a client waits for its work, which Python can still answer now. Memory that a
+    library may have aliased is kept from Python for good.
     """
     for handle in list(_LIVE):
         handle.exiting.append(True)
         handle.buffer_destroy = _nothing
         for keep in (handle.pending, handle.aliased):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(keep))
+        _destroy_client(handle.library, handle.pointer)

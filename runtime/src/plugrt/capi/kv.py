@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
+from plugrt.capi.callbacks import entered
 from plugrt.errors import DeadlineExceeded, NotFound, PjrtError
 
 
@@ -43,7 +44,7 @@ class KeyValueCallbacks:
                 return self._refuse(args, 2, f"{type(error).__name__}: {error}")
             return ffi.NULL
 
-        return ffi.callback(kind, run)
+        return ffi.callback(kind, entered(run))
 
     @staticmethod
     def _refuse(args: Any, code: int, message: str) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
+from plugrt.capi.callbacks import entered
 from plugrt.errors import PjrtError, error_from_code
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
 
 def _register(client: Client, kind: int, run: Callable[[Any, Any], None]) -> None:
     home = client.home()
-    made = ffi.callback("void(*)(void*, void*)", run)
+    made = ffi.callback("void(*)(void*, void*)", entered(run))
     home.keep.append(made)
     home.library.extension("Callback").call(
         "Callback_RegisterCallback", client=home.pointer, type=kind, callback=made

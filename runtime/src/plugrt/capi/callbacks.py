@@ -1,0 +1,43 @@
+"""Marks the threads on which a library runs our code, because some things must not happen there."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_state = threading.local()
+
+
+def entered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps what a library calls, so that `within` is true while it runs."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        before = within()
+        _state.depth = before + 1
+        try:
+            return function(*args)
+        finally:
+            _state.depth = before
+
+    return run
+
+
+def within() -> int:
+    """How many calls from a library are under way on this thread."""
+    depth: int = getattr(_state, "depth", 0)
+    return depth
+
+
+def outside(function: Callable[[], None]) -> None:
+    """Calls ``function`` now, or on another thread when this one belongs to a library.
+
+    The last reference to a client may go within a callback, and a library that is destroyed by
+    one of its own threads waits for itself.
+    """
+    if within():
+        threading.Thread(target=function, name="plugrt-outside").start()
+    else:
+        function()

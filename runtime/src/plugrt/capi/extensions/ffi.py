@@ -1,0 +1,143 @@
+"""FFI: handlers of custom calls (``stablehlo.custom_call`` with ``api_version = 4``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.capi.callbacks import entered
+from plugrt.capi.dtypes import dtype_of
+from plugrt.capi.library import Library
+from plugrt.errors import PjrtError
+
+Handler: TypeAlias = Callable[
+    [Sequence[npt.NDArray[Any]], Sequence[npt.NDArray[Any]], Mapping[str, Any]], None
+]
+"""Gets (arguments, results, attributes): read-only views of the arguments, views of the results
+to be filled in, and what the program's ``backend_config`` says."""
+
+_ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
+_METADATA = 1
+_EXECUTE = 3
+_API_MAJOR, _API_MINOR = 0, 1
+_INTERNAL = 13
+
+_registered: list[Any] = []
+"""Callbacks that libraries hold for as long as the process lives: none can be taken back."""
+
+_DTYPES: dict[int, int] = {
+    1: 1, 30: 30, 26: 24, 21: 21, 2: 2, 3: 3, 4: 4, 5: 5, 31: 31, 27: 25, 22: 22, 6: 6, 7: 7,
+    8: 8, 9: 9, 10: 10, 11: 11, 12: 12, 16: 13, 15: 14, 18: 15, 19: 16, 29: 27, 28: 26, 20: 17,
+    23: 18, 24: 19, 25: 20, 32: 29, 33: 28,
+}  # fmt: skip
+"""``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
+
+
+def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:
+    """Registers a Python function for custom calls to ``target`` on ``platform`` ("Host", "CUDA").
+
+    It runs on a thread of the library with the interpreter's lock, for memory that the host can
+    address. An exception becomes the error of the launch: a `PjrtError` with its code. Handlers
+    stay for the life of the process; what a second one of a name does is up to the library.
+    """
+
+    def run(frame: Any) -> Any:
+        try:
+            if _answer_metadata(frame):
+                return ffi.NULL
+            if frame.stage == _EXECUTE:
+                _call(handler, frame)
+        except PjrtError as error:
+            return _error(frame, error.code, error.message)
+        except Exception as error:  # noqa: BLE001 - C cannot unwind; the launch gets the error
+            message = f"the handler of {target!r} raised {type(error).__name__}: {error}"
+            return _error(frame, _INTERNAL, message)
+        return ffi.NULL
+
+    callback = ffi.callback("XLA_FFI_Handler*", entered(run))
+    register_c_handler(library, target, callback, platform)
+    _registered.append(callback)
+
+
+def register_c_handler(library: Library, target: str, handler: Any, platform: str) -> None:
+    """Registers a C function (an address, or a cffi pointer) of type ``XLA_FFI_Handler``."""
+    name, name_size = values.chars(target)
+    where, where_size = values.chars(platform)
+    library.extension("FFI").call(
+        "FFI_Register_Handler",
+        target_name=name,
+        target_name_size=name_size,
+        handler=ffi.cast("void*", handler),
+        platform_name=where,
+        platform_name_size=where_size,
+    )
+
+
+def _answer_metadata(frame: Any) -> bool:
+    """Answers the question for the handler's version, which libraries ask when it is registered."""
+    base = frame.extension_start
+    if base == ffi.NULL or base.type != _METADATA:
+        return False
+    metadata = ffi.cast("XLA_FFI_Metadata_Extension*", base).metadata
+    api = frame.api.api_version if frame.api != ffi.NULL else None
+    metadata.api_version.struct_size = ffi.sizeof("XLA_FFI_Api_Version")
+    metadata.api_version.major_version = api.major_version if api is not None else _API_MAJOR
+    metadata.api_version.minor_version = api.minor_version if api is not None else _API_MINOR
+    return True
+
+
+def _call(handler: Handler, frame: Any) -> None:
+    arguments = [_array(frame.args.values[i], False) for i in range(frame.args.size)]
+    results = [_array(frame.rets.values[i], True) for i in range(frame.rets.size)]
+    handler(arguments, results, _attributes(frame.attrs))
+
+
+def _array(pointer: Any, writeable: bool) -> npt.NDArray[Any]:
+    """Returns a view of a buffer, valid during the call."""
+    buffer = ffi.cast("XLA_FFI_Buffer*", pointer)
+    shape = tuple(values.unpack(buffer.dims, buffer.rank))
+    dtype = dtype_of(_DTYPES.get(buffer.dtype, 0))
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if size == 0:
+        return np.empty(shape, dtype)
+    view = np.frombuffer(ffi.buffer(buffer.data, size), dtype).reshape(shape)
+    view.flags.writeable = writeable
+    return view
+
+
+def _attributes(attrs: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for i in range(attrs.size):
+        span = attrs.names[i]
+        found[values.text(span.ptr, span.len)] = _attribute(attrs.types[i], attrs.values[i])
+    return found
+
+
+def _attribute(kind: int, pointer: Any) -> Any:
+    if kind == _STRING:
+        span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
+        return values.text(span.ptr, span.len)
+    if kind == _SCALAR:
+        scalar = ffi.cast("XLA_FFI_Scalar*", pointer)
+        dtype = dtype_of(_DTYPES.get(scalar.dtype, 0))
+        return np.frombuffer(values.data(scalar.value, dtype.itemsize), dtype)[0]
+    if kind == _ARRAY:
+        array = ffi.cast("XLA_FFI_Array*", pointer)
+        dtype = dtype_of(_DTYPES.get(array.dtype, 0))
+        return np.frombuffer(values.data(array.data, array.size * dtype.itemsize), dtype)
+    if kind == _DICTIONARY:
+        return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
+    raise ValueError(f"an attribute has the unknown kind {kind}")
+
+
+def _error(frame: Any, code: int, message: str) -> Any:
+    args = ffi.new("XLA_FFI_Error_Create_Args*")
+    args.struct_size = ffi.sizeof("XLA_FFI_Error_Create_Args")
+    text = ffi.new("char[]", message.encode())
+    args.message, args.errc = text, code
+    return frame.api.error_create(args)
