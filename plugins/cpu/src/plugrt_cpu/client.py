@@ -29,6 +29,7 @@ from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.interrupts import uninterrupted
 from plugrt_cpu.loaded import CpuLoadedExecutable, ManyDeviceExecutable
 from plugrt_cpu.quiet import jaxlib_version
 from plugrt_cpu.shards import CpuShards
@@ -100,8 +101,10 @@ class CpuClient(Client):
         devices = self._assigned(assignment)
         try:
             code = _stablehlo(program)
-            raw = raw_client.compile_and_load(
-                code, adapter.device_list([d.raw for d in devices]), raw_options
+            raw = uninterrupted(
+                lambda: raw_client.compile_and_load(
+                    code, adapter.device_list([d.raw for d in devices]), raw_options
+                )
             )
         except JAXLIB_ERRORS as error:
             raise translate(error) from error

@@ -20,16 +20,20 @@ def uninterrupted(work: Callable[[], T]) -> T:
         return work()
     results: list[T] = []
     errors: list[BaseException] = []
+    done = threading.Event()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
             errors.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=run, name="plugrt-cpu-compile")
-    thread.start()
-    thread.join()
+    threading.Thread(target=run, name="plugrt-cpu-compile").start()
+    # Not join: interrupted, it takes the thread for ended (CPython 3.11), and then the process
+    # does not wait for it at its end.
+    done.wait()
     if errors:
         raise errors[0]
     return results[0]
