@@ -8,13 +8,14 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.tables import new_struct
 from plugrt.interface import ExecuteOptions
 
-_unpack = ffi.unpack
-
 
 class Frame:
     """Argument struct, options, and the arrays of arguments and results for each device."""
 
-    __slots__ = ("_all", "_keep", "_num_results", "_options", "args", "arguments", "outputs")
+    __slots__ = (
+        "_keep", "_num_results", "_options", "all", "args", "arguments", "first", "outputs",
+        "produced",
+    )  # fmt: skip
 
     def __init__(self, executable: Any, devices: int, num_arguments: int, num_results: int) -> None:
         self.args = args = new_struct("struct PJRT_LoadedExecutable_Execute_Args")
@@ -22,7 +23,11 @@ class Frame:
         self.arguments = [ffi.new("PJRT_Buffer*[]", num_arguments) for _ in range(devices)]
         self.outputs = [ffi.new("PJRT_Buffer*[]", num_results) for _ in range(devices)]
         self._num_results = num_results
-        self._all = slice(0, num_arguments)
+        self.all = slice(0, num_arguments)
+        self.first = self.arguments[0] if devices else None
+        """The arguments of the first device, for a launch on one: ``first[all] = pointers``."""
+        self.produced = (self.outputs[0] if devices else None, num_results)
+        """The results of the first device, as ``ffi.unpack`` takes them."""
         argument_lists = ffi.new("PJRT_Buffer**[]", self.arguments)
         output_lists = ffi.new("PJRT_Buffer**[]", self.outputs)
         self._keep = [argument_lists, output_lists]
@@ -35,11 +40,11 @@ class Frame:
 
     def fill(self, pointers: list[Any], device: int = 0) -> None:
         """Sets a device's arguments; `TypeError` or `ValueError` unless they are the right ones."""
-        self.arguments[device][self._all] = pointers
+        self.arguments[device][self.all] = pointers
 
     def results(self, device: int = 0) -> list[Any]:
         """Returns the ``PJRT_Buffer*`` of a device's results after the launch."""
-        return _unpack(self.outputs[device], self._num_results) if self._num_results else []
+        return list(ffi.unpack(self.outputs[device], self._num_results))
 
     def set_options(self, options: ExecuteOptions) -> None:
         """Sets what a launch says beyond its arguments."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from plugrt.capi.client import Client
 
 
+_unpack = ffi.unpack
 _DONATION_MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 
 
@@ -41,7 +42,7 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     __slots__ = (
         "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donates", "_executable",
-        "_frames", "_home", "_launch", "_one_device", "_pointer", "_specs",
+        "_first_specs", "_frames", "_home", "_launch", "_one_device", "_pointer", "_specs",
     )  # fmt: skip
 
     def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
@@ -62,6 +63,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._devices: tuple[Device, ...] = tuple(map(client.device_at, found))
         self._one_device = len(self._devices) == 1
         self._specs = [self._output_specs(device) for device in self._devices]
+        self._first_specs = self._specs[0] if self._specs else []
         self._launch = library.slots["LoadedExecutable_Execute"]
         self._donates = donates
         self._deleted = False
@@ -106,9 +108,9 @@ class LoadedExecutable(interface.LoadedExecutable):
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self._pointer, 1, len(arguments), len(self._specs[0]))
+            frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
         try:
-            frame.fill([b._pointer for (b,) in arguments if b._spec.home is home])  # type: ignore[attr-defined]
+            frame.first[frame.all] = [b._pointer for (b,) in arguments if b._spec.home is home]  # type: ignore[attr-defined]
         except (TypeError, ValueError, AttributeError):
             raise self._refusal(arguments) from None
         error = self._launch(frame.args)
@@ -116,7 +118,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             raise self._failure(error)
         results: list[tuple[Buffer, ...]] = [
             (Buffer(pointer, spec),)
-            for pointer, spec in zip(frame.results(), self._specs[0], strict=False)
+            for pointer, spec in zip(_unpack(*frame.produced), self._first_specs)  # noqa: B905 - hot
         ]
         self._frames.append(frame)
         if self._donates:
@@ -147,7 +149,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if refusal is not None:
             raise refusal
         devices = len(self._devices)
-        frame = Frame(self._pointer, devices, len(arguments), len(self._specs[0]))
+        frame = Frame(self._pointer, devices, len(arguments), len(self._first_specs))
         for i in range(devices):
             frame.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
         if options is not None:
