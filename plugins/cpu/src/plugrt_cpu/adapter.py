@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt_cpu.quiet import import_jaxlib
+from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
 
 _jax, _hlo = import_jaxlib()
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
@@ -25,9 +25,9 @@ _GSPMDSharding: Any = _jax.GSPMDSharding
 # Up to 0.11 a result handler looks at what JAX's avals and shardings have unless told not to; later
 # ones never do, and have no such argument.
 _SKIP_CHECKS = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
-# Since 0.10.
+# Since 0.10.2.
 _HAS_LAUNCH_ID = "launch_id" in (_jax.LoadedExecutable.execute_sharded.__doc__ or "")
-GIVES_MEMORYVIEWS = _HAS_LAUNCH_ID
+GIVES_MEMORYVIEWS = jaxlib_minor() >= (0, 10)
 """Whether Python's buffer protocol works with a sharding that is not JAX's own class."""
 
 
@@ -60,6 +60,9 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return _hlo.HloSharding.replicate()
+
+    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:  # 0.9 asks for it
+        return shape
 
 
 class ManyDevices(_GSPMDSharding):  # type: ignore[misc]

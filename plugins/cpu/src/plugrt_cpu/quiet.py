@@ -23,6 +23,12 @@ def jaxlib_version() -> str:
         return "none"
 
 
+def jaxlib_minor() -> tuple[int, ...]:
+    """Returns the first two numbers of the version; (0, 0) when there is no jaxlib."""
+    version = jaxlib_version()
+    return (0, 0) if version == "none" else tuple(map(int, version.split(".")[:2]))
+
+
 def import_jaxlib() -> tuple[Any, Any]:
     """Returns the modules ``jaxlib._jax`` and the one that holds XLA's HLO classes.
 
@@ -34,7 +40,7 @@ def import_jaxlib() -> tuple[Any, Any]:
     Raises `PluginIncompatible` when jaxlib is absent, too old, or lacks one of the modules.
     """
     version = jaxlib_version()
-    if version != "none" and tuple(map(int, version.split(".")[:2])) < MINIMUM_JAXLIB:
+    if version != "none" and jaxlib_minor() < MINIMUM_JAXLIB:
         raise PluginIncompatible(_misfit(version))
     ours = _LOG_LEVEL not in os.environ and "jaxlib._jax" not in sys.modules
     if ours:
