@@ -1,1 +1,5 @@
-"""The tpu plugin of plugrt."""
+"""The tpu plugin of plugrt, over Google's libtpu. Importing it does not load libtpu."""
+
+from plugrt_tpu.plugin import TpuPlugin, plugin
+
+__all__ = ["TpuPlugin", "plugin"]

@@ -1,0 +1,89 @@
+"""Whether this machine has TPUs, from files that the kernel and the firmware write."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+VENDOR = "0x1ae0"
+CHIPS = {
+    "0x0027": "v2 or v3",
+    "0x0056": "an unnamed generation",
+    "0x005e": "v4",
+    "0x0062": "v5p",
+    "0x0063": "v5e",
+    "0x006f": "v6e",
+    "0x0076": "7x",
+}
+"""PCI device id of Google's to the generation; the vendor's network cards have other ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What was seen: chips on the PCI bus by generation, device files, and whose machine it is."""
+
+    chips: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    google_machine: bool = False
+
+    @property
+    def is_tpu_machine(self) -> bool:
+        """Whether there is a TPU: a chip, or accelerator files on a machine of Google's.
+
+        ``/dev/vfio`` and ``/dev/accel0`` alone prove nothing: any device can be handed to a
+        process through the one, and other vendors' accelerators have the other.
+        """
+        return bool(self.chips) or (self.google_machine and bool(self.files))
+
+    def __str__(self) -> str:
+        if self.chips:
+            kinds = ", ".join(sorted(set(self.chips)))
+            return f"{len(self.chips)} TPU chips on the PCI bus ({kinds})"
+        if self.is_tpu_machine:
+            return f"accelerator files on a Google machine ({', '.join(self.files)})"
+        found = f"; {', '.join(self.files)} are another vendor's" if self.files else ""
+        return f"no TPU chip on the PCI bus and no accelerator files of a Google machine{found}"
+
+
+def look(root: str | Path = "/") -> Hardware:
+    """Returns what ``/sys`` and ``/dev`` show; opens no device and asks no network."""
+    top = Path(root)
+    return Hardware(
+        chips=tuple(_chips(top / "sys/bus/pci/devices")),
+        files=tuple(_files(top)),
+        google_machine=_word(top / "sys/class/dmi/id/product_name").startswith("Google"),
+    )
+
+
+def _chips(folder: Path) -> list[str]:
+    return [
+        CHIPS[device]
+        for name in _names(folder)
+        if _word(folder / name / "vendor") == VENDOR
+        and (device := _word(folder / name / "device")) in CHIPS
+    ]
+
+
+def _files(top: Path) -> list[str]:
+    accel = [f"/dev/{name}" for name in _names(top / "dev") if _is_accel(name)]
+    groups = [f"/dev/vfio/{name}" for name in _names(top / "dev/vfio") if name.isdecimal()]
+    return [*accel, *groups]
+
+
+def _is_accel(name: str) -> bool:
+    return name.startswith("accel") and name[5:].isdecimal()
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:  # There is no such bus or folder here.
+        return []
+
+
+def _word(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:  # Absent, or not for this user.
+        return ""
