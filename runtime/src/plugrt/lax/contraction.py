@@ -1,0 +1,85 @@
+"""Products of arrays over common dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.interface import TensorType
+from plugrt.lax.dimensions import dimensions_of
+from plugrt.lax.precision import precision_config
+from plugrt.lax.strict import admit, same_dtype
+from plugrt.tracing.emit import emit, hlo
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+
+DotDimensionNumbers: TypeAlias = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+"""((contracting dimensions of lhs, of rhs), (batch dimensions of lhs, of rhs))."""
+
+
+@operation(static=("dimension_numbers", "precision", "preferred_element_type"))
+def dot_general(
+    lhs: Tracer,
+    rhs: Tracer,
+    dimension_numbers: DotDimensionNumbers,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Tracer:
+    """Returns products summed over contracting dimensions, for each place of the batch dimensions.
+
+    The result has the batch dimensions, then the others of ``lhs``, then those of ``rhs``. Sums
+    are in ``preferred_element_type``, that of the operands unless given. As
+    ``jax.lax.dot_general``.
+    """
+    lhs, rhs = same_dtype("dot_general", ("lhs", "rhs"), [lhs, rhs])
+    admit("dot_general", "lhs", lhs.dtype, "biufc")
+    (contract, batch) = dimension_numbers
+    sides = [
+        (
+            dimensions_of("dot_general", contract[i], x.ndim),
+            dimensions_of("dot_general", batch[i], x.ndim),
+        )
+        for i, x in enumerate((lhs, rhs))
+    ]
+    for what, left, right in zip(("contracting", "batch"), *sides, strict=True):
+        sizes = [[x.shape[d] for d in dims] for x, dims in ((lhs, left), (rhs, right))]
+        if sizes[0] != sizes[1]:
+            raise ShapeError(
+                f"lax.dot_general needs {what} dimensions of equal lengths; found {sizes[0]} of "
+                f"lhs {lhs.shape} and {sizes[1]} of rhs {rhs.shape}"
+            )
+    shape = [lhs.shape[d] for d in sides[0][1]]
+    for x, (contracting, batched) in zip((lhs, rhs), sides, strict=True):
+        shape += [n for i, n in enumerate(x.shape) if i not in (*contracting, *batched)]
+    dtype = np.dtype(preferred_element_type or lhs.dtype)
+    result: Tracer = emit(
+        hlo.dot_general,
+        lhs,
+        rhs,
+        result=TensorType(tuple(shape), dtype),
+        dot_dimension_numbers=hlo.DotDimensionNumbers.get(
+            list(sides[0][1]), list(sides[1][1]), list(sides[0][0]), list(sides[1][0])
+        ),
+        precision_config=precision_config(precision),
+    )
+    return result
+
+
+@operation(static=("precision", "preferred_element_type"))
+def dot(
+    lhs: Tracer, rhs: Tracer, *, precision: Any = None, preferred_element_type: Any = None
+) -> Tracer:
+    """Returns the product of two vectors or matrices. As ``jax.lax.dot``."""
+    if lhs.ndim not in (1, 2) or rhs.ndim not in (1, 2):
+        raise ArgumentError(
+            f"lax.dot takes vectors and matrices; found shapes {lhs.shape} and {rhs.shape}; "
+            "lax.dot_general takes others"
+        )
+    numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    result: Tracer = dot_general(lhs, rhs, numbers, precision, preferred_element_type)
+    return result

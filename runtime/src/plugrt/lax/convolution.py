@@ -1,0 +1,184 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.interface import TensorType
+from plugrt.lax.dimensions import per_dimension
+from plugrt.lax.precision import precision_config
+from plugrt.lax.strict import admit, same_dtype
+from plugrt.lax.windows import Padding, pads
+from plugrt.tracing.emit import emit, hlo
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which dimension is which: batch, feature (of rhs: output, input feature), then spatial."""
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """Returns dimension numbers given as such, as three strings, or as None for the usual order.
+
+    Strings name dimensions: N and C of lhs and out, O and I of rhs, other characters for spatial
+    ones, as in ("NHWC", "HWIO", "NHWC"). As ``jax.lax.conv_dimension_numbers``.
+    """
+    if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
+        raise ShapeError(
+            "a convolution takes lhs and rhs of one rank of at least 2; found shapes "
+            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}"
+        )
+    ndim = len(lhs_shape)
+    if dimension_numbers is None:
+        order = tuple(range(ndim))
+        return ConvDimensionNumbers(order, order, order)
+    numbers = tuple(dimension_numbers)
+    if len(numbers) != 3:
+        raise ArgumentError(f"dimension_numbers are three, of lhs, rhs and out; got {numbers!r}")
+    if not all(isinstance(spec, str) for spec in numbers):
+        return ConvDimensionNumbers(*(tuple(int(d) for d in spec) for spec in numbers))
+    spatial = set(numbers[1]) - set("OI")
+    for spec, pair in zip(numbers, ("NC", "OI", "NC"), strict=True):
+        if sorted(spec) != sorted((*pair, *spatial)) or len(spec) != ndim:
+            raise ArgumentError(
+                f"dimension_numbers name each of {ndim} dimensions once: N and C in lhs and out, O "
+                f"and I in rhs, and the same others in each; got {numbers!r}"
+            )
+    rest = [c for c in numbers[1] if c not in "OI"]
+    return ConvDimensionNumbers(
+        *(
+            tuple(spec.index(c) for c in (*pair, *rest))
+            for spec, pair in zip(numbers, ("NC", "OI", "NC"), strict=True)
+        )
+    )
+
+
+@operation(
+    static=(
+        "window_strides",
+        "padding",
+        "lhs_dilation",
+        "rhs_dilation",
+        "dimension_numbers",
+        "feature_group_count",
+        "batch_group_count",
+        "precision",
+        "preferred_element_type",
+    )
+)
+def conv_general_dilated(
+    lhs: Tracer,
+    rhs: Tracer,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Tracer:
+    """Returns the convolution (in truth the correlation) of ``lhs`` with the kernels ``rhs``.
+
+    Without ``dimension_numbers`` lhs is (batch, feature, spatial…) and rhs (output feature, input
+    feature, spatial…); see `conv_dimension_numbers` for others. ``lhs_dilation`` puts zeros
+    between the elements of lhs (a transposed convolution), ``rhs_dilation`` between those of the
+    kernels. Groups split features or the batch. As ``jax.lax.conv_general_dilated``.
+    """
+    function = "conv_general_dilated"
+    lhs, rhs = same_dtype(function, ("lhs", "rhs"), [lhs, rhs])
+    admit(function, "lhs", lhs.dtype, "iufc")
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    spatial = lhs.ndim - 2
+    strides = per_dimension(function, "window_strides", window_strides, spatial)
+    dilations = [
+        per_dimension(function, "lhs_dilation", lhs_dilation, spatial),
+        per_dimension(function, "rhs_dilation", rhs_dilation, spatial),
+    ]
+    windows = [
+        (rhs.shape[d] - 1) * k + 1 for d, k in zip(numbers.rhs_spec[2:], dilations[1], strict=True)
+    ]
+    lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
+    padded = pads(function, padding, lengths, windows, strides)
+    groups = (feature_group_count, batch_group_count)
+    _check_features(lhs, rhs, numbers, groups)
+    dilated = [0 if n == 0 else (n - 1) * k + 1 for n, k in zip(lengths, dilations[0], strict=True)]
+    shape = [0] * lhs.ndim
+    shape[numbers.out_spec[0]] = lhs.shape[numbers.lhs_spec[0]] // batch_group_count
+    shape[numbers.out_spec[1]] = rhs.shape[numbers.rhs_spec[0]]
+    for d, n, p, w, s in zip(numbers.out_spec[2:], dilated, padded, windows, strides, strict=True):
+        shape[d] = max((n + sum(p) - w) // s + 1, 0)
+    result: Tracer = emit(
+        hlo.convolution,
+        lhs,
+        rhs,
+        result=TensorType(tuple(shape), np.dtype(preferred_element_type or lhs.dtype)),
+        dimension_numbers=_attribute(numbers),
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        window_strides=strides,
+        padding=np.asarray(padded, np.int64).reshape(-1, 2),
+        lhs_dilation=dilations[0],
+        rhs_dilation=dilations[1],
+        precision_config=precision_config(precision),
+    )
+    return result
+
+
+def _attribute(numbers: ConvDimensionNumbers) -> Any:
+    lhs, rhs, out = numbers
+    return hlo.ConvDimensionNumbers.get(
+        lhs[0], lhs[1], list(lhs[2:]), rhs[1], rhs[0], list(rhs[2:]), out[0], out[1], list(out[2:])
+    )
+
+
+def _check_features(
+    lhs: Tracer, rhs: Tracer, numbers: ConvDimensionNumbers, groups: tuple[int, int]
+) -> None:
+    feature, batch = groups
+    found = lhs.shape[numbers.lhs_spec[1]]
+    takes, gives = rhs.shape[numbers.rhs_spec[1]], rhs.shape[numbers.rhs_spec[0]]
+    if feature < 1 or batch < 1 or (feature > 1 and batch > 1):
+        raise ArgumentError(
+            "feature_group_count and batch_group_count are positive, and one of them is 1; got "
+            f"{feature} and {batch}"
+        )
+    if found != takes * feature or gives % feature or gives % batch:
+        raise ShapeError(
+            f"lhs {lhs.shape} has {found} features, and rhs {rhs.shape} takes {takes} in each of "
+            f"{feature} feature groups and gives {gives}, which must be a multiple of the group "
+            f"counts {groups}"
+        )
+    if lhs.shape[numbers.lhs_spec[0]] % batch:
+        raise ShapeError(f"the batch of lhs {lhs.shape} is not a multiple of {batch} batch groups")
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Returns a plain convolution, (batch, feature, spatial…). As ``jax.lax.conv``."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )

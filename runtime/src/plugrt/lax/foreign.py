@@ -1,0 +1,220 @@
+"""What goes past StableHLO's own operations: custom calls, barriers, the backend's random bits."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, DtypeError
+from plugrt.execution import tree
+from plugrt.interface import TensorType
+from plugrt.lax.conversion import bitcast_convert_type
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.types import element_type
+from plugrt.tracing.emit import convert, emit, hlo, reshape, strong, tracing, wrap
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def custom_call(
+    call_target_name: str,
+    operands: Sequence[Any],
+    result_types: Any,
+    *,
+    has_side_effect: bool = False,
+    backend_config: str | Mapping[str, Any] | None = None,
+    api_version: int = 4,
+    operand_layouts: Sequence[Sequence[int]] | None = None,
+    result_layouts: Sequence[Sequence[int]] | None = None,
+    output_operand_aliases: Mapping[int, int] | None = None,
+) -> Any:
+    """Returns what a function that the backend knows by name makes of the operands.
+
+    ``result_types`` is something with shape and dtype, or a sequence of such (then the result is
+    a list). ``api_version`` 4 is XLA's typed FFI, whose attributes are the mapping
+    ``backend_config``; earlier versions take a string. Layouts order dimensions from the fastest
+    to the slowest; ``output_operand_aliases`` maps results to the operands whose memory they
+    take. With ``has_side_effect`` the call stays even if nobody uses its results.
+    """
+    several = isinstance(result_types, tuple | list)
+    listed = result_types if several else [result_types]
+    types = tuple(TensorType(tuple(t.shape), np.dtype(t.dtype)) for t in listed)
+    results = _custom_call(
+        tuple(operands),
+        call_target_name,
+        types,
+        has_side_effect,
+        dict(backend_config) if isinstance(backend_config, Mapping) else backend_config,
+        api_version,
+        operand_layouts,
+        result_layouts,
+        dict(output_operand_aliases or {}),
+    )
+    return results if several else results[0]
+
+
+@operation(
+    static=(
+        "target",
+        "types",
+        "effect",
+        "config",
+        "version",
+        "layouts",
+        "result_layouts",
+        "aliases",
+    )
+)
+def _custom_call(
+    operands: Sequence[Tracer],
+    target: str,
+    types: tuple[TensorType, ...],
+    effect: bool,
+    config: Any,
+    version: int,
+    layouts: Sequence[Sequence[int]] | None,
+    result_layouts: Sequence[Sequence[int]] | None,
+    aliases: dict[int, int],
+) -> list[Tracer]:
+    trace = tracing()
+    values = [strong(x).value for x in operands]
+    if (layouts is None) != (result_layouts is None):
+        raise ArgumentError("custom_call takes operand_layouts and result_layouts together")
+    i32 = ir.IntegerType.get_signless(32)
+    made = hlo.CustomCallOp(
+        [trace.mlir_type(t.shape, t.dtype) for t in types],
+        values,
+        call_target_name=target,
+        has_side_effect=effect,
+        backend_config=_config(config, version),
+        api_version=ir.IntegerAttr.get(i32, version),
+        called_computations=ir.ArrayAttr.get([]),
+        operand_layouts=_layouts(layouts),
+        result_layouts=_layouts(result_layouts),
+        output_operand_aliases=_aliases(aliases, len(types)) if aliases else None,
+        loc=trace.location(),
+    )
+    return list(wrap(made))
+
+
+def _config(config: Any, version: int) -> ir.Attribute | None:
+    if version == 4:
+        if config is not None and not isinstance(config, dict):
+            raise ArgumentError(
+                "backend_config of custom_call with api_version 4 is a mapping of attributes; got "
+                f"{type(config).__qualname__}"
+            )
+        return ir.DictAttr.get({k: _attribute(k, v) for k, v in (config or {}).items()})
+    if isinstance(config, dict):
+        raise ArgumentError("backend_config of custom_call is a mapping with api_version 4 only")
+    return None if config is None else ir.StringAttr.get(config)
+
+
+def _attribute(name: str, value: Any) -> ir.Attribute:
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, bool | np.bool_):
+        return ir.BoolAttr.get(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        dtype = value.dtype if isinstance(value, np.generic) else np.dtype(type(value))
+        element = element_type(dtype)
+        if kind_of(dtype) == "f":
+            return ir.FloatAttr.get(element, float(value))
+        return ir.IntegerAttr.get(element, int(value))
+    if isinstance(value, dict):
+        return ir.DictAttr.get({k: _attribute(k, v) for k, v in value.items()})
+    raise ArgumentError(
+        f"attribute {name!r} of a custom call is a {type(value).__qualname__}; strings, booleans, "
+        "numbers (also NumPy's, which state their width) and mappings of them are understood"
+    )
+
+
+def _layouts(layouts: Sequence[Sequence[int]] | None) -> ir.Attribute | None:
+    if layouts is None:
+        return None
+    index = ir.IndexType.get()
+    return ir.ArrayAttr.get(
+        [
+            ir.DenseIntElementsAttr.get(np.atleast_1d(np.array(layout, np.int64)), type=index)
+            for layout in layouts
+        ]
+    )
+
+
+def _aliases(aliases: dict[int, int], results: int) -> ir.Attribute:
+    return ir.ArrayAttr.get(
+        [
+            hlo.OutputOperandAlias.get(
+                output_tuple_indices=[result] if results > 1 else [],
+                operand_index=operand,
+                operand_tuple_indices=[],
+            )
+            for result, operand in aliases.items()
+        ]
+    )
+
+
+@operation
+def optimization_barrier(operand: Any, /) -> Any:
+    """Returns a pytree of arrays unchanged, across which compilers move nothing.
+
+    As ``jax.lax.optimization_barrier``.
+    """
+    leaves, spec = tree.flatten(operand)
+    if not leaves:
+        return operand
+    values = [strong(x).value for x in leaves]
+    made = hlo.OptimizationBarrierOp(values, loc=tracing().location())
+    return tree.unflatten(spec, wrap(made))
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """The generators of ``rng_bit_generator``."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+@operation(static=("shape", "dtype", "algorithm"))
+def rng_bit_generator(
+    key: Tracer, shape: Sequence[int], dtype: Any = np.uint32, algorithm: Any = 0
+) -> list[Tracer]:
+    """Returns a new key and unsigned integers of random bits, by the backend's own generator.
+
+    The key is uint32[4] or uint64[2]; the bits may differ between backends (see
+    `plugrt.random` for numbers that do not). As ``jax.lax.rng_bit_generator``.
+    """
+    kind = np.dtype(dtype)
+    if kind_of(kind) not in "iu" or kind.kind == "V":
+        raise DtypeError(f"lax.rng_bit_generator makes integers; dtype {kind.name} was asked for")
+    short = (key.shape, key.dtype.name) == ((4,), "uint32")
+    if not short and (key.shape, key.dtype.name) != ((2,), "uint64"):
+        raise DtypeError(
+            "the key of lax.rng_bit_generator is uint32[4] or uint64[2]; found "
+            f"{TensorType(key.shape, key.dtype)}"
+        )
+    state = bitcast_convert_type(reshape(key, (2, 2)), np.uint64) if short else key
+    number = RandomAlgorithm(int(algorithm))
+    names = ("DEFAULT", "THREE_FRY", "PHILOX")
+    drawn = np.dtype(f"uint{max(32, 8 * kind.itemsize)}")
+    new, bits = emit(
+        _generator,
+        state,
+        result=[
+            TensorType(state.shape, state.dtype),
+            TensorType(tuple(int(n) for n in shape), drawn),
+        ],
+        algorithm=hlo.RngAlgorithmAttr.get(names[number]),
+    )
+    if short:
+        new = reshape(bitcast_convert_type(new, np.uint32), (4,))
+    return [new, convert(bits, kind)]
+
+
+def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: Any, loc: Any) -> Any:
+    return hlo.RngBitGeneratorOp(types[0], types[1], algorithm, state, loc=loc)

@@ -1,0 +1,41 @@
+"""The precision of products, as arguments state it."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from plugrt.array_api.linalg import precision as stablehlo_precision
+from plugrt.config import config
+from plugrt.errors import ArgumentError
+from plugrt.stablehlo.bindings import ir
+
+
+class Precision(enum.Enum):
+    """How exact a product is on devices that have faster, coarser ways."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+def precision_config(precision: Any) -> ir.ArrayAttr:
+    """Returns the precision of both operands as StableHLO states it.
+
+    ``precision`` is None (``config.default_matmul_precision``), a member of `Precision` (or of
+    JAX's), its name, or a pair of them.
+    """
+    pair = precision if isinstance(precision, tuple | list) else (precision, precision)
+    if len(pair) != 2:
+        raise ArgumentError(f"precision is one or a pair of precisions; got {precision!r}")
+    found = []
+    for one in pair:
+        name = config.default_matmul_precision if one is None else getattr(one, "name", one)
+        name = name.lower() if isinstance(name, str) else name
+        try:
+            found.append(stablehlo_precision(name)[0])
+        except KeyError:
+            raise ArgumentError(
+                f"precision is None, 'default', 'high' or 'highest'; got {one!r}"
+            ) from None
+    return ir.ArrayAttr.get(found)

@@ -1,0 +1,214 @@
+"""Arrays in other shapes, and arrays made of nothing but a shape."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.lax.conversion import dtype_asked
+from plugrt.lax.dimensions import dimension_of, dimensions_of
+from plugrt.lax.strict import same_dtype
+from plugrt.tracing import emit as e
+from plugrt.tracing.emit import emit, hlo, strong
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation(static=("new_sizes", "dimensions"))
+def reshape(
+    operand: Tracer, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+) -> Tracer:
+    """Returns the elements in row-major order in another shape of as many elements.
+
+    ``dimensions`` is an order of dimensions to read them in. As ``jax.lax.reshape``.
+    """
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    sizes = tuple(int(n) for n in new_sizes)
+    if math.prod(sizes) != operand.size or any(n < 0 for n in sizes):
+        raise ShapeError(f"lax.reshape cannot make shape {sizes} of shape {operand.shape}")
+    return e.reshape(operand, sizes)
+
+
+@operation(static=("permutation",))
+def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
+    """Returns the dimensions in another order. As ``jax.lax.transpose``."""
+    order = tuple(int(d) for d in permutation)
+    if sorted(order) != list(range(operand.ndim)):
+        raise ShapeError(
+            f"permutation of lax.transpose must hold 0 to {operand.ndim - 1} once each; got {order}"
+        )
+    return e.transpose(operand, order)
+
+
+@operation(static=("sizes",))
+def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
+    """Returns copies along new leading dimensions. As ``jax.lax.broadcast``."""
+    return e.broadcast_to(operand, (*(int(n) for n in sizes), *operand.shape))
+
+
+@operation(static=("shape", "broadcast_dimensions"))
+def broadcast_in_dim(
+    operand: Tracer, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Tracer:
+    """Returns ``operand`` with its dimension i as dimension ``broadcast_dimensions[i]``.
+
+    Dimensions of 1 are repeated, others must be as long. As ``jax.lax.broadcast_in_dim``.
+    """
+    sizes = tuple(int(n) for n in shape)
+    order = tuple(int(d) for d in broadcast_dimensions)
+    fits = len(order) == operand.ndim and all(
+        0 <= d < len(sizes) and n in (1, sizes[d])
+        for d, n in zip(order, operand.shape, strict=True)
+    )
+    if not fits or any(a >= b for a, b in itertools.pairwise(order)):
+        raise ShapeError(
+            f"lax.broadcast_in_dim cannot put shape {operand.shape} into shape {sizes} with its "
+            f"dimensions at {order}, which must ascend"
+        )
+    return e.broadcast_in_dim(operand, sizes, order)
+
+
+@operation(static=("dimensions",))
+def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
+    """Returns the array without these dimensions, which have length 1. As ``jax.lax.squeeze``."""
+    gone = dimensions_of("squeeze", dimensions, array.ndim)
+    if any(array.shape[d] != 1 for d in gone):
+        raise ShapeError(f"lax.squeeze of dimensions {gone} of shape {array.shape}: not all are 1")
+    return e.reshape(array, [n for i, n in enumerate(array.shape) if i not in gone])
+
+
+@operation(static=("dimensions",))
+def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
+    """Returns the array with new dimensions of 1 at these places of the result.
+
+    As ``jax.lax.expand_dims``.
+    """
+    listed = tuple(dimensions)
+    new = dimensions_of("expand_dims", listed, array.ndim + len(listed))
+    old = iter(array.shape)
+    return e.reshape(array, [1 if i in new else next(old) for i in range(array.ndim + len(new))])
+
+
+@operation(static=("start_dimension", "stop_dimension"))
+def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None = None) -> Tracer:
+    """Returns the dimensions from start up to stop joined to one. As ``jax.lax.collapse``."""
+    first, last, _ = slice(start_dimension, stop_dimension).indices(operand.ndim)
+    if last < first:
+        raise ShapeError(f"lax.collapse got dimensions {first} up to {last}")
+    joined = math.prod(operand.shape[first:last])
+    return e.reshape(operand, (*operand.shape[:first], joined, *operand.shape[last:]))
+
+
+@operation(static=("dimensions",))
+def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
+    """Returns the elements in reverse order along dimensions. As ``jax.lax.rev``."""
+    along = dimensions_of("rev", dimensions, operand.ndim)
+    result: Tracer = emit(hlo.reverse, strong(operand), dimensions=list(along))
+    return result
+
+
+@operation(static=("dimension",))
+def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
+    """Returns arrays of one dtype joined along a dimension. As ``jax.lax.concatenate``."""
+    names = [f"operands[{i}]" for i in range(len(operands))]
+    if not operands:
+        raise ArgumentError("lax.concatenate needs at least one array")
+    arrays = same_dtype("concatenate", names, operands)
+    at = dimension_of("concatenate", dimension, arrays[0].ndim)
+    rests = {(*x.shape[:at], *x.shape[at + 1 :]) for x in arrays}
+    if len(rests) > 1 or any(x.ndim != arrays[0].ndim for x in arrays):
+        shapes = ", ".join(str(x.shape) for x in arrays)
+        raise ShapeError(f"lax.concatenate along {at} takes else equal shapes; found {shapes}")
+    return e.concatenate(arrays, at)
+
+
+@operation(static=("sizes", "axis"))
+def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
+    """Returns parts of these lengths along an axis, which they fill. As ``jax.lax.split``."""
+    at = dimension_of("split", axis, operand.ndim)
+    if sum(sizes) != operand.shape[at] or any(n < 0 for n in sizes):
+        raise ShapeError(
+            f"sizes {list(sizes)} of lax.split must add up to {operand.shape[at]}, the length of "
+            f"axis {axis}"
+        )
+    parts, start = [], 0
+    for size in sizes:
+        first, last = [0] * operand.ndim, list(operand.shape)
+        first[at], last[at] = start, start + size
+        parts.append(e.slice_(strong(operand), first, last, [1] * operand.ndim))
+        start += size
+    return parts
+
+
+@operation(static=("padding_config",))
+def pad(
+    operand: Tracer, padding_value: Tracer, padding_config: Sequence[tuple[int, int, int]]
+) -> Tracer:
+    """Returns ``operand`` with a scalar before, after and between the elements of each dimension.
+
+    ``padding_config`` holds (low, high, interior) for each; negative low and high cut elements
+    off. As ``jax.lax.pad``.
+    """
+    operand, value = same_dtype("pad", ("operand", "padding_value"), [operand, padding_value])
+    if value.shape:
+        raise ShapeError(f"padding_value of lax.pad must be a scalar; found shape {value.shape}")
+    config = [tuple(int(n) for n in entry) for entry in padding_config]
+    if len(config) != operand.ndim or any(len(c) != 3 or c[2] < 0 for c in config):
+        raise ArgumentError(
+            f"padding_config of lax.pad needs (low, high, interior) for each of {operand.ndim} "
+            f"dimensions, interior not negative; got {config}"
+        )
+    low, high, interior = ([c[i] for c in config] for i in range(3))
+    result: Tracer = emit(
+        hlo.pad,
+        operand,
+        value,
+        edge_padding_low=low,
+        edge_padding_high=high,
+        interior_padding=interior,
+    )
+    return result
+
+
+@operation(static=("dtype", "size"))
+def iota(dtype: Any, size: int) -> Tracer:
+    """Returns the numbers from 0 up to ``size`` in a dtype. As ``jax.lax.iota``."""
+    result: Tracer = broadcasted_iota(dtype, (size,), 0)
+    return result
+
+
+@operation(static=("dtype", "shape", "dimension"))
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Tracer:
+    """Returns an array that counts along one dimension. As ``jax.lax.broadcasted_iota``."""
+    kind = dtype_asked(dtype)
+    if kind_of(kind) == "b":
+        raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
+    sizes = tuple(int(n) for n in shape)
+    return e.iota(sizes, dimension_of("broadcasted_iota", dimension, len(sizes)), kind)
+
+
+@operation(static=("shape", "dtype"))
+def full(shape: Sequence[int], fill_value: Tracer, dtype: Any = None) -> Tracer:
+    """Returns a shape filled with a scalar, in its dtype or the one asked for.
+
+    As ``jax.lax.full``.
+    """
+    if fill_value.shape:
+        raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
+    kind = fill_value.dtype if dtype is None else dtype_asked(dtype)
+    return e.broadcast_to(e.convert(fill_value, kind), tuple(int(n) for n in shape))
+
+
+@operation(static=("dtype", "shape"))
+def full_like(
+    x: Tracer, fill_value: Tracer, dtype: Any = None, shape: Sequence[int] | None = None
+) -> Tracer:
+    """Returns an array like ``x`` filled with a scalar, in its dtype. As ``jax.lax.full_like``."""
+    kind = x.dtype if dtype is None else dtype_asked(dtype)
+    result: Tracer = full(x.shape if shape is None else shape, fill_value, kind)
+    return result

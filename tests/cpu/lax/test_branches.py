@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt import jit, lax
+from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
+from plugrt.execution.transfer import device_put
+from support.jax_oracle import same
+
+X = np.arange(3, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("pred", "holds"),
+    [(True, True), (False, False), (np.bool_(True), True), (0, False), (2.5, True)],
+)
+def test_cond_runs_the_branch_that_the_predicate_means(pred: Any, holds: bool) -> None:
+    expected = X + 1 if holds else X * 2
+    same(lax.cond(pred, lambda x: lax.add(x, 1), lambda x: lax.mul(x, 2), X), expected)
+
+
+def test_cond_under_jit_takes_pytrees_and_arrays_from_around() -> None:
+    shift = device_put(np.float32(10))
+
+    @jit
+    def run(pred: Any, x: Any) -> Any:
+        y = lax.mul(x, 3)
+        return lax.cond(
+            pred,
+            lambda d: {"a": lax.add(d["v"], shift), "b": y},
+            lambda d: {"a": d["v"], "b": lax.neg(y)},
+            {"v": x},
+        )
+
+    found = run(True, X)
+    same((found["a"], found["b"]), (X + 10, X * 3))
+    found = run(False, X)
+    same((found["a"], found["b"]), (X, -X * 3))
+
+
+def test_cond_runs_one_branch_only() -> None:
+    def forever(x: Any) -> Any:
+        return lax.while_loop(lambda _: True, lambda v: v, x)
+
+    same(lax.cond(True, lambda x: x, forever, X), X)
+
+
+def test_cond_takes_one_operand_by_name() -> None:
+    same(lax.cond(True, lambda x: x, lambda x: lax.neg(x), operand=X), X)
+    with pytest.raises(ArgumentError, match="not both"):
+        lax.cond(True, lambda x: x, lambda x: x, X, operand=X)
+
+
+def test_python_scalars_from_a_branch_take_the_others_dtype() -> None:
+    same(lax.cond(False, lambda: np.float16(1), lambda: 3), np.float16(3))
+    same(lax.switch(0, [lambda: 1, lambda: np.int8(2), lambda: 3]), np.int8(1))
+
+
+@pytest.mark.parametrize(("index", "expected"), [(-5, 0), (0, 0), (1, 10), (2, 20), (7, 20)])
+def test_switch_clamps_the_index(index: int, expected: int) -> None:
+    branches = [lambda x, k=k: lax.add(x, 10 * k) for k in range(3)]
+    assert int(lax.switch(index, branches, np.int32(0))) == expected
+    assert int(jit(lambda i: lax.switch(i, branches, np.int32(0)))(index)) == expected
+
+
+@pytest.mark.parametrize("index", [np.uint32(2**32 - 1), np.int64(2**40), np.uint8(200)])
+def test_switch_clamps_indices_that_int32_cannot_hold(index: Any) -> None:
+    assert int(lax.switch(index, [lambda: 0, lambda: 1])) == 1
+
+
+def test_switch_of_one_branch() -> None:
+    assert int(lax.switch(3, [lambda x: lax.add(x, 1)], np.int32(1))) == 2
+
+
+def test_branches_that_differ_are_refused_with_all_types() -> None:
+    with pytest.raises(ShapeError, match=r"true_fun returns float32\[3\], false_fun .*float32\[\]"):
+        lax.cond(True, lambda x: x, lambda x: np.float32(0), X)
+    with pytest.raises(DtypeError, match=r"output\['k'\] of branches\[1\] differs"):
+        lax.switch(0, [lambda: {"k": np.int32(1)}, lambda: {"k": np.float32(1)}])
+    with pytest.raises(StructureError, match=r"true_fun returns .*, false_fun returns"):
+        lax.cond(True, lambda x: (x, x), lambda x: x, X)
+
+
+def test_arguments_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ShapeError, match="pred of cond"):
+        lax.cond(np.ones(2, bool), lambda: 1, lambda: 2)
+    with pytest.raises(DtypeError, match="index of switch"):
+        lax.switch(1.5, [lambda: 1, lambda: 2])
+    with pytest.raises(ShapeError, match="index of switch"):
+        lax.switch(np.zeros(1, np.int32), [lambda: 1, lambda: 2])
+    with pytest.raises(ArgumentError, match="at least one branch"):
+        lax.switch(0, [])
+    with pytest.raises(ArgumentError, match="takes functions as its branches; found 3"):
+        lax.cond(True, 3, lambda: 2)
