@@ -11,7 +11,16 @@ import pytest
 
 import plugrt.array_api as xp
 from plugrt.errors import DtypeError, NotAnArray
-from support.oracle import COMPLEX, FLOATS, INTEGERS, dtype_of, identical, same, sample, traced
+from support.numpy_oracle import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    dtype_of,
+    identical,
+    same,
+    sample,
+    traced,
+)
 
 FLOATING: dict[str, Callable[..., Any]] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 import plugrt.array_api as xp
 from plugrt.errors import DtypeError, ShapeError
-from support.oracle import COMPLEX, FLOATS, INTEGERS, dtype_of, identical, same, sample, traced
+from support.numpy_oracle import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    dtype_of,
+    identical,
+    same,
+    sample,
+    traced,
+)
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
