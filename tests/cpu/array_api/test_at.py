@@ -15,7 +15,7 @@ from plugrt import monitoring
 from plugrt.errors import ArgumentError, DataDependentShape, DtypeError, InvalidIndex, ShapeError
 from support.compiles import counting
 from support.keys import keys
-from support.oracle import ALL, identical, same, sample, traced
+from support.numpy_oracle import ALL, identical, same, sample, traced
 
 A = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 X = xp.asarray(A)

@@ -21,7 +21,7 @@ from plugrt.errors import (
 )
 from support.compiles import counting
 from support.keys import keys
-from support.oracle import ALL, identical, sample, traced
+from support.numpy_oracle import ALL, identical, sample, traced
 
 A = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 X = xp.asarray(A)

@@ -11,7 +11,7 @@ import plugrt.array_api as xp
 from plugrt.array_api.linalg import matmul
 from plugrt.config import config
 from plugrt.errors import AxisError, DtypeError, ShapeError
-from support.oracle import NUMERIC, same, sample, traced
+from support.numpy_oracle import NUMERIC, same, sample, traced
 
 
 def pair(first: tuple[int, ...], second: tuple[int, ...], dtype: str = "float32") -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import plugrt.array_api as xp
 from plugrt.errors import DataDependentShape
-from support.oracle import ALL, identical, same, sample, traced
+from support.numpy_oracle import ALL, identical, same, sample, traced
 
 NAMES = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import plugrt.array_api as xp
 from plugrt.config import config
 from plugrt.errors import AxisError, DtypeError, ShapeError
-from support.oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
+from support.numpy_oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
 
 AXES: list[Any] = [None, 0, -1, (0, 2), ()]
 A = sample((2, 3, 4), "float32")

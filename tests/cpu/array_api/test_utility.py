@@ -9,7 +9,7 @@ import pytest
 
 import plugrt.array_api as xp
 from plugrt.errors import ArgumentError, AxisError, DtypeError, ShapeError
-from support.oracle import ALL, NUMERIC, identical, sample, traced
+from support.numpy_oracle import ALL, NUMERIC, identical, sample, traced
 
 A = sample((2, 3, 4), "float32")
 X = xp.asarray(A)
