@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Protocol
 
+from plugrt.plugins import backends
+
 
 class Cache(Protocol):
     """Something that can be emptied at any time without changing results."""
@@ -25,3 +27,6 @@ def clear_caches() -> None:
     """Empties every cache of traced and compiled programs; the next calls compile again."""
     for cache in list(_caches):
         cache.clear()
+
+
+backends.on_clear(clear_caches)

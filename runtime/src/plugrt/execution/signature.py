@@ -8,6 +8,7 @@ import numpy as np
 
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import TensorType
+from plugrt.plugins import backends
 
 
 class Signature:
@@ -73,3 +74,6 @@ def signature_of(
 def forget_signatures() -> None:
     """Drops the table, and with it its references to devices of closed clients."""
     _KNOWN.clear()
+
+
+backends.on_clear(forget_signatures)

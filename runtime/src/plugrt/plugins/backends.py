@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from plugrt.errors import PluginError, PluginUnavailable, UnknownPlatform
 from plugrt.interface import Client, Device
@@ -178,12 +178,23 @@ def process_count(backend: str | Client | None = None, registry: Registry | None
 # --- the end ----------------------------------------------------------------------------------
 
 
+_forgetters: list[Callable[[], None]] = []
+
+
+def on_clear(forget: Callable[[], None]) -> None:
+    """Has `clear_backends` call ``forget()`` first: for tables that hold on to clients."""
+    _forgetters.append(forget)
+
+
 def clear_backends(registry: Registry | None = None) -> None:
     """Closes every client and forgets choice and failures, so that the next call starts anew.
 
-    Arrays of the closed clients are unusable. Settings are read as they are then.
+    Arrays of the closed clients are unusable. Settings are read as they are then. Compiled
+    programs are forgotten.
     """
     registry = registry or default_registry()
+    for forget in _forgetters:
+        forget()
     with registry.lock:
         for record in registry.records:
             client, record.client = record.client, None

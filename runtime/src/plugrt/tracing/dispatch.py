@@ -19,6 +19,7 @@ from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.transfer import host_array, move, put, scalar_dtype
 from plugrt.interface import CompileOptions, Device, DeviceAssignment
+from plugrt.plugins import backends
 from plugrt.tracing.staging import Parameter, Staged
 from plugrt.tracing.trace import leak_message
 from plugrt.tracing.tracer import Tracer
@@ -95,6 +96,9 @@ def scalar_beside(x: bool | int | float, array: Array) -> Array:
 def forget_scalars() -> None:
     """Drops the scalars that were put, which belong to clients that may be closed."""
     _scalar_arrays.clear()
+
+
+backends.on_clear(forget_scalars)
 
 
 def parameters_of(
