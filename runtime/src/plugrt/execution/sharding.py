@@ -59,6 +59,12 @@ class Sharding:
         """Returns which part of an array of ``global_shape`` each device holds."""
         raise NotImplementedError
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a sharding names devices of this process and cannot be pickled; pickle the array "
+            "instead: it comes back on the default device"
+        )
+
 
 class SingleDeviceSharding(Sharding):
     """The whole array on one device. There is one object for each device and memory kind."""
@@ -110,12 +116,6 @@ class SingleDeviceSharding(Sharding):
         kind = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
         return f"SingleDeviceSharding({self._device!r}{kind})"
 
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            "a sharding names devices of this process and cannot be pickled; pickle the array "
-            "instead: it comes back on the default device"
-        )
-
 
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
 _SINGLE = weakref.WeakValueDictionary()
@@ -126,6 +126,7 @@ class PmapSharding(Sharding):
 
     ``sharded_dim`` is the dimension that is split into slices of size one, which the slices do
     not have (as in JAX's PmapSharding); None means that each device holds the whole array.
+    Raises `InvalidArgument` for no devices, or one that is named twice.
     """
 
     __slots__ = ("_devices", "_hash", "_sharded_dim")
@@ -133,6 +134,18 @@ class PmapSharding(Sharding):
     def __init__(self, devices: Sequence[Device], sharded_dim: int | None = 0) -> None:
         self._devices = tuple(devices)
         self._sharded_dim = sharded_dim
+        strangers = [d for d in self._devices if not isinstance(d, Device)]
+        if strangers or not self._devices:
+            raise InvalidArgument(
+                "PmapSharding takes devices, at least one (see plugrt.devices()); got "
+                f"{strangers or 'none'}"
+            )
+        if len(set(self._devices)) != len(self._devices):
+            raise InvalidArgument(f"PmapSharding names a device twice: {list(devices)}")
+        if sharded_dim is not None and (type(sharded_dim) is not int or sharded_dim < 0):
+            raise InvalidArgument(
+                f"PmapSharding's sharded_dim is a dimension from 0 or None; got {sharded_dim!r}"
+            )
         self._hash = hash((self._devices, sharded_dim))
 
     @property

@@ -1,0 +1,130 @@
+"""Shardings: what they say of devices, shapes and indices."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt.sharding
+from plugrt.errors import InvalidArgument, ShapeError
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from support.fake_client import FakeClient
+
+
+@pytest.fixture
+def devices() -> list[Any]:
+    return list(FakeClient(count=4).devices())
+
+
+def test_one_object_for_each_device_and_memory(devices: list[Any]) -> None:
+    here = SingleDeviceSharding(devices[0])
+    assert SingleDeviceSharding(devices[0]) is here
+    assert SingleDeviceSharding(devices[1]) is not here
+    named = SingleDeviceSharding(devices[0], memory_kind="device")
+    assert named is SingleDeviceSharding(devices[0], memory_kind="device")
+    assert (named != here, named.memory_kind, here.memory_kind) == (True, "device", None)
+    assert repr(named) == "SingleDeviceSharding(fake:0, memory_kind='device')"
+    with pytest.raises(InvalidArgument, match="no memory of kind 'vram'"):
+        SingleDeviceSharding(devices[0], memory_kind="vram")
+    with pytest.raises(InvalidArgument, match="takes a device"):
+        SingleDeviceSharding("cpu")  # type: ignore[arg-type]
+
+
+def test_a_single_device_has_all(devices: list[Any]) -> None:
+    here = SingleDeviceSharding(devices[2])
+    assert (here.devices, here.device, here.device_set) == ((devices[2],), devices[2], {devices[2]})
+    assert here.is_fully_replicated
+    assert here.is_fully_addressable
+    assert here.shard_shape((2, 3)) == (2, 3)
+    assert here.devices_indices_map((2, 3)) == {devices[2]: (slice(None), slice(None))}
+
+
+def test_single_device_shardings_go_with_their_client() -> None:
+    client = FakeClient(count=1)
+    gone = weakref.ref(client)
+    SingleDeviceSharding(client.devices()[0])
+    del client
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    ("dim", "shape", "part"),
+    [(0, (4, 2), (2,)), (1, (3, 4), (3,)), (2, (5, 6, 4), (5, 6)), (0, (4,), ())],
+)
+def test_one_slice_on_each(
+    devices: list[Any], dim: int, shape: tuple[int, ...], part: tuple[int, ...]
+) -> None:
+    sharding = PmapSharding(devices, dim)
+    assert sharding.shard_shape(shape) == part
+    host = np.arange(np.prod(shape)).reshape(shape)
+    where = sharding.devices_indices_map(shape)
+    assert list(where) == devices
+    for i, device in enumerate(devices):
+        np.testing.assert_array_equal(host[where[device]], host.take(i, dim))
+    assert not sharding.is_fully_replicated
+
+
+def test_the_whole_on_each(devices: list[Any]) -> None:
+    sharding = PmapSharding(devices, None)
+    assert sharding.is_fully_replicated
+    assert sharding.shard_shape((7, 3)) == (7, 3)
+    whole = (slice(None), slice(None))
+    assert list(sharding.devices_indices_map((7, 3)).values()) == [whole] * 4
+
+
+def test_one_device_is_replicated_and_has_a_slice(devices: list[Any]) -> None:
+    sharding = PmapSharding(devices[:1])
+    assert sharding.is_fully_replicated
+    assert sharding.shard_shape((1, 5)) == (5,)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (5,)])
+def test_shapes_that_do_not_divide(devices: list[Any], shape: tuple[int, ...]) -> None:
+    sharding = PmapSharding(devices)
+    for ask in (sharding.shard_shape, sharding.devices_indices_map):
+        with pytest.raises(ShapeError, match="splits dimension 0 over 4 devices"):
+            ask(shape)
+
+
+def test_equality_is_of_devices_in_order_and_dimension(devices: list[Any]) -> None:
+    sharding = PmapSharding(devices, 1)
+    assert sharding == PmapSharding(tuple(devices), 1)
+    assert hash(sharding) == hash(PmapSharding(devices, 1))
+    others = [PmapSharding(devices, 0), PmapSharding(devices[::-1], 1), PmapSharding(devices, None)]
+    assert all(sharding != other for other in others)
+    assert sharding != SingleDeviceSharding(devices[0])
+    assert repr(sharding) == "PmapSharding([fake:0, fake:1, fake:2, fake:3], sharded_dim=1)"
+
+
+def test_devices_that_make_no_sense(devices: list[Any]) -> None:
+    for wrong, said in (([], "at least one"), ([devices[0]] * 2, "twice"), (["cpu"], "'cpu'")):
+        with pytest.raises(InvalidArgument, match=said):
+            PmapSharding(wrong)
+    for dim in (-1, 0.5, True):
+        with pytest.raises(InvalidArgument, match="sharded_dim"):
+            PmapSharding(devices, dim)  # type: ignore[arg-type]
+
+
+def test_devices_of_other_processes() -> None:
+    devices = FakeClient(count=4, processes=2).devices()
+    sharding = PmapSharding(devices)
+    assert not sharding.is_fully_addressable
+    assert sharding.addressable_devices == (devices[0], devices[2])
+    assert len(sharding.device_set) == 4
+
+
+def test_shardings_are_not_pickled(devices: list[Any]) -> None:
+    for sharding in (SingleDeviceSharding(devices[0]), PmapSharding(devices)):
+        with pytest.raises(TypeError, match="cannot be pickled; pickle the array"):
+            pickle.dumps(sharding)
+
+
+def test_public_names() -> None:
+    assert plugrt.sharding.PmapSharding is PmapSharding
+    assert set(plugrt.sharding.__all__) <= set(dir(plugrt.sharding))
