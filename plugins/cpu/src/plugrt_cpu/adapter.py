@@ -61,8 +61,13 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return _hlo.HloSharding.replicate()
 
-    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:  # 0.9 asks for it
+    # 0.9 asks for these two to tell the size of an array.
+    def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape
+
+    @property
+    def device_set(self) -> set[Any]:
+        return set(self._devices_in_order)
 
 
 class ManyDevices(_GSPMDSharding):  # type: ignore[misc]

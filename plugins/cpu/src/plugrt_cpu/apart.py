@@ -17,6 +17,7 @@ from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu import options as compile_options
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.quiet import jaxlib_minor
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
 
@@ -49,6 +50,8 @@ class Replicas:
         devices = executable.addressable_devices
         if compiled.num_partitions > 1 or compiled.num_replicas != len(devices):
             return None
+        if jaxlib_minor() < (0, 10):
+            return None  # it prints a page of warnings when it loads its own bytes
         try:
             if not exchange_nothing(compiled.as_text()):
                 return None
