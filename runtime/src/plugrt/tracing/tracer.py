@@ -145,6 +145,9 @@ class Tracer(Methods):
     def __dlpack__(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("a DLPack capsule was asked for", "leave this part outside")
 
+    def __dlpack_device__(self) -> NoReturn:
+        self._refuse("its DLPack device was asked for", "ask outside of the traced function")
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a 0-d array")

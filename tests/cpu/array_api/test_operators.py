@@ -1,0 +1,269 @@
+"""Operators and methods of arrays, eager and traced, beside NumPy's and Python's own."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+import plugrt.array_api as xp
+from plugrt.errors import InvalidArgument, NotAnArray, UnsupportedDtype
+from support.compiles import counting
+from support.numpy_oracle import COMPLEX, FLOATS, INTEGERS, identical, same, sample, traced
+
+BINARY: list[Callable[..., Any]] = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+]  # fmt: skip
+BITS: list[Callable[..., Any]] = [
+    operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift
+]  # fmt: skip
+A = np.array([1.5, 2, 4], np.float32)
+B = np.array([2, 0.5, 4], np.float32)
+I = np.array([1, 5, 7], np.int32)  # noqa: E741
+X, Y, J = map(xp.asarray, (A, B, I))
+
+
+def both(function: Callable[..., Any], *arrays: Any) -> list[Any]:
+    """The result of an operator eagerly, and while it is traced."""
+    return [function(*arrays), traced(function)(*arrays)]
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_binary(op: Callable[..., Any]) -> None:
+    for result in both(op, X, Y):
+        same(result, op(A, B))
+    for result in [*both(lambda x: op(x, 2), X), *both(lambda x: op(x, 2.0), X)]:
+        same(result, op(A, np.float32(2)))
+    for result in both(lambda x: op(3, x), X):
+        same(result, op(np.float32(3), A))
+
+
+@pytest.mark.parametrize("op", BITS)
+def test_bits(op: Callable[..., Any]) -> None:
+    for result in both(op, J, J[::-1]):
+        identical(result, op(I, I[::-1]))
+    for result in [*both(lambda x: op(x, 2), J), *both(lambda x: op(2, x), J)]:
+        assert result.dtype == np.int32
+    identical(op(2, J), op(np.int32(2), I))
+
+
+def test_unary() -> None:
+    for op in (operator.neg, operator.pos, abs):
+        for result in both(op, X - 2):
+            identical(result, op(A - 2))
+    identical(round(X), np.round(A))
+    identical(~J, ~I)
+    identical(~(X > 2), ~(A > 2))
+    identical(round(X, 1), np.round(A, 1))
+
+
+def test_matmul_and_divmod() -> None:
+    m = sample((3, 3), "float32")
+    for result in both(lambda x, y: x @ y, xp.asarray(m), X):
+        same(result, m @ A)
+    same(m @ X, m @ A)
+    for q, r in both(divmod, X, Y):
+        same(q, A // B)
+        same(r, A % B)
+    same(divmod(7, J)[1], np.int32(7) % I)
+
+
+def test_in_place_operators_bind_the_name_anew() -> None:
+    x = before = xp.asarray(A)
+    x += 1
+    x *= 2
+    identical(x, (A + 1) * 2)
+    identical(before, A)
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, *COMPLEX])
+def test_python_scalars_do_not_widen(dtype: str) -> None:
+    x = xp.asarray(sample((3,), dtype))
+    assert (x + 1).dtype == x.dtype == (1 - x).dtype == traced(lambda x: 2 * x)(x).dtype
+    if dtype not in INTEGERS:
+        assert (x * 0.5).dtype == (x + True).dtype == x.dtype
+    else:
+        assert (x * 0.5).dtype == np.float32
+
+
+def test_python_floats_are_exact_beside_doubles() -> None:
+    x = xp.asarray(np.array([0.0, 1.0]))
+    third = 1 / 3
+    for result in [*both(lambda x: x + third, x), *both(lambda x: third + x, x)]:
+        identical(result, np.array([third, 1 + third]))
+    identical(xp.where(x > 0, x, 0.1), np.array([0.1, 1]))
+    identical(x + 0.1j, np.array([0.1j, 1 + 0.1j]))
+
+
+def test_the_sign_of_a_zero_scalar_is_kept() -> None:
+    x = xp.asarray(np.ones(1, np.float32))
+    for zero, sign in [(0.0, False), (-0.0, True), (0.0, False), (-0.0, True)]:
+        assert bool(xp.signbit(x * zero)[0]) is sign
+        assert bool(xp.signbit(zero * x)[0]) is sign
+    assert bool(xp.isnan(x * float("nan"))[0])
+
+
+def test_scalars_of_equal_value_and_other_type_stay_apart() -> None:
+    assert [(J + s).dtype.name for s in (1, 1.0, True, 1, 1.0)] == [
+        "int32", "float32", "int32", "int32", "float32"
+    ]  # fmt: skip
+
+
+def test_another_scalar_is_not_another_program() -> None:
+    x = xp.asarray(np.ones(11, np.float32))
+    x + 1.0
+    with counting() as counter:
+        for i in range(20):
+            x + float(i)
+    assert not counter
+
+
+@pytest.mark.parametrize("make", [lambda a: a, lambda a: a[0], lambda a: a.astype(np.float64)])
+def test_numpy_on_either_side_gives_way(make: Callable[..., Any]) -> None:
+    other = make(B)
+    for op in (operator.add, operator.mul, operator.lt, operator.eq, operator.pow):
+        for result in (op(other, X), op(X, other)):
+            assert isinstance(result, plugrt.Array)
+        same(op(other, X), op(other, A) if other.ndim else op(np.float32(other), A))
+    assert isinstance(traced(lambda x: other + x)(X), plugrt.Array)
+
+
+def test_numpy_functions_take_arrays_as_data() -> None:
+    assert isinstance(np.sin(X), np.ndarray)
+    target = np.zeros(3, np.float32)
+    target += X
+    identical(target, A)
+
+
+def test_comparison_with_other_things_is_not_elementwise() -> None:
+    assert (X == None) is False  # noqa: E711
+    assert (X != None) is True  # noqa: E711
+    assert (X == "text") is False
+    assert (X != [1, 2]) is True
+    for op in (operator.lt, operator.add, operator.matmul):
+        with pytest.raises(TypeError, match=r"unsupported operand|not supported"):
+            op(X, "text")
+        with pytest.raises(TypeError, match=r"unsupported operand|not supported"):
+            op(None, X)
+
+
+def test_what_devices_lack_is_refused_with_its_dtype() -> None:
+    with pytest.raises(UnsupportedDtype, match="object"):
+        X + np.array([1, "a", None], object)
+    with pytest.raises(NotAnArray, match="masked"):
+        X + np.ma.masked_array(A, mask=[0, 1, 0])
+
+
+def test_arrays_cannot_be_keys() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(X)
+
+
+def test_operators_follow_committed_arrays() -> None:
+    third = plugrt.devices()[3]
+    x = plugrt.device_put(A, third)
+    for result in (x + x, x + 1, 2 * x, -x, x.sum(), x == 1.5, x[0]):
+        assert result.devices() == {third}
+        assert result.committed
+    assert (X + x).devices() == {third}
+    assert not (X + 1).committed
+
+
+class TestMethods:
+    A = sample((2, 3, 4), "float32", 3)
+    X = xp.asarray(A)
+
+    @pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "std", "var"])
+    def test_reductions_take_the_axis_by_position(self, name: str) -> None:
+        for args in [(), (1,), ((0, 2),), (-1,)]:
+            same(getattr(self.X, name)(*args), getattr(self.A, name)(*args), tolerance=1e-4)
+        same(getattr(self.X, name)(1, keepdims=True), getattr(self.A, name)(1, keepdims=True),
+             tolerance=1e-4)  # fmt: skip
+
+    def test_logic_positions_and_running_sums(self) -> None:
+        same((self.X > 0).any(1), (self.A > 0).any(1))
+        same((self.X > -9).all(), np.bool_(True))
+        same(self.X.argmax(1), self.A.argmax(1), dtype="int32")
+        same(self.X.argmin(), self.A.argmin(), dtype="int32")
+        same(self.X.cumsum(1), self.A.cumsum(1))
+        same(self.X.cumsum(), self.A.cumsum())
+        same(self.X.cumprod(-1), self.A.cumprod(-1))
+        same(self.X.sort(), np.sort(self.A))
+        same(self.X.argsort(0), self.A.argsort(0, kind="stable"), dtype="int32")
+        for found, wanted in zip((self.X > 2).nonzero(), (self.A > 2).nonzero(), strict=True):
+            same(found, wanted, dtype="int32")
+
+    def test_shapes(self) -> None:
+        identical(self.X.reshape(4, 6), self.A.reshape(4, 6))
+        identical(self.X.reshape((4, -1)), self.A.reshape(4, -1))
+        identical(self.X.reshape(-1), self.A.reshape(-1))
+        identical(self.X.transpose(), self.A.transpose())
+        identical(self.X.transpose(2, 0, 1), self.A.transpose(2, 0, 1))
+        identical(self.X.transpose((1, 0, 2)), self.A.transpose((1, 0, 2)))
+        identical(self.X[0].T, self.A[0].T)
+        identical(self.X.mT, self.A.swapaxes(-1, -2))
+        identical(self.X.flatten(), self.A.flatten())
+        identical(self.X.ravel(), self.A.ravel())
+        identical(self.X[:, :1].squeeze(), self.A[:, :1].squeeze())
+        identical(self.X[:, :1].squeeze(1), self.A[:, :1].squeeze(1))
+        identical(self.X.swapaxes(0, -1), self.A.swapaxes(0, -1))
+        identical(self.X.repeat(2, 1), self.A.repeat(2, 1))
+
+    def test_elements(self) -> None:
+        index = np.array([[0, 2], [1, 1]])
+        identical(self.X.take(index, 1), self.A.take(index, 1))
+        identical(self.X.take(index), self.A.take(index))
+        identical(self.X.clip(-1, 1), self.A.clip(-1, 1))
+        identical(self.X.clip(max=0), self.A.clip(max=0))
+        identical(self.X.astype(np.int8), self.A.astype(np.int8))
+        same(self.X.dot(xp.asarray(self.A[0].T)), self.A.dot(self.A[0].T))
+        same(self.X.dot(2.0), self.A * 2)
+
+    def test_rounding_to_places(self) -> None:
+        numbers = np.array([1.25, -2.345, 17.5])
+        for places in (0, 1, 2, -1):
+            same(xp.asarray(numbers).round(places), numbers.round(places))
+        identical(J.round(2), I)
+        with pytest.raises(InvalidArgument, match="int32"):
+            J.round(-1)
+
+    def test_complex_parts(self) -> None:
+        z = sample((3,), "complex64")
+        x = xp.asarray(z)
+        identical(x.real, z.real)
+        identical(x.imag, z.imag)
+        identical(x.conj(), z.conj())
+        identical(X.imag, np.zeros(3, np.float32))
+
+    def test_a_copy_outlives_its_source(self) -> None:
+        x = xp.asarray(A)
+        y, z = x.copy(), x.astype(x.dtype)
+        x.delete()
+        identical(y, A)
+        identical(z, A)
+
+    def test_to_device(self) -> None:
+        last = plugrt.devices()[-1]
+        moved = X.to_device(last)
+        assert moved.devices() == {last}
+        assert moved.committed
+        with pytest.raises(InvalidArgument, match="stream"):
+            X.to_device(last, stream=1)
+
+    def test_traced(self) -> None:
+        def f(x: Any) -> Any:
+            return x.reshape(6, 4).T.sum(0, keepdims=True).astype(np.float64).squeeze().copy()
+
+        identical(traced(f)(self.X), self.A.reshape(6, 4).T.sum(0).astype(np.float64))
+
+
+def test_namespace() -> None:
+    assert X.__array_namespace__() is xp
+    assert X.__array_namespace__(api_version="2023.12") is xp
+    with pytest.raises(ValueError, match=r"'1999\.1'.*2024\.12"):
+        X.__array_namespace__(api_version="1999.1")
