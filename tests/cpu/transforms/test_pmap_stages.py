@@ -27,6 +27,12 @@ def test_lowered_is_one_replica() -> None:
     assert lowered.out_info.sharding == PmapSharding(devices()[:4])
 
 
+def test_source_lines_are_the_users() -> None:
+    lowered = pmap(lambda x: psum(x, "i"), "i").lower(X)
+    assert __file__ in lowered.as_text(debug_info=True)
+    assert "optree" not in lowered.as_text(debug_info=True)
+
+
 def test_stand_ins_for_arrays() -> None:
     f = pmap(add, in_axes=(1, None), out_axes=1)
     lowered = f.lower(ShapeDtypeStruct((3, 4), np.float32), ShapeDtypeStruct((3,), np.float32))

@@ -8,13 +8,27 @@ import warnings
 from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+import optree
+
+# optree's frames stand between plugrt's where an operation maps over a pytree.
+_INNER = (str(Path(__file__).parent.parent) + os.sep, str(Path(optree.__file__).parent) + os.sep)
+
+
+class _OurFiles(dict[str, bool]):
+    """Whether a file is plugrt's own, remembered: each traced operation asks of several frames."""
+
+    def __missing__(self, filename: str) -> bool:
+        ours = self[filename] = filename.startswith(_INNER)
+        return ours
+
+
+_ours = _OurFiles()
 
 
 def user_frame() -> FrameType | None:
-    """Returns the innermost running frame that is not plugrt's own."""
+    """Returns the innermost running frame that is neither plugrt's own nor optree's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and _ours[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
 
@@ -28,6 +42,6 @@ def called_at() -> str:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns with the user's line as the place, however deep in plugrt the cause is."""
     level, frame = 2, sys._getframe(1).f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(_INNER):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
