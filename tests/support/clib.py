@@ -127,7 +127,7 @@ def compile_c(folder: Path, source: str, *flags: str) -> Path:
     code.write_text(source)
     target = folder / f"lib{name}.so"
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O0", "-w", *flags, "-o", str(target), str(code)],
+        ["cc", "-shared", "-fPIC", "-O0", "-w", "-o", str(target), str(code), *flags],
         check=True,
         capture_output=True,
     )

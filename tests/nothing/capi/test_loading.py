@@ -39,7 +39,7 @@ def test_no_entry_point(tmp_path: Path) -> None:
 
 def test_table_all_zero(tmp_path: Path) -> None:
     path = compile_c(tmp_path, "static char z[2000]; void* GetPjrtApi(void) { return z; }")
-    with pytest.raises(PluginIncompatible, match="version 0.0"):
+    with pytest.raises(PluginIncompatible, match=r"version 0\.0"):
         load_library(path)
 
 
@@ -47,7 +47,7 @@ def test_every_slot_null(tmp_path: Path) -> None:
     clear = "memset((char*)&api + 40, 0, sizeof api - 40);"
     library = load_library(tiny_library(tmp_path, clear))
     assert len(library.missing) == 138
-    with pytest.raises(Unimplemented, match="PJRT_Plugin_Initialize is not implemented by .*0.90"):
+    with pytest.raises(Unimplemented, match=r"PJRT_Plugin_Initialize is not implemented by .*0.90"):
         create_client(library, {}, name="empty")
 
 
@@ -55,7 +55,7 @@ def test_every_slot_null(tmp_path: Path) -> None:
 def test_version_gate(tmp_path: Path, major: int, minor: int) -> None:
     version = f"api.pjrt_api_version.major_version={major};"
     version += f"api.pjrt_api_version.minor_version={minor};"
-    with pytest.raises(PluginIncompatible, match=f"states version {major}.{minor} of"):
+    with pytest.raises(PluginIncompatible, match=rf"states version {major}.{minor} of"):
         load_library(tiny_library(tmp_path, version))
 
 
@@ -135,7 +135,8 @@ def test_two_versions_of_one_library_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     old = tiny_library(tmp_path / "old", "api.pjrt_api_version.minor_version=60;")
-    new = tiny_library(tmp_path / "new", "api.pjrt_api_version.minor_version=112;", "", "-DDEVICES=3")
+    newer = "api.pjrt_api_version.minor_version=112;"
+    new = tiny_library(tmp_path / "new", newer, "", "-DDEVICES=3")
     first, second = create_client(old, {}, name="old"), create_client(new, {}, name="new")
     assert (first.library.version, len(first.devices())) == ((0, 60), 1)
     assert (second.library.version, len(second.devices())) == ((0, 112), 3)

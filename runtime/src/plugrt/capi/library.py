@@ -11,6 +11,7 @@ from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.chain import MAX_STRUCT, read_chain
 from plugrt.capi.diagnose import why_not_loaded
+from plugrt.capi.elf import is_cut_short
 from plugrt.capi.maps import AddressMap
 from plugrt.capi.tables import ExtensionTable, Table
 from plugrt.errors import PjrtError, PluginBroken, PluginIncompatible, Unimplemented
@@ -132,6 +133,11 @@ def library_at(address: int, name: str) -> Library:
 
 
 def _open(path: str, hints: Mapping[str, str]) -> Any:
+    if is_cut_short(path):
+        raise PluginBroken(
+            f"{path} is not a shared library, or is cut short: the file ends before what its "
+            "header announces. Install the package that brings it again"
+        )
     # NODELETE because a library whose threads or exit handlers outlive dlclose ends the
     # interpreter with a segmentation fault, and LOCAL so that two versions do not mix.
     flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)

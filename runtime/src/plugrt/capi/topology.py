@@ -74,6 +74,13 @@ class Topology(interface.Topology):
         args = self._ask("Attributes")
         return values.read_named_values(args.attributes, args.num_attributes)
 
+    @cached_property
+    def stablehlo_current_version(self) -> tuple[int, int, int] | None:
+        stated = self._library.attributes().get("stablehlo_current_version")
+        if isinstance(stated, list) and len(stated) == 3:
+            return (stated[0], stated[1], stated[2])
+        return None
+
     def compile(self, program: Program, options: CompileOptions) -> Executable:
         code, _keep = program_struct(program)
         encoded, size = values.chars(protos.checked_options(options))

@@ -39,7 +39,7 @@ _DTYPES: dict[int, int] = {
 
 
 def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:
-    """Registers a Python function for custom calls to ``target`` on ``platform`` (such as ``Host``).
+    """Registers a Python function for custom calls to ``target`` on ``platform``, such as ``Host``.
 
     It runs on a thread of the library with the interpreter's lock, for memory that the host can
     address. An exception becomes the error of the launch: a `PjrtError` with its code. Handlers

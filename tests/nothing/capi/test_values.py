@@ -1,0 +1,162 @@
+"""Values across the C boundary, options, layouts and envelopes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt.capi import artifact, dtypes, load_library, specs, values
+from plugrt.capi._abi import ffi
+from plugrt.capi.maps import AddressMap
+from plugrt.capi.options import check_options
+from plugrt.errors import (
+    DataLoss,
+    InvalidArgument,
+    UnsupportedDtype,
+)
+from support.clib import needs_cc, tiny_library
+
+OPTIONS: dict[str, Any] = {
+    "text": "héllo", "empty": "", "number": -(1 << 62), "numpy": np.int32(4), "flag": True,
+    "real": 0.25, "list": [1, -2, 3], "none": [],
+}  # fmt: skip
+
+
+def test_named_values_there_and_back() -> None:
+    array, count, _keep = values.named_values(OPTIONS)
+    assert values.read_named_values(array, count) == OPTIONS
+
+
+@pytest.mark.parametrize(
+    "value", [None, object(), b"bytes", ["a"], [True], {"a": 1}, 1 << 63, [1 << 70], 1j]
+)
+def test_value_that_no_option_can_have(value: Any) -> None:
+    with pytest.raises(InvalidArgument, match="the option 'odd'"):
+        values.named_values({"odd": value})
+
+
+@pytest.mark.parametrize("value", ["two", True, 1.0, [1], None])
+def test_option_whose_type_would_end_the_process(value: Any) -> None:
+    with pytest.raises(InvalidArgument, match="'cpu_device_count' of 'x' must be of type int"):
+        check_options({"cpu_device_count": value}, None, "x")
+
+
+def test_option_types_of_a_plugin() -> None:
+    check_options({"a": 1.5, "b": (1, 2), "c": "x", "d": False, "e": 5}, {
+        "a": float, "b": list, "c": str, "d": bool, "e": int, "absent": str,
+    }, "x")  # fmt: skip
+    with pytest.raises(InvalidArgument, match="'a' of 'x' must be of type float"):
+        check_options({"a": True}, {"a": float}, "x")
+
+
+def test_text_without_an_end_and_without_a_place() -> None:
+    assert values.text(ffi.new("char[]", b"abcdef"), 3) == "abc"
+    assert values.text(ffi.NULL, 100) == ""
+    assert values.unpack(ffi.NULL, 5) == []
+
+
+def test_every_dtype_has_one_type_and_back() -> None:
+    assert len(dtypes.TYPE_OF) == len(set(dtypes.TYPE_OF.values()))
+    for dtype, value in dtypes.TYPE_OF.items():
+        assert dtypes.dtype_of(value) == dtype
+    assert dtypes.type_of(np.dtype(np.float32), 29) == 11
+    assert dtypes.type_of(np.dtype(ml_dtypes.bfloat16), 29) == 13
+
+
+@pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", ">f4", "S2", [("a", "i4")]])
+def test_dtype_that_pjrt_lacks(dtype: Any) -> None:
+    with pytest.raises(UnsupportedDtype, match="no PJRT element type"):
+        dtypes.type_of(np.dtype(dtype), 114)
+
+
+def test_dtype_that_a_library_is_too_old_for() -> None:
+    fp4 = np.dtype(ml_dtypes.float4_e2m1fn)
+    assert dtypes.type_of(fp4, 63) == 29
+    with pytest.raises(UnsupportedDtype, match=r"came with version 0.63 .* has 0.62"):
+        dtypes.type_of(fp4, 62)
+    assert "float4_e2m1fn" not in dtypes.supported_dtypes(62)
+
+
+def test_unknown_element_type() -> None:
+    with pytest.raises(UnsupportedDtype, match="element type 999"):
+        dtypes.dtype_of(999)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "order"),
+    [
+        ((2, 3), None, [1, 0]),
+        ((2, 3), (3, 1), [1, 0]),
+        ((2, 3), (1, 2), [0, 1]),
+        ((2, 3, 4), (4, 8, 1), [2, 0, 1]),
+        ((), None, []),
+    ],
+)
+def test_layout_of_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, order: list[int]
+) -> None:
+    layout, _keep = specs.layout_of(shape, strides)
+    tiled = layout.tiled
+    assert values.unpack(tiled.minor_to_major, tiled.minor_to_major_size) == order
+
+
+@pytest.mark.parametrize("strides", [(4, 1), (0, 1), (3, 2), (-3, 1)])
+def test_strides_with_gaps_or_overlap(strides: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidArgument, match="gaps in its memory or overlaps"):
+        specs.layout_of((2, 3), strides)
+
+
+def test_address_map() -> None:
+    here = AddressMap()
+    room = ffi.new("char[]", 64)
+    assert here.readable(int(ffi.cast("uintptr_t", room)), 64)
+    assert not here.readable(0, 1)
+    assert not here.readable(0x1000, 8)
+    assert not here.readable((1 << 64) - 8, 8)
+
+
+@needs_cc
+class TestArtifact:
+    """The envelope of serialised executables."""
+
+    @pytest.fixture
+    def origin(self, tmp_path: Path) -> artifact.Origin:
+        return artifact.Origin(load_library(tiny_library(tmp_path)), "tiny", "1.0")
+
+    def test_there_and_back(self, origin: artifact.Origin) -> None:
+        opened = artifact.unseal(artifact.seal(b"payload\n\0", origin, b"abi"))
+        assert (opened.payload, opened.abi) == (b"payload\n\0", b"abi")
+        assert artifact.check_platform(opened, origin) == []
+
+    def test_cut_anywhere(self, origin: artifact.Origin) -> None:
+        whole = artifact.seal(b"payload", origin, None)
+        for size in range(1, len(whole)):
+            with pytest.raises(DataLoss, match=r"cut short|damaged"):
+                artifact.unseal(whole[:size])
+        with pytest.raises(InvalidArgument, match="no bytes"):
+            artifact.unseal(b"")
+
+    def test_any_changed_byte_of_the_contents(self, origin: artifact.Origin) -> None:
+        whole = bytearray(artifact.seal(b"payload", origin, None))
+        whole[-3] ^= 1
+        with pytest.raises(DataLoss, match="checksum"):
+            artifact.unseal(bytes(whole))
+
+    def test_other_platform_and_other_version(self, origin: artifact.Origin) -> None:
+        opened = artifact.unseal(artifact.seal(b"x", origin, None))
+        elsewhere = artifact.Origin(origin.library, "other", "1.0")
+        with pytest.raises(InvalidArgument, match=r"for the platform 'tiny'.*'other'"):
+            artifact.check_platform(opened, elsewhere)
+        newer = artifact.Origin(origin.library, "tiny", "2.0")
+        assert artifact.check_platform(opened, newer) == [
+            "platform_version: made with '1.0', here '2.0'"
+        ]
+
+    def test_bytes_of_another_host_are_taken_as_they_are(self, origin: artifact.Origin) -> None:
+        opened = artifact.unseal(b"\x0a\x0bsomething")
+        assert opened.payload == b"\x0a\x0bsomething"
+        assert artifact.check_platform(opened, origin) == []
