@@ -10,14 +10,18 @@ import numpy as np
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
 from plugrt.execution.placement import default_device
-from plugrt.execution.transfer import check_dtype, host_array, put
+from plugrt.execution.transfer import host_array, put, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
+from plugrt.tracing.constants import can_splat, constant_value, splat_value
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
 _EMBED = 4096
 """Host constants up to this many bytes stand in the program; larger ones become parameters."""
+
+
+_OPERATIONS = (ir.OpView, ir.Operation)
 
 
 def tracing() -> Trace:
@@ -77,7 +81,9 @@ def emit(
 def wrap(made: Any) -> Any:
     """Returns an MLIR result as a `Tracer`, or several as a tuple of tracers."""
     trace = tracing()
-    if isinstance(made, ir.OpView | ir.Operation):
+    if isinstance(made, ir.Value):
+        return Tracer(made, trace)
+    if isinstance(made, _OPERATIONS):
         made = made.results
     if isinstance(made, ir.Value):
         return Tracer(made, trace)
@@ -95,9 +101,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
     if type(x) is Array:
         return _capture(x)
     if type(x) in (bool, int, float, complex):
-        tracer = constant(host_array(x, name))
-        tracer.weak, tracer.literal = True, x
-        return tracer
+        return Tracer.of_literal(tracing(), x, scalar_dtype(x))
     if isinstance(x, np.ndarray | np.generic):
         host = host_array(x, name)
         if host.nbytes <= _EMBED:
@@ -124,36 +128,11 @@ def _capture(array: Array) -> Tracer:
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
     """Returns a host array or scalar as a constant of the program, in the dtype given."""
     data = np.asarray(host, dtype)
-    check_dtype(data.dtype, "the constant")
     trace = tracing()
-    assert trace.scope is not None
-    constants, key = trace.scope.constants, (data.tobytes(), data.dtype.name, data.shape)
-    value = constants.get(key)
-    if value is None:
-        value = hlo.constant(dense_attribute(data, trace), loc=trace.location())
-        constants[key] = value
-    return Tracer(value, trace)
-
-
-def dense_attribute(data: np.ndarray[Any, Any], trace: Trace) -> ir.DenseElementsAttr:
-    """Returns the contents of a host array as an MLIR attribute of its tensor type."""
-    tensor = trace.mlir_type(data.shape, data.dtype)
-    contiguous = np.ascontiguousarray(data)
-    if data.dtype == np.bool_:
-        if data.size and (data.all() or not data.any()):
-            return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(data.flat[0])))
-        packed = np.packbits(contiguous, bitorder="little")
-        return ir.DenseElementsAttr.get(
-            packed, type=ir.IntegerType.get_signless(1), shape=list(data.shape)
-        )
-    if data.size == 0:
-        return ir.DenseElementsAttr.get(
-            np.zeros(0, np.uint8), type=tensor.element_type, shape=list(data.shape)
-        )
-    if data.dtype.kind == "V" or data.dtype.name in ("int4", "uint4"):
-        raw = contiguous.view(f"u{data.dtype.itemsize}")
-        return ir.DenseElementsAttr.get(raw, type=tensor.element_type, shape=list(data.shape))
-    return ir.DenseElementsAttr.get(contiguous, type=tensor.element_type, shape=list(data.shape))
+    tracer = Tracer(constant_value(trace, data), trace)
+    if not data.shape:
+        tracer.scalar = data
+    return tracer
 
 
 def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
@@ -174,8 +153,8 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     dtype = np.dtype(dtype)
     if x.dtype == dtype:
         return strong(x)
-    if x.literal is not None:  # not of its constant: that has passed through float32
-        return constant(np.asarray(x.literal).astype(dtype))
+    if x.scalar is not None:  # a literal's own digits, which have not passed through float32
+        return constant(np.asarray(x.scalar).astype(dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":
         if dtype == np.bool_:
             zero = full(x.shape, 0, x.dtype)
@@ -189,6 +168,8 @@ def strong(x: Tracer) -> Tracer:
     """Returns ``x`` as an ordinary array even if it stands for a Python scalar."""
     if not x.weak:
         return x
+    if x.scalar is not None:
+        return constant(np.asarray(x.scalar, x.dtype))
     return Tracer(x.value, x.trace, origin=x.origin)
 
 
@@ -216,6 +197,9 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
     shape = tuple(shape)
     if x.shape == shape:
         return strong(x)
+    if x.scalar is not None and can_splat(x.dtype):
+        trace = tracing()
+        return Tracer(splat_value(trace, np.asarray(x.scalar, x.dtype), shape), trace)
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
 
 

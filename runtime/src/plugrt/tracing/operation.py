@@ -19,12 +19,16 @@ from plugrt.execution.program import check_floats
 from plugrt.tracing.dispatch import Runner, as_array, finisher, load, meets_doubles, parameters_of
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.staging import stage
+from plugrt.tracing.statics import static_key
 from plugrt.tracing.trace import _state
 from plugrt.tracing.tracer import Tracer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _MOST = 4096
+_ONE_ARRAY = ("Tracer", "Array")
+"""The annotations of parameters that take one array, and no container of arrays."""
+_CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
@@ -51,6 +55,11 @@ class Operation(Generic[P, R]):
             for p in signature.parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
+        self._single = {
+            p.name
+            for p in signature.parameters.values()
+            if p.annotation in _ONE_ARRAY and p.kind is not p.VAR_POSITIONAL
+        }
         rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
         self._rest = rest[0] if rest else ""
         unknown = self._static - set(signature.parameters)
@@ -90,6 +99,8 @@ class Operation(Generic[P, R]):
             if name in self._static:
                 skeleton.append((name, _Static(freeze(value, name, self))))
                 continue
+            if type(value) in _CONTAINERS and name in self._single:
+                raise self._not_an_array(name, value)
             flat, spec = tree.flatten(value)
             for leaf in flat:
                 if not isinstance(leaf, _ARRAYS):
@@ -135,7 +146,7 @@ class Operation(Generic[P, R]):
         )
 
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._eager_only:
+        if self._eager_only or (not kwargs and all(type(a) is Tracer for a in args)):
             return self._body(*args, **kwargs)
         new_args = [
             self._traced(self._names[i] if i < len(self._names) else self._rest, a)
@@ -148,6 +159,8 @@ class Operation(Generic[P, R]):
         if type(value) is Tracer or name in self._static:
             return value
         if value is None or isinstance(value, tuple | list | dict):
+            if name in self._single:
+                raise self._not_an_array(name, value)
             return tree.map_leaves(lambda leaf: self._traced(name, leaf), value)
         if not isinstance(value, _ARRAYS):
             raise self._not_an_array(name, value)
@@ -195,17 +208,13 @@ class _Static:
     __slots__ = ("key",)
 
     def __init__(self, value: Any) -> None:
-        self.key = (_types(value), value)
+        self.key = static_key(value)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Static) and self.key == other.key
-
-
-def _types(value: Any) -> Any:
-    return tuple(map(_types, value)) if type(value) is tuple else type(value)
 
 
 def freeze(value: Any, name: str, operation: Any) -> Any:

@@ -51,7 +51,10 @@ class Staged:
 
     def program(self, client: Client) -> Program:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
-        version = client.capabilities.stablehlo_current_version
+        return self.program_at(client.capabilities.stablehlo_current_version)
+
+    def program_at(self, version: Version | None) -> Program:
+        """Returns the program as a portable artifact that a reader of ``version`` takes."""
         code = self._artifacts.get(version)
         if code is None:
             start = time.perf_counter()
@@ -100,11 +103,12 @@ def stage(
                 _check_outputs(tree.unflatten(out_tree, leaves), name)
             outputs = [as_tracer(leaf) for leaf in leaves]
             sources, results = _route(trace, outputs, tracers, parameters, forward)
-            func.ReturnOp([r.value for r in results], loc=trace.location())
+            values = [r.value for r in results]
+            func.ReturnOp(values, loc=trace.location())
         constants = [array for array, _ in trace.captured.values()]
         kept = _prune(block, parameters, keep_unused)
         donated = _alias(main, parameters, kept, results, name)
-        _set_type(main, block, results)
+        _set_type(main, block, values)
         _name_results(main, len(results))
         if trace.uses_chlo:
             legalize_chlo(trace.module)
@@ -190,8 +194,8 @@ def _prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) 
     return kept
 
 
-def _set_type(main: func.FuncOp, block: ir.Block, results: list[Tracer]) -> None:
-    kind = ir.FunctionType.get([a.type for a in block.arguments], [r._value.type for r in results])
+def _set_type(main: func.FuncOp, block: ir.Block, values: list[ir.Value]) -> None:
+    kind = ir.FunctionType.get([a.type for a in block.arguments], [v.type for v in values])
     main.attributes["function_type"] = ir.TypeAttr.get(kind)
 
 

@@ -16,6 +16,7 @@ from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.types import element_name, tensor_type_of
+from plugrt.tracing.constants import constant_value
 
 
 class Scope:
@@ -89,7 +90,7 @@ class Trace:
         """Whether any operation is CHLO's, which no backend is asked to know."""
         self.channel = 0
         self._types: dict[ir.Type, TensorType] = {}
-        self._mlir_types: dict[tuple[tuple[int, ...], str], ir.Type] = {}
+        self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[Any]], ir.Type] = {}
         self._locations: dict[tuple[CodeType, int], ir.Location] = {}
         self._outer: Trace | None = None
         self.inner_count = 0
@@ -133,10 +134,14 @@ class Trace:
         Raises `LeakedTracer` if the tracer belongs to another trace or to a scope that is closed.
         """
         scope = self.scope
+        if tracer.scope is not scope and (
+            tracer.trace is not self or not tracer.scope.open or not tracer.scope.encloses(scope)
+        ):
+            raise LeakedTracer(leak_message(tracer))
+        if tracer._value is None:  # a Python scalar: a constant wherever it is used
+            return constant_value(self, np.asarray(tracer.scalar, tracer.dtype))
         if tracer.scope is scope:
             return tracer._value
-        if tracer.trace is not self or not tracer.scope.open or not tracer.scope.encloses(scope):
-            raise LeakedTracer(leak_message(tracer))
         return self._captured_value(tracer, scope)
 
     def _captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
@@ -163,7 +168,7 @@ class Trace:
 
     def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type:
         """Returns ``tensor<SHAPExDTYPE>`` in the trace's context."""
-        key = (shape, dtype.name)
+        key = (shape, dtype)
         found = self._mlir_types.get(key)
         if found is None:
             element = ir.Type.parse(element_name(dtype), self.context)

@@ -25,8 +25,8 @@ class Tracer(Methods):
         "__weakref__",
         "_value",
         "dtype",
-        "literal",
         "origin",
+        "scalar",
         "scope",
         "shape",
         "trace",
@@ -41,17 +41,35 @@ class Tracer(Methods):
         if trace.scope is None:
             raise LeakedTracer(f"{trace.name!r} is not being traced any more")
         kind = trace.type_of(value)
-        self._value = value
+        self._value: ir.Value | None = value
         self.trace = trace
         self.scope: Scope = trace.scope
         self.shape: tuple[int, ...] = kind.shape
         self.dtype: np.dtype[Any] = kind.dtype
         self.weak = weak
         """Whether it stands for a Python scalar, whose dtype yields to what it meets."""
-        self.literal: bool | int | float | complex | None = None
-        """The Python scalar that it stands for, where that is known."""
+        self.scalar: Any = None
+        """The 0-d host value that it stands for, where that is known."""
         self.origin = origin
         """Which argument it is, such as ``argument x[0] of 'f'``; empty for computed values."""
+
+    @classmethod
+    def of_literal(
+        cls, trace: Trace, scalar: bool | int | float | complex, dtype: np.dtype[Any]
+    ) -> Tracer:
+        """Returns a Python scalar of the traced function; it is a constant once it is used."""
+        if trace.scope is None:
+            raise LeakedTracer(f"{trace.name!r} is not being traced any more")
+        tracer = object.__new__(cls)
+        tracer._value = None
+        tracer.trace = trace
+        tracer.scope = trace.scope
+        tracer.shape = ()
+        tracer.dtype = dtype
+        tracer.weak = True
+        tracer.scalar = scalar
+        tracer.origin = ""
+        return tracer
 
     @property
     def value(self) -> ir.Value:

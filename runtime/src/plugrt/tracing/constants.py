@@ -1,0 +1,76 @@
+"""Host data as constants of a program: one MLIR value for each in a scope."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.execution.transfer import check_dtype
+from plugrt.stablehlo.bindings import hlo, ir
+
+if TYPE_CHECKING:
+    from plugrt.tracing.trace import Trace
+
+
+def constant_value(trace: Trace, data: npt.NDArray[Any]) -> ir.Value:
+    """Returns a host array as a constant in the current scope."""
+    check_dtype(data.dtype, "the constant")
+    key = (data.tobytes(), data.dtype, data.shape)
+    return _once(trace, key, lambda: dense_attribute(data, trace))
+
+
+def splat_value(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
+    """Returns a constant of ``shape`` that holds a 0-d host array everywhere."""
+    key = (scalar.tobytes(), scalar.dtype, shape, "splat")
+    return _once(trace, key, lambda: _splat(trace, scalar, shape))
+
+
+def can_splat(dtype: np.dtype[Any]) -> bool:
+    """Whether `splat_value` takes the dtype; MLIR's bindings have no complex scalars."""
+    return dtype.kind != "c"
+
+
+def _once(trace: Trace, key: Any, attribute: Any) -> ir.Value:
+    assert trace.scope is not None
+    constants = trace.scope.constants
+    value = constants.get(key)
+    if value is None:
+        value = constants[key] = hlo.constant(attribute(), loc=trace.location())
+    return value
+
+
+def _splat(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Attribute:
+    tensor = trace.mlir_type(shape, scalar.dtype)
+    element = tensor.element_type
+    if scalar.dtype == np.bool_:
+        return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(scalar)))
+    if isinstance(element, ir.IntegerType):
+        # MLIR holds bits: an unsigned value above the signed range is written as it wraps.
+        value, width = int(scalar), element.width
+        if value >= 1 << (width - 1):
+            value -= 1 << width
+        return ir.DenseElementsAttr.get_splat(tensor, ir.IntegerAttr.get(element, value))
+    return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(scalar)))
+
+
+def dense_attribute(data: npt.NDArray[Any], trace: Trace) -> ir.DenseElementsAttr:
+    """Returns the contents of a host array as an MLIR attribute of its tensor type."""
+    tensor = trace.mlir_type(data.shape, data.dtype)
+    contiguous = np.ascontiguousarray(data)
+    if data.dtype == np.bool_:
+        if data.size and (data.all() or not data.any()):
+            return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(data.flat[0])))
+        packed = np.packbits(contiguous, bitorder="little")
+        return ir.DenseElementsAttr.get(
+            packed, type=ir.IntegerType.get_signless(1), shape=list(data.shape)
+        )
+    if data.size == 0:
+        return ir.DenseElementsAttr.get(
+            np.zeros(0, np.uint8), type=tensor.element_type, shape=list(data.shape)
+        )
+    if data.dtype.kind == "V" or data.dtype.name in ("int4", "uint4"):
+        raw = contiguous.view(f"u{data.dtype.itemsize}")
+        return ir.DenseElementsAttr.get(raw, type=tensor.element_type, shape=list(data.shape))
+    return ir.DenseElementsAttr.get(contiguous, type=tensor.element_type, shape=list(data.shape))
