@@ -16,6 +16,7 @@ from plugrt import monitoring
 from plugrt.errors import (
     ArgumentError,
     ConcretizationError,
+    DeletedBuffer,
     NotAnArray,
     UnhashableStaticArgument,
 )
@@ -195,6 +196,18 @@ def test_static_values_are_told_apart_by_type() -> None:
     for n in (1, 1.0, True, 1, 1.0, True):
         f(device_put(X), n)
     assert seen == [int, float, bool]
+
+
+def test_static_values_within_tuples_and_signs_of_zero() -> None:
+    f = jit(lambda x, n: mul(x, n[0]), static_argnums=1)
+    assert f(np.arange(3), (2,)).dtype == np.int64
+    assert f(np.arange(3), (2.0,)).dtype == np.float32
+    g = jit(lambda n: add(n, 0.0 * n), static_argnums=0)
+    assert [str(g(n).item()) for n in (0.0, -0.0, 0.0)] == ["0.0", "-0.0", "0.0"]
+    g(float("nan"))
+    size = g._cache_size()
+    g(float("nan"))
+    assert g._cache_size() == size
 
 
 def test_static_arguments_must_hash() -> None:
@@ -378,10 +391,36 @@ def test_closures_over_arrays() -> None:
     np.testing.assert_array_equal(f(X), X * X + X + 1)
 
 
-def test_closed_over_array_is_returned_as_it_is() -> None:
+def test_constants_that_are_returned_may_be_deleted_and_donated() -> None:
+    w, big = device_put(X), np.arange(3000.0)
+    init = jit(lambda: {"w": w, "big": big, "small": X})
+    for _ in range(2):
+        out = init()
+        np.testing.assert_array_equal(out["w"], X)
+        np.testing.assert_array_equal(out["big"], big)
+        np.testing.assert_array_equal(out["small"], X)
+        for leaf in out.values():
+            leaf.delete()
+    assert not w.is_deleted()
+
+
+def test_a_deleted_array_in_the_closure_or_passed_on() -> None:
     w = device_put(X)
-    out = jit(lambda: w)()
-    assert out.unsafe_buffer_pointer() == w.unsafe_buffer_pointer()
+    f = jit(lambda x: add(x, w))
+    f(X)
+    w.delete()
+    for _ in range(2):
+        with pytest.raises(DeletedBuffer, match="closure"):
+            f(X)
+    with pytest.raises(DeletedBuffer, match="deleted"):
+        jit(lambda x: mul(x, w))(X)
+    for function in (lambda x: x, lambda x: (x, add(x, 1))):
+        passed = jit(function)
+        passed(device_put(X))
+        x = device_put(X)
+        x.delete()
+        with pytest.raises(DeletedBuffer, match="argument x"):
+            passed(x)
 
 
 def test_large_constants_become_parameters() -> None:

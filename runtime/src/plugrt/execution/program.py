@@ -117,14 +117,27 @@ class LoadedProgram:
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 self._explain(parameters, error)
         made = [new_array(o, s) for o, s in zip(outputs, self._results, strict=True)]
-        where = {"result": made, "argument": placed, "constant": plan.constants}
-        result = [_strong(where[kind][i]) for kind, i in plan.sources]
+        result = [
+            made[i]
+            if kind == "result"
+            else self._passed_on(placed[i], i)
+            if kind == "argument"
+            else _copy(plan.constants[i])
+            for kind, i in plan.sources
+        ]
         if plan.donated:
             taker = f"{plan.name!r}{called_at()}"
             for i in plan.donated:
                 placed[i]._taken_by(taker)
                 arguments[i]._taken_by(taker)
         return result
+
+    def _passed_on(self, array: Array, i: int) -> Array:
+        """Returns argument ``i`` as a result: the same object, but a copy of a Python scalar."""
+        if array._shards is None:
+            name = self.plan.argument_names[i] if self.plan.argument_names else i
+            raise DeletedBuffer(f"argument {name} of {self.plan.name}: {array._obituary()}")
+        return _copy(array) if array._signature.weak else array
 
     def _explain(self, arguments: Sequence[Array], error: Exception) -> NoReturn:
         """Raises the error, or `DeletedBuffer` where an argument turns out to have no data."""
@@ -146,14 +159,9 @@ class LoadedProgram:
             self.executable.delete()
 
 
-def _strong(array: Array) -> Array:
-    """Returns a Python scalar that was passed through as an ordinary array.
-
-    A copy: many calls share the scalar, and the caller may delete or donate what it gets.
-    """
+def _copy(array: Array) -> Array:
+    """Returns a copy of an array that later calls need, for the caller to delete or donate."""
     s = array._signature
-    if not s.weak:
-        return array
     strong = signature_of(s.shape, s.dtype, s.sharding, s.committed)
     return new_array(duplicate(array)._live(), strong)
 

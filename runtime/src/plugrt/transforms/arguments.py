@@ -9,6 +9,7 @@ from typing import Any
 
 from plugrt.errors import ArgumentError, UnhashableStaticArgument
 from plugrt.execution import tree
+from plugrt.tracing.statics import static_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Bound:
     @property
     def static_key(self) -> tuple[Any, ...]:
         """The static values as part of a cache key: 1, 1.0 and True are different."""
-        return tuple((where, type(value), value) for where, value in self.statics)
+        return tuple((where, static_key(value)) for where, value in self.statics)
 
 
 class ArgumentRules:
