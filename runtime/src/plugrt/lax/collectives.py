@@ -114,10 +114,11 @@ def _all_reduce(
 
 def axis_index(axis_name: AxisName) -> Tracer:
     """Returns this device's index along the axis, an int32 scalar. As ``jax.lax.axis_index``."""
+    positions = axis_positions(axis_name)
     replica = emit(hlo.replica_id)
     uint32 = replica.dtype
     index: Tracer | None = None
-    for stride, size in axis_positions(axis_name):
+    for stride, size in positions:
         along = emit(hlo.divide, replica, constant(stride, uint32)) if stride > 1 else replica
         along = emit(hlo.remainder, along, constant(size, uint32))
         if index is not None:

@@ -111,6 +111,11 @@ def conv_general_dilated(
         (rhs.shape[d] - 1) * k + 1 for d, k in zip(numbers.rhs_spec[2:], dilations[1], strict=True)
     ]
     lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
+    if isinstance(padding, str) and any(d != 1 for d in dilations[0]):
+        raise ArgumentError(
+            f"lax.{function} with lhs_dilation cannot tell what padding {padding!r} means; "
+            "give (low, high) for each dimension"
+        )
     padded = pads(function, padding, lengths, windows, strides)
     groups = (feature_group_count, batch_group_count)
     _check_features(lhs, rhs, numbers, groups)

@@ -63,7 +63,7 @@ _MODES = {
 
 
 def mode_of(function: str, mode: Any) -> GatherScatterMode:
-    """Returns the mode that is meant by a member, its name in any case, or None."""
+    """Returns the mode that is meant by a member, its name in any case, or None (drop)."""
     name = getattr(mode, "name", mode)
     name = name.lower() if isinstance(name, str) else name
     if name == "fill_or_drop":
@@ -99,14 +99,14 @@ def gather(
 ) -> Tracer:
     """Returns blocks of ``slice_sizes`` of the operand that begin at ``start_indices``.
 
-    ``mode`` says what becomes of blocks that reach beyond the array (see `GatherScatterMode`);
-    ``fill_value`` None is NaN, True, or the least (signed) or greatest (unsigned) integer. As
+    ``mode`` says what becomes of blocks that reach beyond the array (see `GatherScatterMode`; None
+    promises that there are none); ``fill_value`` None is NaN, True, or the least (signed) or greatest (unsigned) integer. As
     ``jax.lax.gather``.
     """
     del unique_indices  # a promise that StableHLO's gather has no use for
     sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)
     indices = index_array("gather", start_indices)
-    how = mode_of("gather", mode)
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode_of("gather", mode)
     found: Tracer = emit(
         hlo.gather,
         strong(operand),

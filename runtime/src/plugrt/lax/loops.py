@@ -12,7 +12,7 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.blocks import holder
 from plugrt.lax.carry import Carry, scalar_predicate
 from plugrt.lax.launches import launch
-from plugrt.lax.steps import loop
+from plugrt.lax.steps import loop, unroll_of
 from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
 from plugrt.tracing.promotion import default_int, kind_of, result_dtype
 from plugrt.tracing.tracer import Tracer
@@ -80,11 +80,12 @@ def fori_loop(
     if known:
         first, last = operator.index(lower), operator.index(upper)
         dtype = _index_dtype([x.dtype for x in (lower, upper) if isinstance(x, np.integer)])
+        rounds = unroll_of(1 if unroll is None else unroll, max(last - first, 0))
 
         def run(init: Any) -> Any:
-            return _counted(first, last, dtype, body_fun, init, 1 if unroll is None else unroll)
+            return _counted(first, last, dtype, body_fun, init, rounds)
 
-        static = (first, last, dtype, unroll)
+        static = (first, last, dtype, rounds)
         result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
         return result
     if unroll is not None:
@@ -111,7 +112,7 @@ def _counted(
     dtype: np.dtype[Any],
     body_fun: Callable[[Any, Any], Any],
     init: Any,
-    unroll: int | bool,
+    unroll: int,
 ) -> Any:
     def step(i: Tracer, value: Any, _: Any) -> tuple[Any, None]:
         index = convert(i, dtype)

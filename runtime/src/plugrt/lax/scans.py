@@ -8,7 +8,7 @@ from typing import Any
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.launches import launch
-from plugrt.lax.steps import loop
+from plugrt.lax.steps import loop, unroll_of
 
 
 def scan(
@@ -27,7 +27,7 @@ def scan(
     the loop. As ``jax.lax.scan``.
     """
     steps = _length(xs, length)
-    rounds = _unroll(unroll, steps)
+    rounds = unroll_of(unroll, steps)
 
     def run(init: Any, xs: Any) -> Any:
         return loop(
@@ -46,7 +46,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     vectorises them instead.
     """
     steps = _length(xs, None)
-    rounds = _unroll(batch_size or 1, steps)
+    rounds = unroll_of(batch_size or 1, steps)
 
     def run(xs: Any) -> Any:
         return loop("map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds)[
@@ -75,13 +75,3 @@ def _length(xs: Any, length: int | None) -> int:
     if not lengths:
         raise ArgumentError("scan without xs needs to be told its length")
     return int(lengths.pop())
-
-
-def _unroll(unroll: int | bool, length: int) -> int:
-    if unroll is True:
-        return max(length, 1)
-    if unroll is False:
-        return 1
-    if unroll < 1:
-        raise ArgumentError(f"unroll must be a positive integer or a boolean; got {unroll!r}")
-    return int(unroll)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import StructureError
+from plugrt.errors import ArgumentError, StructureError
 from plugrt.execution import tree
 from plugrt.lax.blocks import Body, holder, new_argument
 from plugrt.lax.carry import Carry, describe
@@ -57,6 +57,17 @@ def loop(
         values, stacked = _laid_out(steps)
     assert steps.outputs is not None
     return steps.carry.value(values), tree.unflatten(steps.outputs, stacked)
+
+
+def unroll_of(unroll: int | bool, length: int) -> int:
+    """Returns how many steps make one round; True means all of them."""
+    if unroll is True:
+        return max(length, 1)
+    if unroll is False:
+        return 1
+    if unroll < 1:
+        raise ArgumentError(f"unroll must be a positive integer or a boolean; got {unroll!r}")
+    return int(unroll)
 
 
 class _Steps:
