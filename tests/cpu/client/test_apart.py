@@ -1,4 +1,4 @@
-"""Programs whose replicas exchange nothing are launched on each device by itself."""
+"""Small programs whose replicas exchange nothing are launched on each device by itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
-from plugrt_cpu.apart import exchange_nothing
+from plugrt_cpu.apart import exchange_nothing, is_small
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
 FOUR = CompileOptions(num_replicas=4)
@@ -38,6 +38,7 @@ def values(shards: Any) -> list[float]:
         ("%r = u32[] partition-id()", False),
         ("%r = f32[4] custom-call(f32[4] %a)", False),
         ("%r = f32[4] rng(f32[] %a, f32[] %b)", False),
+        ("%r = (s32[], f32[4]) while((s32[], f32[4]) %t), condition=%c, body=%b", False),
     ],
 )
 def test_what_exchanges_something(line: str, alone: bool) -> None:
@@ -137,13 +138,27 @@ def test_a_loaded_executable_comes_apart_too(client: Client) -> None:
     assert values(result) == [0, 2, 4, 6]
 
 
-def test_larger_work_is_asynchronous(client: Client) -> None:
+def test_larger_work_is_done_together(client: Client) -> None:
     loaded = client.compile(matmul(400, 30), FOUR)
     eyes = [client.buffer_from_host(np.eye(400, dtype="f4"), d) for d in client.devices()[:4]]
-    loaded.execute([eyes])[0].block_until_ready()  # type: ignore[attr-defined]
     result = loaded.execute([eyes])[0]
-    assert not result[3].ready_event().is_ready()
+    assert not result.is_apart  # type: ignore[attr-defined]
     assert [np.trace(b.to_host()) for b in result] == [400] * 4
+
+
+@pytest.mark.parametrize(
+    ("analysis", "small"),
+    [
+        ({}, True),
+        ({"flops": 1000.0, "bytes accessed": 8000.0, "utilization": 1e9}, True),
+        ({"flops": 1e5}, False),
+        ({"transcendentals": 1e4}, False),
+        ({"bytes accessed": 1e6}, False),
+        ({"flops": -1.0}, False),
+    ],
+)
+def test_what_is_small(analysis: dict[str, float], small: bool) -> None:
+    assert is_small(analysis) is small
 
 
 def test_types_of_all_widths(client: Client) -> None:

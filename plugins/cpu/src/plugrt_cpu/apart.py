@@ -1,15 +1,15 @@
-"""Programs whose replicas exchange nothing, launched on one device after the other.
+"""Small programs whose replicas exchange nothing, launched on one device after the other.
 
 A launch on several devices costs jaxlib (0.10) 50 to 80 µs for four of them, however small the
 program: each device is handed to a thread, and all have to meet. Four launches on one device each
-cost 18 µs together, and as little waiting as the program needs: small ones run on the caller's
-thread, larger ones at the same time on jaxlib's.
+cost 18 µs together. They run one after the other on the caller's thread, so that this is for
+programs that take less time than the handing over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import PjrtError
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from plugrt_cpu.device import CpuDevice
     from plugrt_cpu.loaded import ManyDeviceExecutable
 
+_MOST_NANOSECONDS = 10_000
+_COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
+"""Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
+
 # HLO's operations whose result depends on which replica runs them, or on what the others do; a
-# custom call may do anything.
+# custom call may do anything. Of a loop the analysis counts one round.
 _TOGETHER = re.compile(
     r"\b(?:all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-permute|"
     r"collective-broadcast|replica-id|partition-id|send|recv|infeed|outfeed|custom-call|"
-    r"rng|rng-get-and-update-state|async)(?:-start)?\("
+    r"rng|rng-get-and-update-state|async|while)(?:-start)?\("
 )
 
 
@@ -41,10 +45,10 @@ class Replicas:
 
     @classmethod
     def of(cls, executable: ManyDeviceExecutable) -> Replicas | None:
-        """Returns the program loaded anew for each device, None if that cannot be.
+        """Returns the program loaded anew for each device, None if that is not to be.
 
-        It cannot where replicas exchange data, where there are partitions or other processes, or
-        where jaxlib does not load its own bytes.
+        That is where replicas exchange data or have much to do, where there are partitions or
+        other processes, or where jaxlib does not load its own bytes.
         """
         compiled = executable.executable
         devices = executable.addressable_devices
@@ -53,7 +57,7 @@ class Replicas:
         if jaxlib_minor() < (0, 10):
             return None  # it prints a page of warnings when it loads its own bytes
         try:
-            if not exchange_nothing(compiled.as_text()):
+            if not is_small(compiled.cost_analysis()) or not exchange_nothing(compiled.as_text()):
                 return None
             return cls(executable)
         except (PjrtError, *JAXLIB_ERRORS):
@@ -98,6 +102,14 @@ class Replicas:
 def _alone(encoded: bytes, device: CpuDevice) -> Any:
     assignment = DeviceAssignment(((device.id,),))
     return compile_options.place(compile_options.parse(encoded), assignment)
+
+
+def is_small(analysis: Mapping[str, Any]) -> bool:
+    """Whether a program with this cost analysis takes less time than to hand it to a thread."""
+    if any(analysis.get(key, 0) < 0 for key in _COSTS):
+        return False  # what the analysis cannot count, it says as -1
+    estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())
+    return estimate <= _MOST_NANOSECONDS
 
 
 def exchange_nothing(hlo: str) -> bool:

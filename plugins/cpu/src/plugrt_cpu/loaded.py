@@ -161,8 +161,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
     jaxlib (0.10) crashes when such a launch finds a fault in its arguments, so that everything is
     looked at first. Launches are made one at a time: two whose collectives meet in another order
-    on another device would wait for each other for ever. A program whose replicas exchange nothing
-    is launched on each device by itself (see `plugrt_cpu.apart`).
+    on another device would wait for each other for ever. A small program whose replicas exchange
+    nothing is launched on each device by itself (see `plugrt_cpu.apart`).
     """
 
     __slots__ = ("_fresh", "_replicas")
