@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+import inspect
 import operator
 import weakref
 from typing import Any, NamedTuple
@@ -120,6 +121,8 @@ def test_methods_and_callables() -> None:
     np.testing.assert_array_equal(Model.static(X), X + 1)
     np.testing.assert_array_equal(Model.of_class(X), X + 5)
     assert "method" in repr(two.method)
+    two.method.clear_cache()
+    assert inspect.signature(two.method).parameters.keys() == {"x"}
 
 
 def test_a_method_whose_self_is_not_static() -> None:

@@ -92,6 +92,14 @@ def test_text_has_names_and_lines() -> None:
         lowered.compiler_ir("hlo")
 
 
+def test_reprs_are_short() -> None:
+    big = np.arange(3000.0)
+    traced = jit(lambda x: add(x, big)).trace(X[:1])
+    assert repr(traced) == "<traced '<lambda>' of (float32[1])>"
+    assert repr(traced.lower()) == "<lowered '<lambda>' of (float32[1])>"
+    assert len(repr(traced.compile())) < 60
+
+
 def test_chlo_never_leaves() -> None:
     from plugrt.tracing import emit as e
     from plugrt.tracing.operation import operation

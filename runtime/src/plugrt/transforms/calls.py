@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
+from types import MethodType
 from typing import Any
 
 from plugrt.config import config
@@ -95,4 +96,4 @@ class CachedFunction:
         return call
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
