@@ -43,6 +43,7 @@ _NAMES = {
     "pmap": "plugrt.transforms.pmap",
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
+    "topology": "plugrt.transforms.topologies",
 }
 _MODULES = {
     "array_api": "plugrt.array_api",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.stages import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.transforms.topologies import topology as topology
 
 
 class _Package(ModuleType):

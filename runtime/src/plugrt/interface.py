@@ -596,6 +596,11 @@ class Topology(_Backed, ABC):
         """Facts that the backend states of the topology."""
         return {}
 
+    @property
+    def stablehlo_current_version(self) -> tuple[int, int, int] | None:
+        """The newest StableHLO version that the compiler reads; None if it does not say."""
+        return None
+
     @abstractmethod
     def compile(self, program: Program, options: CompileOptions) -> Executable:
         """Compiles for these devices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -24,25 +24,50 @@ from plugrt.interface import (
     OptionValue,
     Program,
     TensorType,
+    Topology,
 )
 from plugrt.plugins import backends
-from plugrt.programs.loading import for_client, has_bindings, load_program, parsed
+from plugrt.programs.loading import at_version, for_client, has_bindings, load_program, parsed
+from plugrt.transforms.ahead import AheadOfTime, compile_for
+from plugrt.transforms.topologies import resolve_topology
 
 
-def compile(  # the public name is the field's word for it
+@overload
+def compile(
+    program: Any,
+    *,
+    topology: Topology | str,
+    env_overrides: Mapping[str, str | bool | int | float] | None = None,
+) -> AheadOfTime: ...
+@overload
+def compile(
     program: Any,
     *,
     device: Device | None = None,
     backend: str | None = None,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
-) -> CompiledProgram:
+) -> CompiledProgram: ...
+def compile(  # the public name is the field's word for it
+    program: Any,
+    *,
+    device: Device | None = None,
+    backend: str | None = None,
+    topology: Topology | str | None = None,
+    env_overrides: Mapping[str, str | bool | int | float] | None = None,
+) -> CompiledProgram | AheadOfTime:
     """Returns a program (or anything that `load_program` takes) compiled for one device.
 
-    The device is ``device``, else the first of ``backend``, else the default device.
-    ``env_overrides`` are XLA debug options by name. Raises `ProgramError` for a program that
-    cannot be read and the backend's `PjrtError` for one that it refuses.
+    The device is ``device``, else the first of ``backend``, else the default device. With
+    ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need not
+    be here, and cannot be called. ``env_overrides`` are XLA debug options by name. Raises
+    `ProgramError` for a program that cannot be read and the backend's `PjrtError` for one that it
+    refuses.
     """
     loaded = load_program(program)
+    if topology is not None:
+        if device is not None or backend is not None:
+            raise InvalidArgument("compile takes a topology, a device or a backend, not several")
+        return _compile_ahead(loaded, resolve_topology(topology), dict(env_overrides or {}))
     if device is not None and backend is not None:
         raise InvalidArgument("compile takes a device or a backend, not both")
     if device is None:
@@ -64,6 +89,16 @@ def compile(  # the public name is the field's word for it
     except PjrtError as error:
         raise _blame(loaded, client.backend_name, error) from error
     return CompiledProgram(loaded, executable, device, inputs)
+
+
+def _compile_ahead(
+    loaded: Program, target: Topology, overrides: Mapping[str, str | bool | int | float]
+) -> AheadOfTime:
+    known = loaded.format == "mlir" and has_bindings()
+    inputs = parsed(loaded)[1] if known else None
+    program = at_version(loaded, target.stablehlo_current_version)
+    options = CompileOptions(env_overrides=overrides)
+    return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
 
 
 def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
@@ -156,8 +191,10 @@ class CompiledProgram:
             )
 
     def as_text(self) -> str:
-        """Returns the backend's optimised program as text."""
-        return self._executable.executable.as_text()
+        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
+        from plugrt.stablehlo.hlo import optimized_text
+
+        return optimized_text(self._executable.executable)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and what else the backend states."""

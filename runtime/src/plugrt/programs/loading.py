@@ -150,6 +150,11 @@ def for_client(program: Program, client: Client) -> Program:
 
     Without jaxlib, or in a format other than MLIR, it is the program as it came.
     """
+    return at_version(program, client.capabilities.stablehlo_current_version)
+
+
+def at_version(program: Program, version: tuple[int, int, int] | None) -> Program:
+    """Returns the program as a reader of that StableHLO version takes it; see `for_client`."""
     if program.format != "mlir" or not has_bindings():
         return program
     from plugrt.stablehlo.artifacts import portable_artifact
@@ -157,5 +162,5 @@ def for_client(program: Program, client: Client) -> Program:
 
     module, _, _ = parsed(program)
     legalize_chlo(module)
-    code = portable_artifact(module, client.capabilities.stablehlo_current_version)
+    code = portable_artifact(module, version)
     return Program(code, "mlir", program.name)

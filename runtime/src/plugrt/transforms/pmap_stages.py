@@ -9,6 +9,7 @@ from typing import Any
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.spread import reshard
+from plugrt.interface import CompileOptions
 from plugrt.transforms.pmap_axes import AxisPrefix
 from plugrt.transforms.pmap_program import Mapping, load_replicated
 from plugrt.transforms.stages import Compiled, ShapeDtypeStruct, Traced
@@ -29,9 +30,11 @@ class PmapTraced(Traced):
             self.staged.out_tree, [ShapeDtypeStruct(s.shape, s.dtype, s.sharding) for s in outputs]
         )
 
-    def compile(self) -> Compiled:
-        """Compiles and loads the program on the devices of the replicas."""
+    def _load(self) -> Compiled:
         return PmapCompiled(self)
+
+    def _options(self) -> CompileOptions:
+        return CompileOptions(num_replicas=self.mapping.size)
 
 
 class PmapCompiled(Compiled):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,10 +16,20 @@ from plugrt.execution.program import LoadedProgram
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.transfer import check_dtype, host_array, move
-from plugrt.interface import Device, LoadedExecutable, MemoryAnalysis, OptionValue, TensorType
+from plugrt.interface import (
+    CompileOptions,
+    Device,
+    LoadedExecutable,
+    MemoryAnalysis,
+    OptionValue,
+    TensorType,
+    Topology,
+)
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.hlo import optimized_text
 from plugrt.tracing.dispatch import as_array, load
 from plugrt.tracing.staging import Parameter, Staged
+from plugrt.transforms.ahead import AheadOfTime, compile_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ def parameter_of(
     return Parameter(signature.tensor_type, signature.weak, name, donated), signature
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Traced:
     """A function traced for one kind of arguments."""
 
@@ -113,12 +123,33 @@ class Traced:
         """Returns the next stage: the StableHLO module."""
         return Lowered(self)
 
-    def compile(self) -> Compiled:
-        """Compiles and loads the program on the device that the arguments imply."""
+    def __repr__(self) -> str:
+        types = ", ".join(str(p.type) for p in self.staged.parameters)
+        return f"<traced {self.staged.plan.name!r} of ({types})>"
+
+    @overload
+    def compile(self) -> Compiled: ...
+    @overload
+    def compile(self, *, topology: Topology | str) -> AheadOfTime: ...
+    def compile(self, *, topology: Topology | str | None = None) -> Compiled | AheadOfTime:
+        """Compiles and loads the program on the device that the arguments imply.
+
+        With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for those
+        devices, which need not be here, and not loaded.
+        """
+        if topology is None:
+            return self._load()
+        return compile_ahead(self.staged, topology, self._options(), self.out_info)
+
+    def _load(self) -> Compiled:
         return Compiled(self, load(self.staged, self.signatures, self.device))
 
+    def _options(self) -> CompileOptions:
+        """Returns how it is compiled for devices that are not known yet."""
+        return CompileOptions()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Lowered:
     """A StableHLO module, ready to be compiled."""
 
@@ -152,9 +183,18 @@ class Lowered:
         """The results as a pytree of `ShapeDtypeStruct`."""
         return self.traced.out_info
 
-    def compile(self) -> Compiled:
-        """Compiles and loads the program on the device that the arguments imply."""
-        return self.traced.compile()
+    @overload
+    def compile(self) -> Compiled: ...
+    @overload
+    def compile(self, *, topology: Topology | str) -> AheadOfTime: ...
+    def compile(self, *, topology: Topology | str | None = None) -> Compiled | AheadOfTime:
+        """Compiles and loads the program, or compiles it for a topology: `Traced.compile`."""
+        if topology is None:
+            return self.traced.compile()
+        return self.traced.compile(topology=topology)
+
+    def __repr__(self) -> str:
+        return repr(self.traced).replace("<traced", "<lowered", 1)
 
 
 class Compiled:
@@ -235,7 +275,7 @@ class Compiled:
 
     def as_text(self) -> str:
         """Returns the backend's optimised program as text."""
-        return self._loaded.executable.as_text()
+        return optimized_text(self._loaded.executable)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and what else the backend states."""

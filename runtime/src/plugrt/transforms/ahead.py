@@ -1,0 +1,140 @@
+"""`AheadOfTime`: what is compiled for a topology: read and saved here, to run elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt import monitoring
+from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError
+from plugrt.interface import (
+    CompileOptions,
+    Executable,
+    MemoryAnalysis,
+    OptionValue,
+    Program,
+    TensorType,
+    Topology,
+)
+from plugrt.transforms.topologies import resolve_topology
+
+if TYPE_CHECKING:
+    from plugrt.tracing.staging import Staged
+
+logger = logging.getLogger("plugrt.compile")
+
+
+def compile_ahead(
+    staged: Staged, target: Topology | str, options: CompileOptions, out_info: Any
+) -> AheadOfTime:
+    """Returns a traced function compiled for a topology.
+
+    The program's parameters are the arguments that it uses, then the arrays of its closure.
+    """
+    plan = staged.plan
+    if plan.is_trivial:
+        raise InvalidArgument(
+            f"{plan.name!r} only passes arguments through: there is nothing to compile for a "
+            "topology"
+        )
+    target = resolve_topology(target)
+    inputs = [staged.parameters[i].type for i in plan.kept]
+    inputs += [TensorType(c.shape, c.dtype) for c in plan.constants]
+    program = staged.program_at(target.stablehlo_current_version)
+    return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
+
+
+def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
+    """Returns the program compiled for a topology; logged and timed as any compilation."""
+    logger.debug("Compiling %s for %s, ahead of time", program.name, target.platform)
+    start = time.perf_counter()
+    try:
+        executable = target.compile(program, options)
+    except PjrtError as error:
+        raise type(error)(
+            f"compiling {program.name!r} for {target.platform!r} ({len(target.devices)} devices of "
+            f"kind {target.devices[0].kind!r}) failed: {error.message}"
+        ) from error
+    monitoring.record_event_duration_secs(
+        monitoring.COMPILE,
+        time.perf_counter() - start,
+        fun_name=program.name,
+        platform=target.platform,
+    )
+    return executable
+
+
+class AheadOfTime:
+    """A program compiled for a topology: to be read and saved here, and to run elsewhere."""
+
+    def __init__(
+        self,
+        program: Program,
+        target: Topology,
+        executable: Executable,
+        input_types: Sequence[TensorType] | None,
+        out_info: Any = None,
+    ) -> None:
+        self.program = program
+        """The program as the compiler took it."""
+        self.topology = target
+        """The devices that it was compiled for."""
+        self.input_types = None if input_types is None else tuple(input_types)
+        """The parameters' types; None where jaxlib, which reads them, is not installed."""
+        self.out_info = out_info
+        """The results of a traced function as a pytree of `ShapeDtypeStruct`; else None."""
+        self._executable = executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises `FailedPrecondition`: the devices need not be here."""
+        raise FailedPrecondition(
+            f"{self!r} cannot be called: those devices need not be here. Save serialize() and load "
+            "that where they are, with plugrt.get_backend(...).deserialize_executable(saved); or "
+            "compile without topology= to run it here"
+        )
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of the results on one device."""
+        return tuple(self._executable.output_types)
+
+    def serialize(self) -> bytes:
+        """Returns the executable as bytes, for ``deserialize_executable`` of a fitting backend."""
+        return self._executable.serialize()
+
+    def as_text(self) -> str:
+        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
+        from plugrt.stablehlo.hlo import optimized_text
+
+        return optimized_text(self._executable)
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and what else the backend states.
+
+        Where the backend states nothing, jaxlib counts in the optimised program.
+        """
+        return self.cost_and_source()[0]
+
+    def cost_and_source(self) -> tuple[Mapping[str, OptionValue], str]:
+        """Returns `cost_analysis`, and whose figures they are."""
+        from plugrt.stablehlo.hlo import cost_analysis
+
+        return cost_analysis(self._executable)
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Returns the memory that a launch needs, in bytes on each device."""
+        return self._executable.memory_analysis()
+
+    def fingerprint(self) -> bytes:
+        """Returns bytes that are equal for equal programs and options on equal versions."""
+        return self._executable.fingerprint()
+
+    def runtime_executable(self) -> Executable:
+        """Returns the backend's executable."""
+        return self._executable
+
+    def __repr__(self) -> str:
+        kind = self.topology.devices[0].kind
+        return f"<{self.program.name!r} compiled for {len(self.topology.devices)} x {kind}>"
