@@ -285,3 +285,19 @@ def test_no_warning_is_left() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pmap(lambda x: add(x, 1), donate_argnums=0)(X)
+
+
+def test_an_integer_index_takes_the_shard() -> None:
+    result = pmap(lambda x: add(x, 1))(X)
+    for i in (0, 2, -1):
+        with transfers() as counts:
+            part = result[i]  # type: ignore[index]
+        assert counts == {}
+        assert part.devices() == {devices()[i % 4]}
+        np.testing.assert_array_equal(part, X[i] + 1)
+    np.testing.assert_array_equal(add(result[1], result[3]), X[1] + X[3] + 2)  # type: ignore[index]
+    with pytest.raises(IndexError):
+        result[4]  # type: ignore[index]
+    other = pmap(lambda x: add(x, 1), out_axes=1)(X)
+    np.testing.assert_array_equal(other[1], X.T[1] + 1)  # type: ignore[index]
+    np.testing.assert_array_equal([np.asarray(row) for row in result], X + 1)

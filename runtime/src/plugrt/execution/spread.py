@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.array import Array, array_of_shards
-from plugrt.execution.sharding import Sharding
+from plugrt.execution.array import Array, array_of_shards, new_array
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.signature import signature_of
 from plugrt.interface import Buffer, Device, Memory
 
 _ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a copy
@@ -55,6 +56,22 @@ def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
 def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
     """Whether each buffer of an array of ``shape`` is all of it, in that shape."""
     return sharding.is_fully_replicated and sharding.shard_shape(shape) == shape
+
+
+def slice_in_place(x: Array, position: int) -> Array | None:
+    """Returns ``x[position]`` where that is one device's buffer, without a copy; else None.
+
+    It is uncommitted, as in JAX, so that slices of one array, which are on several devices, can
+    meet in a computation.
+    """
+    sharding = x._signature.sharding
+    if type(sharding) is not PmapSharding or sharding.sharded_dim != 0:
+        return None
+    if not sharding.is_fully_addressable:
+        return None
+    here = SingleDeviceSharding(sharding.devices[position])
+    signature = signature_of(x.shape[1:], x.dtype, here, False)
+    return new_array((x._live()[position],), signature)
 
 
 def gather(x: Array) -> npt.NDArray[Any]:
