@@ -15,6 +15,7 @@ import click
 from plugrt.errors import PlugrtError
 
 COMMANDS = {
+    "compile": "plugrt.cli.compile",
     "demo": "plugrt.cli.demo",
     "devices": "plugrt.cli.devices",
     "doctor": "plugrt.cli.doctor",

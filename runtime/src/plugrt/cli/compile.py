@@ -1,0 +1,129 @@
+"""``plugrt compile``: a StableHLO program for devices that need not be here."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plugrt.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from plugrt.interface import OptionValue
+    from plugrt.transforms.ahead import AheadOfTime
+
+
+@click.command("compile")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--topology", "name", required=True, metavar="PLATFORM:NAME",
+    help="The devices to compile for, such as tpu:v5e:2x2; the names are the plugin's.",
+)  # fmt: skip
+@click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE",
+    help="An option of the topology: true, 4, 0.5, 1,2 or text.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write the executable into.",
+)  # fmt: skip
+@click.option("--text", is_flag=True, help="Print the optimised program, too.")
+@json_option
+def command(
+    file: Path,
+    name: str,
+    options: tuple[str, ...],
+    output: Path | None,
+    text: bool,
+    as_json: bool,
+) -> None:
+    """Compile FILE for a topology and say what it costs; no such device is needed."""
+    import plugrt
+
+    platform, colon, rest = name.partition(":")
+    target = plugrt.topology(platform, rest if colon else "", **dict(map(_option, options)))
+    start = time.perf_counter()
+    compiled = plugrt.compile(file, topology=target)
+    seconds = time.perf_counter() - start
+    saved = compiled.serialize()
+    if output is not None:
+        output.write_bytes(saved)
+    facts: dict[str, Any] = {
+        "program": compiled.program.name,
+        "topology": name,
+        "platform": target.platform,
+        "platform_version": target.platform_version,
+        "devices": len(target.devices),
+        "device_kind": target.devices[0].kind,
+        **_cost(compiled),
+        "memory": _memory(compiled),
+        "serialized_bytes": len(saved),
+        "compile_seconds": seconds,
+        "written": None if output is None else str(output),
+    }
+    if text:
+        facts["text"] = compiled.as_text()
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _option(text: str) -> tuple[str, OptionValue]:
+    from plugrt.kinds import option_value
+
+    key, found, value = text.partition("=")
+    if not found or not key.strip():
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--option")
+    return key.strip(), option_value(value)
+
+
+def _cost(compiled: AheadOfTime) -> dict[str, Any]:
+    """The figures and whose they are; null with the reason where nobody states them."""
+    from plugrt.errors import MissingTraceExtra, Unimplemented
+
+    try:
+        cost, source = compiled.cost_and_source()
+    except (Unimplemented, MissingTraceExtra) as error:
+        return {"flops": None, "bytes_accessed": None, "cost_source": str(error)}
+    return {
+        "flops": cost.get("flops"),
+        "bytes_accessed": cost.get("bytes accessed"),
+        "cost_source": source,
+    }
+
+
+def _memory(compiled: AheadOfTime) -> dict[str, int] | None:
+    from plugrt.errors import Unimplemented
+
+    try:
+        return asdict(compiled.memory_analysis())
+    except Unimplemented:
+        return None
+
+
+def _print(facts: dict[str, Any]) -> None:
+    click.echo(
+        f"{facts['program']!r} for {facts['topology']} ({facts['devices']} x "
+        f"{facts['device_kind']}), compiled in {facts['compile_seconds']:.3f} s"
+    )
+    memory = facts["memory"] or {}
+    rows = [
+        ("flops", facts["flops"]),
+        ("bytes accessed", facts["bytes_accessed"]),
+        *((key.removesuffix("_in_bytes").replace("_", " "), value)
+          for key, value in memory.items() if value),
+        ("executable", facts["serialized_bytes"]),
+    ]  # fmt: skip
+    for label, value in rows:
+        unit = "" if label == "flops" else " bytes"
+        shown = "not stated" if value is None else f"{value:,.0f}{unit}"
+        click.echo(f"  {label:<26}{shown:>24}")
+    click.echo(f"  flops and bytes accessed are those of {facts['cost_source']}")
+    if facts["written"]:
+        click.echo(f"wrote {facts['written']}")
+    if "text" in facts:
+        click.echo(facts["text"])
