@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from plugrt import array_api
 from plugrt.config import config
 from plugrt.errors import (
     DeletedBuffer,
@@ -21,6 +22,8 @@ from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import block_until_ready, device_get, device_put
 from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from plugrt.transforms.stages import ShapeDtypeStruct
 from support.distributions import run_python
 from support.ops import add
 
@@ -245,6 +248,17 @@ def test_shapes_beyond_the_address_space() -> None:
     with pytest.raises((ResourceExhausted, InvalidArgument)):
         device_put(huge)
     np.testing.assert_array_equal(device_put(np.ones(2)), [1, 1])
+
+
+def test_shapes_that_no_device_can_hold() -> None:
+    for shape in ((1 << 20, 1 << 20), (1 << 40, 1 << 40), (1 << 62,), (1 << 70,)):
+        with pytest.raises(ResourceExhausted):
+            array_api.zeros(shape).block_until_ready()
+        with pytest.raises(ResourceExhausted):
+            np.asarray(jit(lambda x, s=shape: array_api.broadcast_to(x, s))(np.float32(1)))
+    with pytest.raises(ResourceExhausted, match="63 bits"):
+        jit(lambda x: x).lower(ShapeDtypeStruct((1 << 40, 1 << 40), np.float32))
+    np.testing.assert_array_equal(add(device_put(np.ones(2)), 1), [2, 2])
 
 
 # --- 64 bits -------------------------------------------------------------------------------------

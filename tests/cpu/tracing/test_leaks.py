@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt import array_api, lax
 from plugrt.config import config
 from plugrt.errors import ConcretizationError, LeakedTracer
 from plugrt.execution.transfer import device_get, device_put
 from plugrt.plugins.backends import devices
 from plugrt.tracing.trace import current_trace
 from plugrt.transforms.jit import jit
-from support.ops import add, mul, sin
+from support.ops import add, mul, sin, total
 
 X = np.arange(3, dtype=np.float32)
 
@@ -122,6 +123,52 @@ def test_device_put_and_get_of_traced_arrays() -> None:
     np.testing.assert_array_equal(f(X), X + 1)
     with pytest.raises(ConcretizationError, match="NumPy array"):
         jit(device_get)(X)
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda x, kept: lax.fori_loop(0, 3, lambda i, c: (kept.append(add(c, 1)), c)[1], x),
+        lambda x, kept: lax.while_loop(
+            lambda c: (kept.append(add(c, 1)), array_api.any(c > 9))[1], lambda c: c, x
+        ),
+        lambda x, kept: lax.cond(True, lambda c: (kept.append(add(c, 1)), c)[1], lambda c: c, x),
+        lambda x, kept: lax.scan(lambda c, y: (kept.append(add(c, 1)), (c, y))[1], x, x),
+    ],
+    ids=["fori_loop", "while_loop", "cond", "scan"],
+)
+def test_leaks_out_of_control_flow(keep: Any) -> None:
+    kept: list[Any] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        keep(x, kept)
+        return add(x, kept[0])
+
+    with pytest.raises(LeakedTracer):
+        f(X)
+    clean()
+
+
+def test_exceptions_in_control_flow_that_are_caught() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        def fails(*_: Any) -> Any:
+            add(x, 1)
+            raise Unlucky
+
+        for call in (
+            lambda: lax.fori_loop(0, 3, fails, x),
+            lambda: lax.while_loop(fails, fails, x),
+            lambda: lax.cond(total(x) is not None, fails, fails, x),
+            lambda: lax.scan(fails, x, x),
+        ):
+            with pytest.raises(Unlucky):
+                call()
+        return add(x, 1)
+
+    np.testing.assert_array_equal(f(X), X + 1)
+    clean()
 
 
 # --- failures ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import gc
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from plugrt import array_api as xp
 from plugrt import monitoring
 from plugrt.errors import (
     ArgumentError,
@@ -468,6 +470,33 @@ def test_data_dependent_python_names_the_argument(ask: Any, words: str) -> None:
     with pytest.raises(ConcretizationError, match=words) as caught:
         f({"n": np.int32(1)})
     assert "argument params['n'] of 'f'" in str(caught.value)
+
+
+def test_computed_values_name_the_arguments_and_the_line() -> None:
+    def f(params: Any, y: Any, z: Any) -> Any:
+        product = xp.multiply(params["w"], 2) + y
+        inner = jit(lambda v: v + product)(z)
+        if product[0] > 0:
+            return product
+        return inner
+
+    line = f.__code__.co_firstlineno + 3
+    with pytest.raises(ConcretizationError) as caught:
+        jit(f)({"w": X}, X, X)
+    text = str(caught.value)
+    assert f"computed at {__file__}:{line} from arguments params['w'], y," in text
+    assert "while 'f' is traced" in text
+    with pytest.raises(ConcretizationError, match=r"from argument z,"):
+        jit(lambda z: f"{xp.sum(z):.2f}")(X)
+
+
+def test_traced_arrays_are_printed_and_copied() -> None:
+    @jit
+    def f(x: Any) -> Any:
+        assert f"{x}" == "Tracer<float32[3]>"
+        return copy.deepcopy({"x": x})["x"] + copy.copy(x)
+
+    np.testing.assert_array_equal(f(X), 2 * X)
 
 
 def test_a_tracer_is_an_array_to_isinstance() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.errors import UnsupportedDtype
+from plugrt.errors import ResourceExhausted, UnsupportedDtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
 
@@ -49,6 +50,8 @@ def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
+_MOST_BYTES = 2**63 - 1
+
 _DTYPES: dict[str, np.dtype[Any]] = {mlir: _dtype(name) for name, mlir in _NAMES.items()}
 
 
@@ -80,8 +83,21 @@ def dtype_of(element: ir.Type) -> np.dtype[Any]:
     return dtype
 
 
+def check_size(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    """Raises `ResourceExhausted` for an array whose bytes 63 bits cannot count.
+
+    No device has room for it, and XLA (jaxlib 0.10) ends the process over it.
+    """
+    if math.prod(shape) * dtype.itemsize > _MOST_BYTES or max(shape, default=0) > _MOST_BYTES:
+        raise ResourceExhausted(
+            f"an array of shape {tuple(shape)} and dtype {dtype.name} has more bytes than 63 bits "
+            "can count"
+        )
+
+
 def tensor_type(shape: Sequence[int], dtype: np.dtype[Any]) -> ir.RankedTensorType:
     """Returns ``tensor<SHAPExDTYPE>`` in the current context."""
+    check_size(shape, dtype)
     return ir.RankedTensorType.get(list(shape), element_type(dtype))
 
 
@@ -93,4 +109,6 @@ def tensor_type_of(mlir_type: ir.Type) -> TensorType:
         raise UnsupportedDtype(
             f"{mlir_type} has dynamic dimensions; refine the program to static shapes first"
         )
-    return TensorType(tuple(mlir_type.shape), dtype_of(mlir_type.element_type))
+    shape, dtype = tuple(mlir_type.shape), dtype_of(mlir_type.element_type)
+    check_size(shape, dtype)
+    return TensorType(shape, dtype)

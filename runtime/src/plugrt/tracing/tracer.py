@@ -11,6 +11,7 @@ from plugrt.errors import ConcretizationError, LeakedTracer
 from plugrt.execution.array import Array
 from plugrt.execution.methods import Methods
 from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.provenance import provenance
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 
 
@@ -115,10 +116,9 @@ class Tracer(Methods):
     def _refuse(self, what: str, cure: str) -> NoReturn:
         if not self.scope.open:
             raise LeakedTracer(leak_message(self))
-        where = f", which is {self.origin}," if self.origin else ""
         raise ConcretizationError(
-            f"{what} of the traced array {self!r}{where} while {self.trace.name!r} is traced, "
-            f"where arrays have no values yet: {cure}"
+            f"{what} of the traced array {self!r}{provenance(self)} while {self.trace.name!r} is "
+            f"traced, where arrays have no values yet: {cure}"
         )
 
     def __bool__(self) -> bool:
@@ -177,6 +177,15 @@ class Tracer(Methods):
         return (self[i] for i in range(self.shape[0]))
 
     __hash__ = None
+
+    def __format__(self, spec: str) -> str:
+        return self._scalar("formatted number") if spec else str(self)
+
+    def __copy__(self) -> Tracer:
+        return self  # unlike an array it is never deleted
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        return self
 
     def __reduce__(self) -> Any:
         self._refuse("a pickle was asked for", "leave this part outside")

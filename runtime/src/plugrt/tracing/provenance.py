@@ -1,0 +1,49 @@
+"""Where a traced value comes from, for messages: the line that made it and the arguments in it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from plugrt.stablehlo.bindings import ir
+
+if TYPE_CHECKING:
+    from plugrt.tracing.tracer import Tracer
+
+_FILE_AND_LINE = re.compile(r'"([^"]+)":(\d+):\d+')
+_NAME = re.compile(r'loc\("(.*)"\)$')
+_FAR = 1000
+"""How many operations are looked at before the search for arguments is given up."""
+
+
+def provenance(tracer: Tracer) -> str:
+    """Returns a clause such as ``, computed at train.py:12 from argument x,``; empty if unknown."""
+    if tracer.origin:
+        return f", which is {tracer.origin},"
+    value = tracer._value
+    if value is None or isinstance(value, ir.BlockArgument):
+        return ""
+    line = _FILE_AND_LINE.search(str(value.owner.location))
+    names = _arguments_of(value)
+    made = f" at {line[1]}:{line[2]}" if line else ""
+    of = f" from argument{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
+    return f", computed{made}{of}," if made or of else ""
+
+
+def _arguments_of(value: ir.Value) -> list[str]:
+    names: dict[str, None] = {}
+    waiting, seen = [value], 0
+    known: set[ir.Value] = set()
+    while waiting and seen < _FAR:
+        value = waiting.pop()
+        if value in known:
+            continue
+        known.add(value)
+        seen += 1
+        if isinstance(value, ir.BlockArgument):
+            name = _NAME.search(str(value.location))
+            if name:
+                names[name[1].replace('\\"', '"')] = None
+        else:
+            waiting += value.owner.operands
+    return sorted(names)
