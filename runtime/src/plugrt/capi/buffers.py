@@ -113,6 +113,8 @@ class Buffer(interface.Buffer):
         spec, home = self._spec, self._spec.home
         target = _mine(device, Device, spec)
         pointer = self._live()
+        if not self._in_c_order():
+            return target.client.buffer_from_host(self.to_host(), target)
         args = home.library.call("Buffer_CopyToDevice", buffer=pointer, dst_device=target.pointer)
         return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
 
@@ -120,9 +122,17 @@ class Buffer(interface.Buffer):
         spec, home = self._spec, self._spec.home
         target = _mine(memory, Memory, spec)
         pointer = self._live()
+        if not self._in_c_order():
+            device = target.addressable_by_devices()[0]
+            return target.client.buffer_from_host(self.to_host(), device, target)
         args = home.library.call("Buffer_CopyToMemory", buffer=pointer, dst_memory=target.pointer)
         device = target.addressable_by_devices()[0]
         return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
+
+    def _in_c_order(self) -> bool:
+        """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
+        order = self.minor_to_major()
+        return order is None or order == tuple(range(len(self.shape)))[::-1]
 
     def unsafe_pointer(self) -> int:
         args = self._spec.home.library.call("Buffer_UnsafePointer", buffer=self._live())

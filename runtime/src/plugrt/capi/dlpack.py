@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
@@ -14,6 +16,7 @@ from plugrt.capi.callbacks import entered
 from plugrt.capi.devices import Device
 from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.handle import ClientHandle
+from plugrt.capi.reads import minor_to_major
 from plugrt.capi.specs import BufferSpec, layout_of
 from plugrt.errors import InvalidArgument, PjrtError, UnsupportedDtype
 
@@ -54,7 +57,7 @@ _imported: dict[int, Any] = {}
 def _dtype_code(dtype: np.dtype[Any]) -> int:
     if dtype.name == "bfloat16":
         return _BFLOAT
-    if dtype.kind in _CODES and dtype.isbuiltin:
+    if dtype.kind in _CODES and dtype.isbuiltin == 1:
         return _CODES[dtype.kind]
     raise UnsupportedDtype(f"DLPack has no type for {dtype}")
 
@@ -82,7 +85,7 @@ def export(buffer: Buffer) -> Any:
     device_type, device_id = dlpack_device(buffer)
     spec = buffer._spec
     code = _dtype_code(spec.dtype)
-    if spec.direct is False:
+    if minor_to_major(spec.home, buffer._live()) != tuple(range(len(spec.shape)))[::-1]:
         raise UnsupportedDtype(f"{spec.tensor_type} is not laid out in memory as DLPack can say")
     buffer.block_until_ready()
     reference = _Reference(buffer)
@@ -129,7 +132,11 @@ def _capsule_gone(capsule: int) -> None:
 
 
 def import_capsule(home: ClientHandle, capsule: Any, device: Device) -> Buffer:
-    """Returns a buffer over the memory of a ``dltensor`` capsule, which is used up by that."""
+    """Returns a buffer over the memory of a ``dltensor`` capsule, which is used up by that.
+
+    Host memory is copied when it is not in C order, in which programs take their arguments, when
+    the library wants another alignment, and when the device has a memory of its own.
+    """
     try:
         address = _get(capsule, _NAME)
     except (ValueError, ctypes.ArgumentError) as error:
@@ -141,16 +148,59 @@ def import_capsule(home: ClientHandle, capsule: Any, device: Device) -> Buffer:
     strides = None
     if tensor.strides != ffi.NULL and tensor.ndim:
         strides = tuple(ffi.unpack(tensor.strides, tensor.ndim))
-    key = next(_keys)
 
     def done() -> None:
         if managed.deleter != ffi.NULL:
             managed.deleter(managed)
 
-    data = int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset
-    buffer = view(home, data, BufferSpec(home, shape, dtype, device), strides, key, done)
+    address = int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset
+    in_order = strides is None or _is_c_order(shape, strides)
+    on_host = tensor.device_type == CPU
+    if in_order and on_host == device.client.capabilities.dlpack:
+        try:
+            buffer = view(home, address, BufferSpec(home, shape, dtype, device), None, done)
+        except InvalidArgument:
+            if not on_host:
+                raise
+        else:
+            _rename(capsule, _USED)
+            return buffer
+    if not on_host:
+        raise InvalidArgument(
+            f"the capsule's memory (device type {tensor.device_type}, shape {shape}, strides "
+            f"{strides}) cannot be shared with {device!r}; make a contiguous copy there first"
+        )
     _rename(capsule, _USED)
-    return buffer
+    try:
+        array = _host_array(address, shape, strides, dtype)
+        return device.client.buffer_from_host(array, device)
+    finally:
+        done()
+
+
+def _is_c_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _host_array(
+    address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any]
+) -> npt.NDArray[Any]:
+    """Returns a view of host memory; ``strides`` are in elements, None means C order."""
+    if strides is None:
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    steps = [stride * (size - 1) for size, stride in zip(shape, strides, strict=True)]
+    first = sum(step for step in steps if step < 0) * dtype.itemsize
+    last = sum(step for step in steps if step > 0) * dtype.itemsize + dtype.itemsize
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    memory = ffi.buffer(ffi.cast("char*", address + first), last - first)
+    in_bytes = tuple(stride * dtype.itemsize for stride in strides)
+    return np.ndarray(shape, dtype, memory, -first, in_bytes)
 
 
 def view(
@@ -158,7 +208,6 @@ def view(
     address: int,
     spec: BufferSpec,
     strides: tuple[int, ...] | None,
-    key: int,
     done: Callable[[], None],
 ) -> Buffer:
     """Returns a buffer over memory that is there; ``done`` is called once when it is not needed.
@@ -166,6 +215,7 @@ def view(
     ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array.
     """
     layout, _keep = layout_of(spec.shape, strides)
+    key = next(_keys)
     _imported[key] = done
     try:
         args = home.library.call(

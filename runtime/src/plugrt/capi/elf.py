@@ -109,7 +109,7 @@ def is_cut_short(path: str) -> bool:
     for i in range(count):
         _kind, offset, length = _SEGMENT.unpack_from(table, i * entry)
         ends.append(offset + length)
-    return max(ends) > size
+    return bool(max(ends) > size)
 
 
 def expected_machine() -> str:

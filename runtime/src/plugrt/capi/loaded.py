@@ -110,7 +110,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         except IndexError:
             frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
         try:
-            frame.first[frame.all] = [b._pointer for (b,) in arguments if b._spec.home is home]  # type: ignore[attr-defined]
+            frame.first[frame.all] = [b._pointer for (b,) in arguments if b._spec.home is home]  # type: ignore[attr-defined,index]
         except (TypeError, ValueError, AttributeError):
             raise self._refusal(arguments) from None
         error = self._launch(frame.args)

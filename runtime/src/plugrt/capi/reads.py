@@ -74,49 +74,53 @@ class DirectReader:
 
 
 def read(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
-    """Returns the contents in C order, writable, once they are there."""
-    out = np.empty(spec.shape, spec.dtype)
+    """Returns the contents once they are there; strided where the device's order is not C's."""
+    if spec.direct is None:
+        _examine(home, pointer, spec)
+    out = np.empty(spec.stored_shape, spec.dtype)
     size = spec.nbytes
     if size == 0:
         await_and_destroy(home, home.library.call("Buffer_ReadyEvent", buffer=pointer).event)
-        return out
-    if size <= DIRECT_LIMIT:
-        direct = spec.direct
-        if direct is None:
-            direct = spec.direct = _is_plain(home, pointer, spec)
-        if direct:
-            try:
-                reader = home.readers.pop()
-            except IndexError:
-                reader = DirectReader(home)
-            reader.read(pointer, ffi.from_buffer(out), size)
-            home.readers.append(reader)
-            return out
-    args = home.library.call(
-        "Buffer_ToHostBuffer",
-        src=pointer,
-        host_layout=spec.layout,
-        dst=ffi.cast("void*", out.__array_interface__["data"][0]),
-        dst_size=size,
-    )
-    await_and_destroy(home, args.event)
+    elif spec.direct and size <= DIRECT_LIMIT:
+        try:
+            reader = home.readers.pop()
+        except IndexError:
+            reader = DirectReader(home)
+        reader.read(pointer, ffi.from_buffer(out), size)
+        home.readers.append(reader)
+    else:
+        args = home.library.call(
+            "Buffer_ToHostBuffer",
+            src=pointer,
+            host_layout=spec.layout,
+            dst=ffi.cast("void*", out.__array_interface__["data"][0]),
+            dst_size=size,
+        )
+        await_and_destroy(home, args.event)
     if home.pending:
         home.sweep()
-    return out
+    return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def _is_plain(home: ClientHandle, pointer: Any, spec: BufferSpec) -> bool:
-    """Whether the memory is the host's and holds the array just as NumPy would."""
+def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Finds out, once for a spec, in which order and by which way its buffers are read.
+
+    The order asked of a transfer is the device's own, because some libraries ignore any other.
+    """
+    order = minor_to_major(home, pointer)
+    if order is not None and sorted(order) == list(range(len(spec.shape))):
+        spec.read_in(order)
+    else:
+        order = None
     library = home.library
     try:
-        if not library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu:
-            return False
+        on_host = library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu
         size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
-        library.call("Buffer_UnsafePointer", buffer=pointer)
-        layout = minor_to_major(home, pointer)
+        if on_host and size:
+            library.call("Buffer_UnsafePointer", buffer=pointer)
     except Unimplemented:
-        return False
-    return size == spec.nbytes and layout == tuple(reversed(range(len(spec.shape))))
+        on_host = False
+    spec.direct = bool(on_host and order is not None and size == spec.nbytes)
 
 
 def minor_to_major(home: ClientHandle, pointer: Any) -> tuple[int, ...] | None:

@@ -23,8 +23,8 @@ class BufferSpec:
     """
 
     __slots__ = (
-        "_keep", "device", "dims", "direct", "dtype", "element_type", "home", "layout",
-        "memory", "nbytes", "shape", "tensor_type",
+        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "layout",
+        "memory", "nbytes", "shape", "stored_shape", "tensor_type",
     )  # fmt: skip
 
     def __init__(
@@ -46,7 +46,19 @@ class BufferSpec:
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
         """Whether the host can copy such a buffer's memory as it is; None until one was seen."""
+        self.stored_shape = shape
+        self.axes: tuple[int, ...] | None = None
+        """How to transpose what was read in the order of ``stored_shape``; None: it is right."""
         self.layout, self._keep = row_major(len(shape))
+
+    def read_in(self, minor_to_major: tuple[int, ...]) -> None:
+        """Has buffers read in this order, and transposed afterwards."""
+        order = minor_to_major[::-1]
+        if order == tuple(range(len(order))):
+            return
+        self.stored_shape = tuple(self.shape[i] for i in order)
+        self.axes = tuple(order.index(i) for i in range(len(order)))
+        self.layout, self._keep = tiled_layout(list(minor_to_major))
 
 
 def row_major(rank: int) -> tuple[Any, Any]:

@@ -1,0 +1,143 @@
+"""Clients, devices, memories and topologies of a real library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plugrt.capi import create_client, create_topology
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
+from plugrt.capi.library import Library
+from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
+from plugrt.interface import CompileOptions, DeviceAssignment
+from support.xla_cpu import add
+
+
+def test_facts(client: Client, library: Library) -> None:
+    assert client.platform == "cpu"
+    assert client.platform_version
+    assert (client.process_index, client.process_count) == (0, 1)
+    assert client.attributes["stablehlo_current_version"] == [1, 13, 3]
+    assert library.version == (0, 81)
+    assert "xla_cpu" in client.backend_name
+    assert library.path in client.backend_name
+
+
+def test_devices(client: Client) -> None:
+    devices = client.devices()
+    assert [d.id for d in devices] == [0, 1, 2, 3]
+    assert devices == client.devices()
+    for device in devices:
+        assert device.client is client
+        assert (device.kind, device.platform, device.process_index) == ("cpu", "cpu", 0)
+        assert device.is_addressable
+        assert client.lookup_device(device.id) is device
+        assert client.lookup_local_device(device.local_hardware_id) is device
+    with pytest.raises(InvalidArgument, match=r"no device 9; it has \[0, 1, 2, 3\]"):
+        client.lookup_device(9)
+    with pytest.raises(InvalidArgument):
+        client.lookup_local_device(9)
+
+
+def test_memories(client: Client, device: Device) -> None:
+    assert [m.kind for m in device.memories()] == ["device", "pinned_host", "unpinned_host"]
+    assert device.default_memory() is device.memory("device")
+    assert device.memory("pinned_host").client is client
+    assert device in device.memory("pinned_host").addressable_by_devices()
+    assert len(client.memories()) == 12
+    assert [m.id for m in client.memories()] == list(range(12))
+    with pytest.raises(InvalidArgument, match="no memory of kind 'hbm'"):
+        device.memory("hbm")
+    with pytest.raises(Unimplemented):
+        device.memory_stats()
+
+
+def test_default_device_assignment(client: Client) -> None:
+    assert client.default_device_assignment(2, 2) == DeviceAssignment(((0, 1), (2, 3)))
+    assert client.default_device_assignment(1, 1) == DeviceAssignment(((0,),))
+    with pytest.raises(InvalidArgument, match="need 8 devices"):
+        client.default_device_assignment(8, 1)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_device_count_option(library: Library, count: int) -> None:
+    client = create_client(library, {"cpu_device_count": count}, name="x")
+    assert len(client.devices()) == count
+    client.close()
+
+
+def test_zero_devices(library: Library) -> None:
+    client = create_client(library, {"cpu_device_count": 0}, name="x")
+    assert list(client.devices()) == []
+    client.close()
+
+
+@pytest.mark.parametrize("count", ["two", True, 2.0, [2]])
+def test_option_that_would_abort_the_library(library: Library, count: object) -> None:
+    with pytest.raises(InvalidArgument, match="must be of type int"):
+        create_client(library, {"cpu_device_count": count}, name="x")  # type: ignore[dict-item]
+
+
+def test_several_clients(client: Client, own_client: Client, library: Library) -> None:
+    assert client.library is own_client.library
+    array = np.arange(3.0)
+    first = client.buffer_from_host(array, client.devices()[0])
+    second = own_client.buffer_from_host(array + 1, own_client.devices()[0])
+    assert first.to_host().tolist() == [0, 1, 2]
+    assert second.to_host().tolist() == [1, 2, 3]
+    with pytest.raises(InvalidArgument, match="belongs to another client"):
+        client.buffer_from_host(array, own_client.devices()[0])
+    with pytest.raises(InvalidArgument, match="belongs to another client"):
+        first.copy_to_device(own_client.devices()[0])
+    with pytest.raises(InvalidArgument, match="belongs to another client"):
+        first.copy_to_memory(own_client.devices()[0].memory("device"))
+
+
+def test_closed_client(own_client: Client) -> None:
+    device = own_client.devices()[0]
+    array = np.ones(4, np.float32)
+    buffer = own_client.buffer_from_host(array, device)
+    loaded = own_client.compile(add(), CompileOptions())
+    own_client.close()
+    own_client.close()
+    assert buffer.to_host().tolist() == [1, 1, 1, 1]
+    ((result,),) = loaded.execute([(buffer,), (buffer,)])
+    assert result.to_host().tolist() == [2, 2, 2, 2]
+    for call in (
+        lambda: own_client.buffer_from_host(array, device),
+        lambda: own_client.compile(add(), CompileOptions()),
+        lambda: own_client.topology(),
+        lambda: own_client.deserialize_executable(loaded.executable.serialize()),
+        lambda: device.memory_stats(),
+        lambda: device.default_memory().addressable_by_devices(),
+    ):
+        with pytest.raises(FailedPrecondition, match="the client of 'own' is closed"):
+            call()
+
+
+def test_topology(client: Client, library: Library) -> None:
+    topology = client.topology()
+    assert topology.platform == "cpu"
+    assert [d.id for d in topology.devices] == [0, 1, 2, 3]
+    assert topology.devices[0].debug_string == "TFRT_CPU_0"
+    assert set(topology.memories()) == {0, 1, 2, 3}
+    with pytest.raises(NotFound, match="No compiler registered for platform cpu"):
+        topology.compile(add(), CompileOptions())
+    with pytest.raises(Unimplemented, match="TopologyDescription_Fingerprint"):
+        topology.fingerprint()
+    with pytest.raises(Unimplemented, match="Topology not supported"):
+        create_topology(library, "anything", {})
+
+
+def test_capabilities(client: Client) -> None:
+    found = client.capabilities
+    assert found.stablehlo_current_version == (1, 13, 3)
+    assert found.zero_copy_put
+    assert found.dlpack
+    assert found.memory_kinds
+    assert found.custom_calls
+    assert not found.memory_stats
+    assert not found.topology
+    assert {"float32", "bfloat16", "int4", "complex128"} <= found.dtypes
+    assert "int1" not in found.dtypes
