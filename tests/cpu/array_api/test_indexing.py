@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import plugrt
 import plugrt.array_api as xp
 from plugrt import monitoring
 from plugrt.errors import (
@@ -125,6 +126,14 @@ def test_a_loop_over_integers_compiles_once() -> None:
         for i in range(-101, 101):
             assert float(x[i, 1]) == 3 * (i % 101) + 1
     assert counter[monitoring.COMPILE] == 1
+
+
+def test_integers_where_the_array_is() -> None:
+    devices = plugrt.devices()
+    x = plugrt.device_put(A, devices[-1])
+    for found in (x[1], x[1, 2], x[1:], x[[0, 1]], x[A > 3], x.at[1].set(0)):
+        assert found.device is devices[-1]
+        assert found.committed
 
 
 def test_iteration_and_unpacking() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import plugrt.array_api as xp
-from plugrt.errors import ArgumentError, AxisError, DataDependentShape, ShapeError
+from plugrt.errors import ArgumentError, AxisError, DataDependentShape, DtypeError, ShapeError
 from support.numpy_oracle import ALL, identical, sample, traced
 
 A = sample((2, 3, 4), "float32")
@@ -186,6 +186,9 @@ def test_repeat_by_a_traced_array_needs_a_total() -> None:
 def test_repeat_refuses() -> None:
     with pytest.raises(ArgumentError, match="repeats of repeat is -1"):
         xp.repeat(X, -1)
+    for repeats in (True, 1.5, [0.5, 1, 2]):
+        with pytest.raises(DtypeError, match="repeat got repeats of dtype"):
+            xp.repeat(X, repeats, axis=1)
     with pytest.raises(ArgumentError, match="has -2"):
         xp.repeat(X, [1, -2, 0], axis=1)
     with pytest.raises(ShapeError, match=r"repeats of shape \(2,\)"):
@@ -203,6 +206,8 @@ def test_roll(shift: Any, axis: Any) -> None:
 def test_roll_by_a_traced_shift_and_of_nothing() -> None:
     identical(traced(lambda s: xp.roll(X, s, axis=2))(xp.asarray(np.int32(3))), np.roll(A, 3, 2))
     identical(xp.roll(X[:0], 3, axis=0), A[:0])
+    with pytest.raises(DtypeError, match="shift of dtype"):
+        xp.roll(X, 1.5)
     with pytest.raises(AxisError, match="2 shifts for 3 axes"):
         xp.roll(X, (1, 2), axis=(0, 1, 2))
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import plugrt.array_api as xp
 from plugrt.config import config
-from plugrt.errors import AxisError, DtypeError, ShapeError
+from plugrt.errors import (
+    AxisError,
+    DtypeError,
+    NotAnArray,
+    ShapeError,
+    UnhashableStaticArgument,
+    UnsupportedDtype,
+)
 from support.numpy_oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
 
 AXES: list[Any] = [None, 0, -1, (0, 2), ()]
@@ -144,7 +151,20 @@ def test_empty_arrays() -> None:
             getattr(xp, name)(empty, axis=1)
 
 
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "var", "cumulative_sum", "argmax", "sort"])
+@pytest.mark.parametrize("value", [[1, 2], None, "abc", (X, X), {}], ids=repr)
+def test_what_is_no_array_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(NotAnArray, match=f"argument 'x' of {name}"):
+        getattr(xp, name)(value)
+    with pytest.raises(NotAnArray, match=f"argument 'x' of {name}"):
+        traced(lambda x: getattr(xp, name)(value))(X)
+
+
 def test_what_is_refused() -> None:
+    with pytest.raises(UnsupportedDtype, match="'nonsense' is not a dtype"):
+        xp.sum(X, dtype="nonsense")
+    with pytest.raises(UnhashableStaticArgument, match="axis"):
+        xp.sum(X, axis=xp.asarray(0))
     with pytest.raises(AxisError, match="axis of sum is 3"):
         xp.sum(X, axis=3)
     with pytest.raises(AxisError, match="twice"):

@@ -59,8 +59,9 @@ def test_diff_with_more_at_the_ends() -> None:
 
 
 def test_diff_refuses() -> None:
-    with pytest.raises(ArgumentError, match="n of diff is -1"):
-        xp.diff(X, n=-1)
+    for n in (-1, 1.5):
+        with pytest.raises(ArgumentError, match=f"n of diff is {n}"):
+            xp.diff(X, n=n)
     with pytest.raises(ShapeError, match=r"prepend of shape \(3, 4\)"):
         xp.diff(X, prepend=X[0])
     with pytest.raises(DtypeError, match="diff got x of dtype bool"):

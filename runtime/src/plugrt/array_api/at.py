@@ -124,7 +124,7 @@ class Update:
         """
         del indices_are_sorted, unique_indices  # promises that reading has no use for
         key = parse(self._array.shape, self._key, embed=current_trace() is not None)
-        return _get(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value)
+        return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value)
 
     def _update(
         self,
@@ -144,9 +144,9 @@ class Update:
         if not isinstance(values, Array | np.ndarray | np.generic | bool | int | float | complex):
             values = np.asarray(values)
         if _is_mask(mask, x, values):
-            return _update_where(x, mask, values, how=how, function=function)
+            return update_where(x, mask, values, how=how, function=function)
         key = parse(x.shape, mask, embed=current_trace() is not None)
-        return _update_at(
+        return update_at(
             x,
             key.operands,
             values,
@@ -171,7 +171,7 @@ def _is_mask(key: Any, x: Any, values: Any) -> bool:
 
 
 @operation(static=("spec", "mode", "fill_value"))
-def _get(
+def get_at(
     x: Tracer,
     operands: tuple[Tracer, ...],
     *,
@@ -179,13 +179,15 @@ def _get(
     mode: str | None,
     fill_value: Any,
 ) -> Tracer:
+    """Returns the elements that a key's parts pick, by ``mode`` where they are out of bounds."""
     return read(x, Key(spec, operands), mode, fill_value)
 
 
 @operation(static=("how", "function"))
-def _update_where(
+def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
 ) -> Tracer:
+    """Returns ``x`` updated where ``mask`` holds by a value that does not depend on how often."""
     value = _of_kind(x, value, how)
     rest = x.shape[mask.ndim :]
     if value.ndim > len(rest):
@@ -201,7 +203,7 @@ def _update_where(
 
 
 @operation(static=("spec", "how", "function", "mode", "sorted_", "unique"))
-def _update_at(
+def update_at(
     x: Tracer,
     operands: tuple[Tracer, ...],
     value: Tracer,
@@ -213,6 +215,7 @@ def _update_at(
     sorted_: bool,
     unique: bool,
 ) -> Tracer:
+    """Returns ``x`` updated at the elements that a key's parts pick."""
     key = Key(spec, operands)
     value = _of_kind(x, value, how)
 

@@ -6,9 +6,12 @@ from typing import Any, NoReturn
 
 from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.gathering import filled, fills, gather, position, read, within
-from plugrt.array_api.keys import Key, Shape, Spec, parse
+from plugrt.array_api.keys import Key, Scalar, Shape, Slice, Spec, parse, position_in
 from plugrt.array_api.operands import INTEGER, admit, broadcast_shapes
 from plugrt.errors import AxisError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.execution.spread import slice_in_place
+from plugrt.tracing.dispatch import scalar_beside
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.trace import current_trace
@@ -25,12 +28,25 @@ def getitem(x: Any, key: Any) -> Any:
     traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
     compiles once. Slices are part of the program.
     """
-    parsed = parse(x.shape, key, embed=current_trace() is not None)
-    return _getitem(x, parsed.operands, spec=parsed.spec)
+    traced = current_trace() is not None
+    if type(key) is int and type(x) is Array and x.ndim and not traced:
+        position = position_in(key, x.shape, 0)
+        part = slice_in_place(x, position)
+        return row(x, scalar_beside(position, x)) if part is None else part
+    parsed = parse(x.shape, key, embed=traced)
+    return read_at(x, parsed.operands, spec=parsed.spec)
+
+
+@operation
+def row(x: Tracer, index: Tracer) -> Tracer:
+    """Returns ``x[index]`` for a single position within bounds."""
+    rest = [Slice(0, n, 1) for n in x.shape[1:]]
+    return read(x, Key((Scalar(safe=True), *rest), (index,)))
 
 
 @operation(static=("spec",))
-def _getitem(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
+def read_at(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
+    """Returns the elements that a key's parts pick."""
     return read(x, Key(spec, operands))
 
 

@@ -104,7 +104,7 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
             items.append(_slice(k, shape[axis]))
             axis += 1
         elif isinstance(k, int):
-            position = _position(k, shape, axis)
+            position = position_in(k, shape, axis)
             items.append(At(position) if embed else Scalar(safe=True))
             operands.extend([] if embed else [position])
             axis += 1
@@ -182,7 +182,8 @@ def _slice(k: slice, size: int) -> Slice:
     return Slice(start, count, step) if count else Slice(0, 0, 1)
 
 
-def _position(k: int, shape: Shape, axis: int) -> int:
+def position_in(k: int, shape: Shape, axis: int) -> int:
+    """Returns an integer index counted from the front; `InvalidIndex` if it is out of bounds."""
     size = shape[axis]
     if not -size <= k < size:
         raise InvalidIndex(

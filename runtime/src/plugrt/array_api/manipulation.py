@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
-from plugrt.array_api.operands import ANY, common_dtype, common_shape
+from plugrt.array_api.operands import ANY, common_dtype, common_shape, require
 from plugrt.errors import ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
@@ -209,7 +209,7 @@ def part_of(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
 def _several(function: str, arrays: Any) -> list[Tracer]:
     if not isinstance(arrays, tuple | list):
         # An array is a sequence of arrays along its first axis, as in NumPy.
-        return list(unstack(arrays))
+        return list(unstack(require(function, "arrays", arrays)))
     if not arrays:
         raise ShapeError(f"{function} got no arrays; it takes at least one")
     return list(arrays)

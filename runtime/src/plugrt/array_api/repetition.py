@@ -41,23 +41,24 @@ def repeat(
     if isinstance(repeats, int | np.integer) and not isinstance(repeats, bool):
         if repeats < 0:
             raise ArgumentError(f"repeats of repeat is {repeats}; it takes 0 or more")
-        return _repeat_each(x, times=operator.index(repeats), axis=axis)
+        return repeat_each(x, times=operator.index(repeats), axis=axis)
     if isinstance(repeats, list | tuple):
         repeats = np.asarray(repeats, None if repeats else np.int32)
     if total_repeat_length is None:
         counts = concrete("repeat", repeats, "Pass total_repeat_length", "repeats")
+        admit("repeat", "repeats", counts.dtype, INTEGER)
         host = np.asarray(counts)
         if host.size and host.min() < 0:
             raise ArgumentError(f"repeats of repeat has {host.min()}; it takes 0 or more")
         repeats = counts
         if host.size == 1:
-            return _repeat_each(x, times=int(host.reshape(())), axis=axis)
+            return repeat_each(x, times=int(host.reshape(())), axis=axis)
         total_repeat_length = int(host.sum())
-    return _repeat(x, repeats, total=total_repeat_length, axis=axis)
+    return repeat_by(x, repeats, total=total_repeat_length, axis=axis)
 
 
 @operation(static=("times", "axis"))
-def _repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
+def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     x, along = _flat("repeat", x, axis)
     shape = x.shape
     wide = (*shape[: along + 1], times, *shape[along + 1 :])
@@ -67,7 +68,7 @@ def _repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
 
 
 @operation(static=("total", "axis"))
-def _repeat(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
+def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
     admit("repeat", "repeats", repeats.dtype, INTEGER)
     x, along = _flat("repeat", x, axis)
     size, index = x.shape[along], default_int()

@@ -16,6 +16,7 @@ from plugrt.array_api.operands import (
     admit,
     common_dtype,
     common_shape,
+    require,
     unary,
 )
 from plugrt.array_api.reductions import fold, highest, lowest
@@ -169,7 +170,7 @@ def searchsorted(
     x1, x2 = convert(x1, dtype), convert(x2, dtype)
     size = x1.shape[0]
     if sorter is not None:
-        admit("searchsorted", "sorter", sorter.dtype, INTEGER)
+        admit("searchsorted", "sorter", require("searchsorted", "sorter", sorter).dtype, INTEGER)
         if sorter.shape != x1.shape:
             raise ShapeError(
                 f"searchsorted got x1 of shape {x1.shape} and sorter of shape {sorter.shape}; "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.operands import ANY, NUMERIC, admit, unary
 from plugrt.array_api.reductions import (
     accumulate,
@@ -63,7 +64,7 @@ def _total(
 def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
     """Returns ``x`` in the dtype that it is summed in, and the dtype of the sum."""
     x = unary(function, x, ANY)
-    result = widened(x.dtype) if dtype is None else np.dtype(dtype)
+    result = widened(x.dtype) if dtype is None else as_dtype(dtype)
     admit(function, "dtype", result, NUMERIC)
     return computing(convert(x, result)), result
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
 from plugrt.array_api.manipulation import part_of
 from plugrt.array_api.operands import NUMERIC, common_dtype
@@ -45,8 +43,8 @@ def diff(
     axis shorter by one, down to nothing.
     """
     along = normal_axis("diff", axis, x.ndim)
-    if operator.index(n) < 0:
-        raise ArgumentError(f"n of diff is {n}; it takes 0 or more")
+    if not isinstance(n, int) or n < 0:
+        raise ArgumentError(f"n of diff is {n!r}; it takes a whole number from 0")
     named = [("prepend", prepend), ("x", x), ("append", append)]
     parts = [(name, part) for name, part in named if part is not None]
     dtype = common_dtype("diff", tuple(p for _, p in parts), NUMERIC, tuple(m for m, _ in parts))
