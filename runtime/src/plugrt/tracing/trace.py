@@ -15,7 +15,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
-from plugrt.stablehlo.types import element_name, tensor_type_of
+from plugrt.stablehlo.types import check_size, element_name, tensor_type_of
 from plugrt.tracing.constants import constant_value
 
 
@@ -98,9 +98,10 @@ class Trace:
         """Inner jitted functions already in the module, by function and signature."""
 
     def __enter__(self) -> Trace:
-        self._outer, _state.trace = _state.trace, self
         self.context.__enter__()
         self._unknown.__enter__()
+        # Last, so that an interrupt before it leaves the thread as it was.
+        self._outer, _state.trace = _state.trace, self
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -171,6 +172,7 @@ class Trace:
         key = (shape, dtype)
         found = self._mlir_types.get(key)
         if found is None:
+            check_size(shape, dtype)
             element = ir.Type.parse(element_name(dtype), self.context)
             found = ir.RankedTensorType.get(list(shape), element, loc=self._unknown)
             self._mlir_types[key] = found
