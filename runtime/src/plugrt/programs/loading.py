@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plugrt.errors import MissingTraceExtra, ProgramError
+from plugrt.errors import MissingTraceExtra, ProgramError, UnsupportedDtype
 from plugrt.interface import Client, Program, TensorType
 
 if TYPE_CHECKING:
@@ -138,11 +138,12 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
             f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
         )
     kind = main.attributes["function_type"].value
-    return (
-        module,
-        [tensor_type_of(t) for t in kind.inputs],
-        [tensor_type_of(t) for t in kind.results],
-    )
+    try:
+        inputs = [tensor_type_of(t) for t in kind.inputs]
+        results = [tensor_type_of(t) for t in kind.results]
+    except UnsupportedDtype as error:
+        raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
+    return module, inputs, results
 
 
 def for_client(program: Program, client: Client) -> Program:

@@ -1,0 +1,77 @@
+"""``plugrt run``: numbers, files, and one readable line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+
+X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+
+
+def _run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    return subprocess.run(
+        [sys.executable, "-m", "plugrt", "run", *map(str, arguments)],
+        env=env, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    def f(x: Any) -> Any:
+        return jnp.sin(x), x.sum(axis=1)
+
+    (tmp_path / "text.mlir").write_text(jax.jit(f).lower(X).as_text())
+    (tmp_path / "export.bin").write_bytes(export.export(jax.jit(f))(X).serialize())
+    np.save(tmp_path / "x.npy", X)
+    np.savez(tmp_path / "x.npz", x=X)
+    return tmp_path
+
+
+@pytest.mark.parametrize("program", ["text.mlir", "export.bin"])
+@pytest.mark.parametrize("data", ["x.npy", "x.npz"])
+def test_it_gives_jaxs_numbers(files: Path, program: str, data: str) -> None:
+    out = files / "out"
+    done = _run(files / program, "--input", files / data, "--output-dir", out, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    np.testing.assert_allclose(facts["outputs"][0]["value"], np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(np.load(out / "output_0.npy"), np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(np.load(out / "output_1.npy"), X.sum(axis=1), rtol=1e-6)
+    assert facts["device"] == "cpu:0"
+
+
+def test_it_prints_for_people(files: Path) -> None:
+    done = _run(files / "text.mlir", "--input", files / "x.npy")
+    assert done.returncode == 0, done.stderr
+    assert "output 0: float32[2, 3]" in done.stdout
+    assert "compiled in" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["text.mlir"], 1, "takes 1 arguments (float32[2,3]); called with 0"),
+        (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
+        (["x.npy", "--input", "x.npy"], 1, "neither StableHLO text nor MLIR bytecode"),
+        (["nosuch.mlir"], 2, "does not exist"),
+        (["text.mlir", "--platform", "nosuch", "--input", "x.npy"], 1, "nosuch"),
+    ],
+)
+def test_what_is_wrong_is_one_readable_line(
+    files: Path, arguments: list[str], code: int, says: str
+) -> None:
+    done = _run(*[files / a if (files / a).exists() else a for a in arguments])
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,75 @@
+"""The tree of exceptions: every PJRT code has its class, and messages name the code."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from plugrt import errors
+
+# absl's canonical status codes, which PJRT_Error_Code repeats.
+CODES = {
+    1: "CANCELLED", 2: "UNKNOWN", 3: "INVALID_ARGUMENT", 4: "DEADLINE_EXCEEDED", 5: "NOT_FOUND",
+    6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
+    9: "FAILED_PRECONDITION", 10: "ABORTED", 11: "OUT_OF_RANGE", 12: "UNIMPLEMENTED",
+    13: "INTERNAL", 14: "UNAVAILABLE", 15: "DATA_LOSS", 16: "UNAUTHENTICATED",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "name"), CODES.items())
+def test_each_code_has_a_class_of_its_own(code: int, name: str) -> None:
+    error = errors.error_from_code(code, "what happened")
+    assert type(error) is errors.PJRT_ERRORS[code]
+    assert (error.code, error.code_name) == (code, name)
+    assert str(error) == f"{name}: what happened"
+    assert isinstance(error, errors.PjrtError)
+    assert isinstance(error, RuntimeError)
+
+
+def test_the_sixteen_classes_differ() -> None:
+    assert len(set(errors.PJRT_ERRORS.values())) == len(CODES) == 16
+
+
+def test_an_undefined_code_is_unknown_and_says_so() -> None:
+    error = errors.error_from_code(99, "odd")
+    assert type(error) is errors.Unknown
+    assert "99" in str(error)
+    assert "odd" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("cls", "builtin"),
+    [
+        (errors.InvalidArgument, ValueError),
+        (errors.ResourceExhausted, MemoryError),
+        (errors.Unimplemented, NotImplementedError),
+        (errors.DeadlineExceeded, TimeoutError),
+        (errors.NotAnArray, TypeError),
+        (errors.ShapeError, ValueError),
+        (errors.DtypeError, TypeError),
+        (errors.ConcretizationError, TypeError),
+        (errors.DeletedBuffer, RuntimeError),
+        (errors.ProgramError, ValueError),
+    ],
+)
+def test_classes_are_what_python_users_catch(cls: type, builtin: type) -> None:
+    assert issubclass(cls, builtin)
+
+
+def test_everything_hangs_on_one_root_and_says_what_it_means() -> None:
+    classes = [
+        c
+        for _, c in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(c, Exception) and c.__module__ == "plugrt.errors"
+    ]
+    assert len(classes) > 30
+    for cls in classes:
+        assert issubclass(cls, errors.PlugrtError), cls
+        assert cls.__doc__, f"{cls.__name__} has no docstring"
+
+
+def test_a_program_error_has_a_place() -> None:
+    error = errors.ProgramError("bad", 3, 7)
+    assert (error.line, error.column) == (3, 7)
+    assert errors.ProgramError("bad").line is None
