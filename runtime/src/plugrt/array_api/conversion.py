@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
 _SCALARS = (bool, int, float, complex)
-_TEXT = (str, bytes, bytearray, memoryview)
+_BUFFERS = (str, bytes, bytearray, memoryview, array)
 
 
 def asarray(
@@ -46,7 +47,7 @@ def asarray(
     kind = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Array):
         return _of_array(obj, kind, device, copy)
-    if isinstance(obj, Sequence) and not isinstance(obj, _TEXT):
+    if _is_nested(obj):
         leaves = list(_leaves(obj))
         if any(isinstance(leaf, Array) for leaf in leaves):
             _refuse(copy is False, "a sequence of arrays is put together")
@@ -121,8 +122,12 @@ def _default(host: npt.NDArray[Any]) -> Dtype:
     return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)
 
 
+def _is_nested(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, _BUFFERS)
+
+
 def _leaves(x: Any) -> Iterator[Any]:
-    if isinstance(x, list | tuple):
+    if _is_nested(x):
         for element in x:
             yield from _leaves(element)
     else:
@@ -130,8 +135,8 @@ def _leaves(x: Any) -> Iterator[Any]:
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
-    if not isinstance(x, list | tuple):
-        return np.shape(x) if not isinstance(x, Array) else x.shape
+    if not _is_nested(x):
+        return x.shape if isinstance(x, Array) else np.shape(x)
     shapes = [_shape_of(element) for element in x]
     for i, shape in enumerate(shapes):
         if shape != shapes[0]:
@@ -145,5 +150,5 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 @operation(static=("shape",))
 def _joined(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
-    rows = [reshape(convert(x, dtype), (1, math.prod(x.shape))) for x in leaves]
+    rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]
     return reshape(concatenate(rows, 0), shape)

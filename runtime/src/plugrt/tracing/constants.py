@@ -62,10 +62,8 @@ def dense_attribute(data: npt.NDArray[Any], trace: Trace) -> ir.DenseElementsAtt
     if data.dtype == np.bool_:
         if data.size and (data.all() or not data.any()):
             return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(data.flat[0])))
-        packed = np.packbits(contiguous, bitorder="little")
-        return ir.DenseElementsAttr.get(
-            packed, type=ir.IntegerType.get_signless(1), shape=list(data.shape)
-        )
+        if data.size:
+            return ir.DenseElementsAttr.get(contiguous)  # minors differ in how bits are packed
     if data.size == 0:
         return ir.DenseElementsAttr.get(
             np.zeros(0, np.uint8), type=tensor.element_type, shape=list(data.shape)

@@ -1,0 +1,163 @@
+"""`asarray` and `from_dlpack`: what they take, copies, devices, and what they refuse."""
+
+from __future__ import annotations
+
+import array
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+import plugrt.array_api as xp
+from plugrt.errors import NotAnArray, ShapeError, UnsupportedDtype
+from support.numpy_oracle import ALL, dtype_of, identical, sample, traced
+
+
+class Dressed:
+    """An object that is an array only through ``__array__``."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.arange(3.0)
+
+
+def aligned(count: int) -> Any:
+    """An array of float32 whose memory begins at a multiple of 64 bytes, as devices want it."""
+    raw = np.zeros(4 * count + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + 4 * count].view(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_numpy_keeps_its_dtype(dtype: str, shape: tuple[int, ...]) -> None:
+    a = sample(shape, dtype)
+    identical(xp.asarray(a), a)
+    identical(xp.asarray(a.T[...]), a.T)
+    identical(traced(lambda x: xp.asarray(a))(0.0), a)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int4", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(2,), (3, 3), (17,), (40, 2)])
+def test_constants_in_programs(shape: tuple[int, ...], dtype: str) -> None:
+    a = (np.random.default_rng(1).random(shape) < 0.5).astype(dtype_of(dtype))
+    identical(traced(lambda x: xp.asarray(a))(0.0), a)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(True, "bool"), (3, "int32"), (2**40, "int64"), (2**63, "uint64"), (1.5, "float32"),
+     (2j, "complex64"), ([1, 2], "int32"), ([1, 2.5], "float32"), ([True, False], "bool"),
+     ([[1], [2**40]], "int64"), ([1, 2j], "complex64"), ([], "float32"), ([[], []], "float32"),
+     ((1, (2)), "int32"), (range(4), "int32"), ([np.float64(1), 2], "float64"),
+     ([np.int8(1), np.int8(2)], "int8"), ([np.ones(2), np.zeros(2)], "float64")],
+)  # fmt: skip
+def test_scalars_and_sequences(value: Any, dtype: str) -> None:
+    identical(xp.asarray(value), np.asarray(value).astype(dtype))
+    assert not xp.asarray(value)._signature.weak
+
+
+def test_a_dtype_is_reached_without_rounding_twice() -> None:
+    identical(xp.asarray(0.1, dtype=xp.float64), np.float64(0.1))
+    identical(xp.asarray([0.1, 0.2], dtype=xp.float64), np.array([0.1, 0.2]))
+    identical(xp.asarray([1.7, -1.7], dtype=xp.int8), np.array([1, -1], np.int8))
+    identical(xp.asarray([1, 0], dtype=xp.bool), np.array([True, False]))
+    identical(xp.asarray(3, dtype=xp.bfloat16), np.asarray(3, dtype_of("bfloat16")))
+    with pytest.raises(OverflowError):
+        xp.asarray(300, dtype=xp.uint8)
+
+
+def test_sequences_of_arrays() -> None:
+    x, y = xp.asarray([1, 2]), xp.asarray([3.5, 4.5])
+    identical(xp.asarray([x, y]), np.array([[1, 2], [3.5, 4.5]], np.float32))
+    identical(xp.asarray([[x[0], 5], [6, y[1]]]), np.array([[1, 5], [6, 4.5]], np.float32))
+    identical(traced(lambda a: xp.asarray([a, [7, 8]]))(x), np.array([[1, 2], [7, 8]], np.int32))
+    identical(xp.asarray([x, y], dtype=xp.int8), np.array([[1, 2], [3, 4]], np.int8))
+    with pytest.raises(ShapeError, match="element 1 has shape"):
+        xp.asarray([x, y[0]])
+
+
+def test_buffers_and_foreign_arrays() -> None:
+    identical(xp.asarray(array.array("d", [1, 2])), np.array([1.0, 2.0]))
+    identical(xp.asarray(bytearray(b"ab")), np.array([97, 98], np.uint8))
+    identical(xp.asarray(memoryview(np.ones((2, 2), np.int16))), np.ones((2, 2), np.int16))
+    identical(xp.asarray(Dressed()), np.arange(3.0))
+    identical(xp.asarray(Dressed(), dtype=xp.int8), np.arange(3, dtype=np.int8))
+    identical(xp.asarray(np.arange(3).astype(">i4")), np.arange(3, dtype=np.int32))
+
+
+def test_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    identical(xp.asarray(torch.arange(3)), np.arange(3))
+    assert xp.asarray(torch.ones(2, dtype=torch.bfloat16)).dtype == xp.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("thing", "error"),
+    [(None, NotAnArray), (object(), NotAnArray), ({"a": 1}, NotAnArray), ("text", UnsupportedDtype),
+     (["a", "b"], UnsupportedDtype), ([None, 1], UnsupportedDtype), ([[1, 2], [3]], ShapeError),
+     (np.zeros(2, [("a", "f4")]), UnsupportedDtype), (np.array(["2020"], "M8"), UnsupportedDtype),
+     (np.ma.masked_array([1, 2], [0, 1]), NotAnArray)],
+)  # fmt: skip
+def test_refusals(thing: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        xp.asarray(thing)
+
+
+class TestCopy:
+    def test_numpy_is_copied_unless_told_not_to(self) -> None:
+        for copy in (None, True):
+            a = aligned(4)
+            x = xp.asarray(a, copy=copy)
+            a[0] = 7
+            identical(x, np.zeros(4, np.float32))
+        a = aligned(4)
+        x = xp.asarray(a, copy=False)
+        assert x.unsafe_buffer_pointer() == a.ctypes.data
+
+    def test_a_copy_that_is_needed_and_forbidden(self) -> None:
+        x = xp.asarray([1, 2])
+        for thing, more in [([1, 2], {}), (3, {}), (aligned(4), {"dtype": xp.int8}),
+                            (aligned(5)[1:], {}), (x, {"dtype": xp.int8}), ([x, x], {}),
+                            (x, {"device": plugrt.devices()[1]})]:  # fmt: skip
+            with pytest.raises(ValueError, match="copy=False"):
+                xp.asarray(thing, copy=False, **more)
+
+    def test_arrays(self) -> None:
+        x = xp.asarray([1, 2])
+        assert xp.asarray(x) is x
+        assert xp.asarray(x, copy=False) is x
+        assert xp.asarray(x, dtype=x.dtype) is x
+        y = xp.asarray(x, copy=True)
+        assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert traced(lambda a: xp.asarray(a, copy=True))(x) is not x
+        x.delete()
+        identical(y, np.array([1, 2], np.int32))
+
+
+class TestDlpack:
+    @pytest.mark.parametrize("dtype", [d for d in ALL if d not in ("bool", "bfloat16")])
+    def test_numpy(self, dtype: str) -> None:
+        a = sample((2, 3), dtype)
+        identical(xp.from_dlpack(a), a)
+        identical(xp.from_dlpack(a, copy=True), a)
+
+    def test_memory_is_shared_where_it_can_be(self) -> None:
+        a = aligned(4)
+        assert xp.from_dlpack(a).unsafe_buffer_pointer() == a.ctypes.data
+        assert xp.from_dlpack(a, copy=False).unsafe_buffer_pointer() == a.ctypes.data
+        assert xp.from_dlpack(a, copy=True).unsafe_buffer_pointer() != a.ctypes.data
+        with pytest.raises(ValueError, match="copy=False"):
+            xp.from_dlpack(aligned(5)[1:], copy=False)
+
+    def test_our_own(self) -> None:
+        x = xp.asarray([1.0, 2.0])
+        assert xp.from_dlpack(x) is x
+        assert xp.from_dlpack(x, copy=True).unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        moved = xp.from_dlpack(x, device=plugrt.devices()[1])
+        assert moved.devices() == {plugrt.devices()[1]}
+        identical(np.from_dlpack(x), np.array([1, 2], np.float32))
+
+    def test_what_has_no_dlpack(self) -> None:
+        with pytest.raises(NotAnArray, match=r"builtins\.list.*__dlpack__"):
+            xp.from_dlpack([1, 2])
