@@ -1,0 +1,102 @@
+"""Pytrees: what is a container, what is a leaf, and how leaves are called."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, namedtuple
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plugrt.execution import tree
+
+Point = namedtuple("Point", "x y")
+
+trees = st.recursive(
+    st.integers() | st.none() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+        | st.builds(Point, inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(trees)
+@settings(deadline=None, max_examples=60)
+def test_flattening_can_be_undone(value: Any) -> None:
+    leaves, spec = tree.flatten(value)
+    assert None not in leaves
+    assert tree.unflatten(spec, leaves) == value
+    assert [leaf for _, leaf in tree.flatten_with_paths(value)] == leaves
+    again = tree.flatten(tree.unflatten(spec, leaves))[1]
+    assert (again, hash(again)) == (spec, hash(spec))
+
+
+def test_paths_read_like_code() -> None:
+    value = {"w": [1, (2,)], "p": Point(3, None)}
+    paths = dict(tree.flatten_with_paths(value))
+    assert paths == {"['p'].x": 3, "['w'][0]": 1, "['w'][1][0]": 2}
+    assert tree.flatten_with_paths(5) == [("", 5)]
+
+
+def test_structures_are_told_apart() -> None:
+    values = [1, (1,), [1], {"a": 1}, {"b": 1}, OrderedDict(a=1), Point(1, None), None, ()]
+    specs = [tree.flatten(v)[1] for v in values]
+    assert len(set(specs)) == len(specs)
+    assert [tree.is_leaf_spec(s) for s in specs] == [True] + [False] * 8
+
+
+def test_the_order_of_a_dict_does_not_matter() -> None:
+    one, two = tree.flatten({"a": 1, "b": 2}), tree.flatten({"b": 2, "a": 1})
+    assert one == two
+
+
+def test_map_leaves() -> None:
+    assert tree.map_leaves(lambda a, b: a + b, {"x": [1, None]}, {"x": [10, None]}) == {
+        "x": [11, None]
+    }
+
+
+def test_dataclasses() -> None:
+    @tree.register_dataclass
+    @dataclasses.dataclass(frozen=True)
+    class Plain:
+        a: Any
+        b: Any
+
+    leaves, spec = tree.flatten([Plain(1, [2, 3])])
+    assert leaves == [1, 2, 3]
+    assert tree.unflatten(spec, "xyz") == [Plain("x", ["y", "z"])]
+
+    @dataclasses.dataclass
+    class Meta:
+        value: Any
+        name: str
+
+        def __post_init__(self) -> None:
+            assert isinstance(self.value, int)
+
+    tree.register_dataclass(Meta, ["value"], ["name"])
+    leaves, spec = tree.flatten(Meta(1, "n"))
+    assert leaves == [1]
+    assert spec != tree.flatten(Meta(1, "m"))[1]
+    made = tree.unflatten(spec, [object()])  # __init__ is not called
+    assert made.name == "n"
+
+
+def test_dataclasses_that_do_not_fit() -> None:
+    with pytest.raises(TypeError, match="takes a dataclass"):
+        tree.register_dataclass(int)
+
+    @dataclasses.dataclass
+    class Fields:
+        a: Any
+        b: Any
+
+    with pytest.raises(ValueError, match=r"fields \['a', 'b'\].*each of them once"):
+        tree.register_dataclass(Fields, ["a"], [])

@@ -1,0 +1,155 @@
+"""StableHLO modules as text, bytecode and portable artifacts, and their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt.errors import ProgramError, ResourceExhausted, UnsupportedDtype
+from plugrt.interface import TensorType
+from plugrt.stablehlo import artifacts, types
+from plugrt.stablehlo.bindings import ir, new_context
+from plugrt.stablehlo.passes import legalize_chlo
+from support.distributions import run_python
+
+TEXT = """
+module @m {
+  func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.sine %x : tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+"""
+
+
+def test_every_form_is_read() -> None:
+    module = artifacts.parse(TEXT)
+    text = str(module)
+    assert "stablehlo.sine" in text
+    portable = artifacts.portable_artifact(module)
+    assert artifacts.is_portable_artifact(portable)
+    assert not artifacts.is_portable_artifact(artifacts.bytecode(module))
+    for form in (TEXT.encode(), artifacts.bytecode(module), portable):
+        assert str(artifacts.parse(form)) == text
+    assert str(module) == text  # writing an artifact leaves the module alone
+
+
+def test_versions() -> None:
+    module = artifacts.parse(TEXT)
+    oldest, newest = artifacts.minimum_version(), artifacts.current_version()
+    assert oldest < newest
+    for version in (oldest, newest, (99, 0, 0)):
+        written = artifacts.portable_artifact(module, version)
+        stated = ".".join(map(str, min(version, newest)))
+        assert f"StableHLO_v{stated}".encode() in written[:64]
+        assert "stablehlo.sine" in str(artifacts.parse(written))
+    assert artifacts.parse_version("1.2.3") == (1, 2, 3)
+    with pytest.raises(ProgramError, match=r"StableHLO 0\.1\.0"):
+        artifacts.portable_artifact(module, (0, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "column", "words"),
+    [
+        ("module {\n  func.func @main() {\n    nonsense\n  }\n}", 3, 5, "."),
+        ("func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {\n  return %x : tensor<2xf32>\n}",
+         2, None, "return"),
+        ('module {\n  "stablehlo.nosuch"() : () -> ()\n}', 2, None, "nosuch"),
+        ("", None, None, "is empty"),
+        ("  \n ", None, None, "is empty"),
+        (b"ML\xefR\x00garbage", None, None, "."),
+        (b"\xff\xfe\x00", 1, 1, "."),
+    ],
+)  # fmt: skip
+def test_wrong_programs_say_where(
+    code: str | bytes, line: int | None, column: int | None, words: str, capfd: Any
+) -> None:
+    with pytest.raises(ProgramError, match=words) as caught:
+        artifacts.parse(code, "file.mlir")
+    assert "file.mlir" in str(caught.value)
+    assert caught.value.line == line
+    if column is not None:
+        assert caught.value.column == column
+        assert f"file.mlir:{line}:{column}: " in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_truncated_and_damaged_bytes() -> None:
+    module = artifacts.parse(TEXT)
+    for whole in (artifacts.portable_artifact(module), artifacts.bytecode(module)):
+        for cut in (5, 20, len(whole) // 2, len(whole) - 1):
+            with pytest.raises(ProgramError):
+                artifacts.parse(whole[:cut])
+
+
+def test_chlo_is_legalised() -> None:
+    module = artifacts.parse(TEXT.replace("stablehlo.sine %x", "chlo.tan %x").replace(
+        ": tensor<2xf32>\n    return", ": tensor<2xf32> -> tensor<2xf32>\n    return"
+    ))  # fmt: skip
+    assert "chlo.tan" in str(module)
+    legalize_chlo(module)
+    assert "chlo" not in str(module)
+
+
+# --- types -------------------------------------------------------------------------------------
+
+_DTYPES = [
+    "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    "float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _DTYPES)
+def test_every_dtype_has_a_type_and_back(name: str) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    with new_context(), ir.Location.unknown():
+        made = types.tensor_type((2, 0), dtype)
+        assert types.tensor_type_of(made) == TensorType((2, 0), dtype)
+        assert str(made) == f"tensor<2x0x{types.element_name(dtype)}>"
+
+
+@pytest.mark.parametrize(
+    "dtype", ["O", "U3", "S3", "M8[s]", "m8[s]", [("a", "i4")], "V4", np.longdouble]
+)
+def test_dtypes_without_a_type(dtype: Any) -> None:
+    with pytest.raises(UnsupportedDtype, match="no StableHLO element type"):
+        types.element_name(np.dtype(dtype))
+
+
+def test_types_that_no_array_has() -> None:
+    with new_context(), ir.Location.unknown():
+        for text in ("!stablehlo.token", "tensor<?xf32>", "tensor<*xf32>", "tensor<2xindex>"):
+            with pytest.raises(UnsupportedDtype):
+                types.tensor_type_of(ir.Type.parse(text))
+
+
+@pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**40), (2**70,), (2**70, 0)])
+def test_sizes_beyond_63_bits(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ResourceExhausted, match="63 bits"):
+        types.check_size(shape, np.dtype(np.float32))
+    types.check_size((2**60,), np.dtype(np.float32))
+    types.check_size((), np.dtype(np.float32))
+
+
+# --- without jaxlib -----------------------------------------------------------------------------
+
+
+def test_without_jaxlib_the_message_names_the_extra() -> None:
+    done = run_python(
+        """
+        import sys
+        sys.modules["jaxlib"] = None
+        import plugrt
+        for name in ("jit", "array_api"):
+            try:
+                getattr(plugrt, name)
+            except ImportError as error:
+                print(type(error).__name__, "plugrt[trace]" in str(error))
+        """
+    )
+    assert done.stdout.splitlines() == ["MissingTraceExtra True"] * 2, done.stderr
