@@ -100,8 +100,8 @@ def gather(
     """Returns blocks of ``slice_sizes`` of the operand that begin at ``start_indices``.
 
     ``mode`` says what becomes of blocks that reach beyond the array (see `GatherScatterMode`; None
-    promises that there are none); ``fill_value`` None is NaN, True, or the least (signed) or greatest (unsigned) integer. As
-    ``jax.lax.gather``.
+    promises that there are none). With 'fill' it is ``fill_value``, by default NaN, True, or the
+    least (signed) or greatest (unsigned) integer. As ``jax.lax.gather``.
     """
     del unique_indices  # a promise that StableHLO's gather has no use for
     sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)

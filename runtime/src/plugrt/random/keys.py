@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.random.threefry import UINT32, split_key, threefry2x32, words
+from plugrt.random.threefry import UINT32, settled, split_key, threefry2x32, words
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -62,7 +62,7 @@ def fold_in(key: Any, data: Any) -> Any:
     if kind_of(data.dtype) not in "iu":
         raise DtypeError(f"fold_in takes an integer; found {data.dtype.name}")
     pair = threefry2x32(words(key), constant(0, UINT32), convert(data, UINT32))
-    return concatenate([reshape(w, (1,)) for w in pair], 0)
+    return settled(concatenate([reshape(w, (1,)) for w in pair], 0))
 
 
 def key_data(keys: Any) -> Any:

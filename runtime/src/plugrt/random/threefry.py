@@ -22,6 +22,8 @@ from plugrt.tracing.emit import (
     iota,
     reshape,
     slice_,
+    tracing,
+    wrap,
 )
 from plugrt.tracing.tracer import Tracer
 
@@ -88,6 +90,16 @@ def random_bits(key: Tracer, width: int, shape: tuple[int, ...]) -> Tracer:
 
 def split_key(key: Tracer, shape: tuple[int, ...]) -> Tracer:
     """Returns new keys in a shape, with a last axis of two words."""
-    first, second = threefry2x32(words(key), *counters(shape))
-    pair = [reshape(w, (*shape, 1)) for w in (first, second)]
-    return concatenate(pair, len(shape))
+    pair = threefry2x32(words(key), *counters(shape))
+    return settled(concatenate([reshape(w, (*shape, 1)) for w in pair], len(shape)))
+
+
+def settled(keys: Tracer) -> Tracer:
+    """Returns keys behind a barrier.
+
+    Without it XLA computes a key anew in each element that is made with it: a program of three
+    hashes took four times as long to compile.
+    """
+    made = hlo.OptimizationBarrierOp([keys.value], loc=tracing().location())
+    (result,) = wrap(made)
+    return result  # type: ignore[no-any-return]

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt import jit, lax, random
+from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
+from support.jax_oracle import same
+
+KEY = np.array([7, 11], np.uint32)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+GRID = np.arange(30, dtype=np.float32).reshape(5, 6)
+
+
+@pytest.mark.parametrize("seed", [0, -1, 42, 2**31, np.int32(-5), np.uint32(9)])
+def test_keys_of_32_bit_seeds_are_jaxs(seed: Any) -> None:
+    same(random.PRNGKey(seed), jax.random.PRNGKey(seed))
+    same(random.key_data(random.key(seed)), jax.random.PRNGKey(seed))
+
+
+def test_keys_of_64_bit_seeds_keep_both_words() -> None:
+    assert np.asarray(random.key((3 << 32) + 4)).tolist() == [3, 4]
+    assert np.asarray(random.key(np.int64(-1))).tolist() == [2**32 - 1, 2**32 - 1]
+
+
+def test_splitting_and_folding_are_jaxs() -> None:
+    same(random.split(KEY), jax.random.split(KEY))
+    same(random.split(KEY, 3), jax.random.split(KEY, 3))
+    same(random.split(KEY, (2, 2)), jax.random.split(KEY, (2, 2)))
+    same(random.fold_in(KEY, 5), jax.random.fold_in(KEY, 5))
+    same(random.fold_in(KEY, -2), jax.random.fold_in(KEY, np.int32(-2)))
+    same(random.wrap_key_data(KEY), KEY)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_bits_are_jaxs(dtype: Any) -> None:
+    same(random.bits(KEY, (3, 5), dtype), jax.random.bits(KEY, (3, 5), dtype))
+    same(random.bits(KEY), jax.random.bits(KEY))
+
+
+SAMPLERS = ["uniform", "normal", "exponential", "gumbel", "cauchy", "laplace", "logistic"]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samples_are_jaxs(name: str) -> None:
+    for dtype in (np.float32, np.float16, BFLOAT16) if name in SAMPLERS[:2] else (np.float32,):
+        expected = getattr(jax.random, name)(KEY, (3, 4), dtype)
+        same(getattr(random, name)(KEY, (3, 4), dtype), expected, rtol=1e-6)
+    assert getattr(random, name)(KEY).shape == ()
+    assert getattr(random, name)(KEY, 3).shape == (3,)
+    assert getattr(random, name)(KEY, (0, 2)).shape == (0, 2)
+    with pytest.raises(DtypeError, match=f"{name} makes"):
+        getattr(random, name)(KEY, (), np.int32)
+
+
+def test_64_bit_samples_are_jaxs() -> None:
+    with jax.enable_x64(True):
+        for name in ("uniform", "normal"):
+            expected = np.asarray(getattr(jax.random, name)(KEY, (5,), np.float64))
+            same(getattr(random, name)(KEY, (5,), np.float64), expected, rtol=1e-14)
+        expected = np.asarray(jax.random.bits(KEY, (5,), np.uint64))
+        same(random.bits(KEY, (5,), np.uint64), expected)
+        expected = np.asarray(jax.random.randint(KEY, (5,), -5, 10**12, np.int64))
+        same(random.randint(KEY, (5,), -5, 10**12, np.int64), expected)
+
+
+def test_other_parameters_are_jaxs() -> None:
+    low = np.arange(4, dtype=np.float32)
+    expected = jax.random.uniform(KEY, (3, 4), minval=low, maxval=9.0)
+    same(random.uniform(KEY, (3, 4), minval=low, maxval=9.0), expected)
+    expected = jax.random.normal(KEY, (4,), np.complex64)
+    same(random.normal(KEY, (4,), np.complex64), expected, rtol=1e-6)
+    expected = jax.random.truncated_normal(KEY, -1.0, low, (3, 4))
+    same(random.truncated_normal(KEY, -1.0, low, (3, 4)), expected, rtol=1e-5, atol=1e-6)
+    assert random.truncated_normal(KEY, -1.0, low).shape == (4,)
+    expected = jax.random.gumbel(KEY, (9,), mode="high")
+    same(random.gumbel(KEY, (9,), mode="high"), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"),
+    [
+        (0, 100, np.int32),
+        (-3, 7, np.int8),
+        (0, 256, np.uint8),
+        (0, 1000, np.uint32),
+        (5, 5, np.int32),
+        (9, 2, np.int16),
+        (np.arange(4, dtype=np.int32), np.int32(50), np.int32),
+    ],
+)
+def test_randint_is_jaxs(low: Any, high: Any, dtype: Any) -> None:
+    same(
+        random.randint(KEY, (3, 4), low, high, dtype),
+        jax.random.randint(KEY, (3, 4), low, high, dtype),
+    )
+
+
+def test_bernoulli_and_rademacher_are_jaxs() -> None:
+    chances = np.array([0.1, 0.9, 0.5], np.float32)
+    same(random.bernoulli(KEY, 0.3, (8,)), jax.random.bernoulli(KEY, 0.3, (8,)))
+    same(random.bernoulli(KEY, chances), jax.random.bernoulli(KEY, chances))
+    expected = jax.random.bernoulli(KEY, chances, (4, 3), mode="high")
+    same(random.bernoulli(KEY, chances, (4, 3), mode="high"), expected)
+    same(random.rademacher(KEY, (6,)), jax.random.rademacher(KEY, (6,)))
+
+
+def test_permutations_are_jaxs() -> None:
+    same(random.permutation(KEY, 100), jax.random.permutation(KEY, 100))
+    for axis, independent in ((0, False), (1, False), (-1, True)):
+        expected = jax.random.permutation(KEY, GRID, axis, independent)
+        same(random.permutation(KEY, GRID, axis, independent), expected)
+    assert random.permutation(KEY, 0).shape == (0,)
+
+
+def test_choices_are_jaxs() -> None:
+    chances = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    for options in (
+        {"a": 10, "shape": (4,)},
+        {"a": 10, "shape": (4,), "replace": False},
+        {"a": 4, "shape": (30,), "p": chances},
+        {"a": 4, "shape": (3,), "replace": False, "p": chances},
+        {"a": GRID, "shape": (2, 2), "axis": 1},
+        {"a": GRID, "shape": (3,), "replace": False, "axis": 1},
+        {"a": GRID[0], "shape": ()},
+    ):
+        same(random.choice(KEY, **options), jax.random.choice(KEY, **options))  # type: ignore[arg-type]
+
+
+def test_categorical_is_jaxs() -> None:
+    logits = np.log1p(GRID)
+    for options in (
+        {},
+        {"axis": 0, "shape": (3, 6)},
+        {"axis": 1, "shape": (3, 5), "replace": False},
+    ):
+        same(
+            random.categorical(KEY, logits, **options),
+            jax.random.categorical(KEY, logits, **options),
+        )
+
+
+def test_samples_under_jit_and_in_loops_are_the_eager_ones() -> None:
+    @jit
+    def run(key: Any) -> Any:
+        def step(k: Any, _: Any) -> Any:
+            pair = random.split(k)
+            return pair[0], random.normal(pair[1], (2,))
+
+        return lax.scan(step, key, length=3)[1]
+
+    key, expected = KEY, []
+    for _ in range(3):
+        key, one = random.split(key)
+        expected.append(np.asarray(random.normal(one, (2,))))
+    same(run(KEY), np.stack(expected))
+
+
+def test_samples_have_the_moments_of_their_distributions() -> None:
+    key = random.PRNGKey(0)
+    uniform = np.asarray(random.uniform(key, (20000,)))
+    assert 0 <= uniform.min() < 0.001 < 0.999 < uniform.max() < 1
+    normal = np.asarray(random.normal(key, (20000,)))
+    assert abs(normal.mean()) < 0.03
+    assert abs(normal.std() - 1) < 0.03
+    assert abs(np.asarray(random.exponential(key, (20000,))).mean() - 1) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: random.split(KEY.astype(np.int32)), DtypeError, "must be uint32; found int32"),
+        (lambda: random.normal(np.zeros((2, 2), np.uint32)), ShapeError, r"found shape \(2, 2\)"),
+        (lambda: random.normal("key"), NotAnArray, "argument 'key' of normal"),
+        (lambda: random.normal(KEY, (-1,)), ShapeError, "not negative"),
+        (lambda: random.PRNGKey(1.5), DtypeError, "a seed is an integer"),
+        (lambda: random.PRNGKey(np.zeros(2, np.int32)), ShapeError, "a seed is a scalar"),
+        (lambda: random.PRNGKey(0, impl="rbg"), ArgumentError, "'threefry2x32'"),
+        (lambda: random.fold_in(KEY, 0.5), DtypeError, "takes an integer"),
+        (lambda: random.uniform(KEY, (3,), minval=np.zeros(2)), ShapeError, "'minval'"),
+        (lambda: random.randint(KEY, (3,), 0, 2.5), DtypeError, "'maxval'"),
+        (lambda: random.randint(KEY, (3,), 0, 2, np.float32), DtypeError, "makes integers"),
+        (lambda: random.bernoulli(KEY, 1), DtypeError, "'p' of random.bernoulli"),
+        (lambda: random.bernoulli(KEY, 0.5, mode="mid"), ArgumentError, "'low' or 'high'"),
+        (lambda: random.gumbel(KEY, mode="mid"), ArgumentError, "'low' or 'high'"),
+        (lambda: random.permutation(KEY, np.float32(3)), ShapeError, "0-d array"),
+        (lambda: random.choice(KEY, 3, (4,), False), ArgumentError, "4 of 3 places"),
+        (lambda: random.choice(KEY, 0, (4,)), ArgumentError, "nothing to choose from"),
+        (lambda: random.choice(KEY, 3, p=np.ones(4)), ShapeError, "each of 3 places"),
+        (lambda: random.categorical(KEY, GRID, shape=(4,)), ShapeError, r"must end with \(5,\)"),
+        (lambda: random.categorical(KEY, GRID, 2), ShapeError, "axis 2"),
+        (
+            lambda: random.categorical(KEY, GRID, shape=(7, 5), replace=False),
+            ArgumentError,
+            "cannot draw 7 of 6",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
