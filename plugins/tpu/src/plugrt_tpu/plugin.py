@@ -2,21 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from plugrt.config import config
+from plugrt.errors import InvalidArgument, PjrtError
+from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability
-from plugrt_tpu import hardware
+from plugrt_tpu import environment, hardware, library, topologies
+
+if TYPE_CHECKING:
+    from plugrt.capi.probe import ProbeResult
+    from plugrt.config import Config
+
+Options = Mapping[str, OptionValue]
 
 
 class TpuPlugin(LibraryPlugin):
     """The TPUs of this machine, through the library libtpu."""
 
+    waits_for = (
+        "libtpu waits for every host of the slice (does the program run on all of them?), and in "
+        "Google's cloud for its metadata server; TPU_STDERR_LOG_LEVEL=0 shows what it does"
+    )
+
     def __init__(self) -> None:
-        super().__init__("tpu", "libtpu.so", priority=300)
+        super().__init__("tpu", library.FILE, priority=300)
 
     def probe(self) -> Availability:
-        """Available if chips or accelerator files of a Google machine are seen."""
+        """Available if chips or accelerator files of a Google machine are seen.
+
+        Under JAX_FORCE_TPU_INIT always: then libtpu judges.
+        """
         seen = hardware.look()
-        return Availability.yes(str(seen)) if seen.is_tpu_machine else Availability.no(str(seen))
+        if seen.is_tpu_machine:
+            return Availability.yes(str(seen))
+        if config.force_tpu_init:
+            return Availability.yes(f"JAX_FORCE_TPU_INIT is set, although there is {seen}")
+        return Availability.no(
+            str(seen),
+            "JAX_FORCE_TPU_INIT=1 tries all the same; to compile for a TPU none is needed: "
+            'plugrt.topology("tpu:v5e:2x2")',
+        )
+
+    def library(self) -> str:
+        """Returns the path of libtpu: `plugrt_tpu.library.find_library`."""
+        return library.find_library()
+
+    def try_apart(self, config: Config, seconds: float = 20.0) -> ProbeResult:
+        """Returns what libtpu does in a child process; this one cannot come to harm."""
+        with environment.prepared(hardware.look()):
+            return super().try_apart(config, seconds)
+
+    def create_client(self, options: Options, distributed: Any | None = None) -> Client:
+        """Starts libtpu on this machine's TPUs."""
+        with _starting():
+            return super().create_client(options, distributed)
+
+    def create_topology(self, name: str, options: Options) -> Topology:
+        """Returns TPUs to compile for; needs none. `plugrt_tpu.topologies.GRAMMAR` has the names.
+
+        Raises `InvalidArgument` for a name or an option that libtpu does not know.
+        """
+        ready = topologies.library_options(options)
+        asked = topologies.library_name(name)
+        with _starting():
+            try:
+                return super().create_topology(asked, ready)
+            except InvalidArgument as error:
+                raise topologies.refusal(asked, options, error) from error
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Prepares the environment for libtpu and explains what it refuses to start for."""
+    with environment.prepared(hardware.look()):
+        try:
+            yield
+        except PjrtError as error:
+            explained = library.explain(error)
+            if explained is error:
+                raise
+            raise explained from error
 
 
 plugin = TpuPlugin()

@@ -1,0 +1,74 @@
+"""Where libtpu is, and what its refusal to start means."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+from plugrt.config import config
+from plugrt.errors import Aborted, PjrtError, PluginBroken
+
+FILE = "libtpu.so"
+_LOCK = "lockfile"
+
+
+def find_library() -> str:
+    """Returns the path of the library: TPU_LIBRARY_PATH, else the one of the package libtpu.
+
+    The package is not imported. Raises `PluginBroken` when the file that was named does not
+    exist (JAX falls back with a warning), and when there is none.
+    """
+    named = config.tpu_library_path
+    if named:
+        if not os.path.isfile(named):
+            raise PluginBroken(
+                f"TPU_LIBRARY_PATH names {named}, which is not a file; correct the path, or unset "
+                "the variable to use the installed libtpu"
+            )
+        return named
+    spec = importlib.util.find_spec("libtpu")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / FILE
+        if path.is_file():
+            return str(path)
+    where = f" (the package at {spec.origin} has no {FILE})" if spec else ""
+    raise PluginBroken(
+        f'libtpu is not installed{where}; pip install "plugrt[tpu]", or name a library with '
+        "TPU_LIBRARY_PATH"
+    )
+
+
+def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
+    """Returns what a failed start means to the user; errors that need no words as they are."""
+    if not isinstance(error, Aborted) or _LOCK not in error.message:
+        return error
+    holders = processes_with_libtpu(Path(proc))
+    who = f"; libtpu is loaded in {'; '.join(holders)}" if holders else ""
+    return PluginBroken(
+        f"libtpu runs in one process of a machine at a time, and another one has it{who}. End that "
+        "process (also an idle notebook, or a child that was left behind). To compile ahead of "
+        "time beside it, or if each process has chips of its own, set ALLOW_MULTIPLE_LIBTPU_LOAD=1 "
+        f"and start this process anew. libtpu said: {error.message}"
+    )
+
+
+def processes_with_libtpu(proc: Path) -> list[str]:
+    """Returns "process 12 (its command)" for other processes that map the library.
+
+    Those of other users cannot be looked into, and are left out.
+    """
+    found = []
+    for folder in sorted(proc.glob("[0-9]*"), key=lambda f: int(f.name)):
+        if folder.name == str(os.getpid()):
+            continue
+        try:
+            if FILE not in (folder / "maps").read_text(errors="replace"):
+                continue
+            command = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
+        except OSError:  # It ended meanwhile, or belongs to somebody else.
+            continue
+        found.append(f"process {folder.name} ({command.strip()[:80]})")
+    return found
