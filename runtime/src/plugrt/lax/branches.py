@@ -14,6 +14,7 @@ from plugrt.lax.blocks import Body, holder
 from plugrt.lax.carry import describe
 from plugrt.lax.launches import launch
 from plugrt.lax.strict import weak_kind
+from plugrt.lax.unstaged import in_python, run_branch
 from plugrt.tracing.emit import (
     as_tracer,
     compare,
@@ -56,6 +57,8 @@ def cond(
         make = lambda types: hlo.IfOp(types, holds.value, loc=tracing().location())  # noqa: E731
         return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
 
+    if in_python():
+        return run_branch(int(not np.asarray(pred)), [true_fun, false_fun], operands)
     return launch("cond", (true_fun, false_fun), (), {"pred": pred, "operands": operands}, run)
 
 
@@ -89,6 +92,8 @@ def switch(
         names = [f"branches[{i}]" for i in range(len(branches))]
         return _branch("switch", names, branches, operands, make)
 
+    if in_python():
+        return run_branch(int(np.asarray(index)), branches, operands)
     return launch("switch", branches, (), {"index": index, "operands": operands}, run)
 
 

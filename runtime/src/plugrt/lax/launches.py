@@ -14,7 +14,9 @@ from typing import Any
 
 from plugrt.config import config
 from plugrt.execution import tree
+from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
+from plugrt.execution.program import check_floats
 from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.staging import stage
@@ -84,7 +86,10 @@ def launch(
             parameters_of(signatures, names),
             name=title,
         )
-        run = finisher(staged.out_tree, load(staged, signatures, None).runner(len(leaves)))
+        loaded = load(staged, signatures, None).runner(len(leaves))
+        if config.debug_nans or config.debug_infs:
+            loaded = _checked(loaded, title)
+        run = finisher(staged.out_tree, loaded)
         if len(programs) >= _MOST:
             programs.clear()
         programs[key] = run
@@ -96,3 +101,14 @@ def _traced(title: str, name: str, value: Any) -> Any:
     return tree.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]
     )
+
+
+def _checked(run: Runner, title: str) -> Runner:
+    nans, infs = bool(config.debug_nans), bool(config.debug_infs)
+
+    def checked(arguments: Sequence[Array]) -> Any:
+        outputs = run(arguments)
+        check_floats(outputs, title, nans=nans, infs=infs)
+        return outputs
+
+    return checked

@@ -13,6 +13,7 @@ from plugrt.lax.blocks import holder
 from plugrt.lax.carry import Carry, scalar_predicate
 from plugrt.lax.launches import launch
 from plugrt.lax.steps import loop, unroll_of
+from plugrt.lax.unstaged import in_python, run_counted, run_while
 from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
 from plugrt.tracing.promotion import default_int, kind_of, result_dtype
 from plugrt.tracing.tracer import Tracer
@@ -27,6 +28,8 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     a boolean scalar. Both functions are traced once, and may use arrays from around them. As
     ``jax.lax.while_loop``.
     """
+    if in_python():
+        return run_while(cond_fun, body_fun, init_val)
 
     def body(init: Any) -> Any:
         return emit_while("while_loop", cond_fun, body_fun, init)
@@ -85,6 +88,8 @@ def fori_loop(
         def run(init: Any) -> Any:
             return _counted(first, last, dtype, body_fun, init, rounds)
 
+        if in_python():
+            return run_counted(first, last, dtype, body_fun, init_val)
         static = (first, last, dtype, rounds)
         result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
         return result
@@ -94,11 +99,15 @@ def fori_loop(
             f"lower={lower!r}, upper={upper!r}"
         )
 
-    def run_while(lower: Tracer, upper: Tracer, init: Any) -> Any:
+    if in_python():
+        dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
+        return run_counted(int(lower), int(upper), dtype, body_fun, init_val)
+
+    def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
         return _counting(lower, upper, body_fun, init)
 
     operands = {"lower": lower, "upper": upper, "init": init_val}
-    outcome: T = launch("fori_loop", (body_fun,), (), operands, run_while)
+    outcome: T = launch("fori_loop", (body_fun,), (), operands, count)
     return outcome
 
 

@@ -9,6 +9,7 @@ from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.launches import launch
 from plugrt.lax.steps import loop, unroll_of
+from plugrt.lax.unstaged import in_python, run_scan
 
 
 def scan(
@@ -34,6 +35,8 @@ def scan(
             "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
         )
 
+    if in_python() and steps:
+        return run_scan(f, init, xs, steps, reverse)
     static = (steps, bool(reverse), rounds)
     result: tuple[Any, Any] = launch("scan", (f,), static, {"init": init, "xs": xs}, run)
     return result
@@ -53,6 +56,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
             1
         ]
 
+    if in_python() and steps:
+        return run_scan(lambda _, x: ((), f(x)), (), xs, steps, False)[1]
     return launch("map", (f,), (steps, rounds), {"xs": xs}, run)
 
 
