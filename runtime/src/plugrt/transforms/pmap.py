@@ -6,16 +6,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn
 
 from plugrt.config import config
-from plugrt.errors import ArgumentError, InvalidArgument, LeakedTracer, NotAnArray, Unimplemented
+from plugrt.errors import ArgumentError, LeakedTracer, NotAnArray, Unimplemented
 from plugrt.execution.array import Array
-from plugrt.execution.program import check_floats
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.spread import put_sharded
 from plugrt.execution.transfer import host_array
 from plugrt.interface import Client, Device
 from plugrt.plugins import backends
-from plugrt.tracing.dispatch import Runner, finisher
+from plugrt.tracing.dispatch import Runner
 from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state, leak_message
 from plugrt.tracing.tracer import Tracer
@@ -25,11 +23,18 @@ from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
     axes_of_call,
+    checked_devices,
     choose_devices,
     mapped_axis,
     mapped_size,
 )
-from plugrt.transforms.pmap_program import Mapping, ReplicatedProgram, load_replicated
+from plugrt.transforms.pmap_program import (
+    Mapping,
+    ReplicatedProgram,
+    finishing,
+    load_replicated,
+    putting,
+)
 from plugrt.transforms.pmap_stages import PmapTraced
 from plugrt.transforms.stages import Lowered, parameter_of
 
@@ -209,7 +214,7 @@ class PmapFunction(CachedFunction):
             s = signatures[i]
             signatures[i] = signature_of(s.shape, s.dtype, target, True)
         run = finish(program.taking(signatures, mapping).runner(len(kinds)))
-        return _putting(hosts, run) if hosts else run
+        return putting(hosts, run) if hosts else run
 
     def _program(
         self,
@@ -225,36 +230,9 @@ class PmapFunction(CachedFunction):
         if found is None:
             staged = self._stage(bound, signatures, names, mapping)
             program = load_replicated(staged, mapping, self._out_axes)
-            found = (program, _finishing(staged, bool(config.debug_nans), bool(config.debug_infs)))
+            found = (program, finishing(staged, bool(config.debug_nans), bool(config.debug_infs)))
             self._programs.keep(key, found)
         return found
-
-
-def _finishing(staged: Staged, nans: bool, infs: bool) -> Callable[[Runner], Runner]:
-    out_tree, what = staged.out_tree, f"the output of pmapped {staged.plan.name!r}"
-
-    def finish(run: Runner) -> Runner:
-        if not (nans or infs):
-            return finisher(out_tree, run)
-
-        def checked(arguments: Sequence[Array]) -> Any:
-            outputs = run(arguments)
-            check_floats(outputs, what, nans=nans, infs=infs)
-            return outputs
-
-        return finisher(out_tree, checked)
-
-    return finish
-
-
-def _putting(hosts: Sequence[tuple[int, Any]], run: Runner) -> Runner:
-    def put_and_run(leaves: Sequence[Any]) -> Any:
-        placed = list(leaves)
-        for i, target in hosts:
-            placed[i] = put_sharded(placed[i], target)
-        return run(placed)
-
-    return put_and_run
 
 
 def pmap(
@@ -303,23 +281,7 @@ def pmap(
         axis_name=axis_name,
         in_axes=AxisPrefix(tuple(in_axes) if type(in_axes) is list else in_axes, "in_axes"),
         out_axes=AxisPrefix(out_axes, "out_axes"),
-        devices=None if devices is None else _checked_devices(devices),
+        devices=None if devices is None else checked_devices(devices),
         backend=backend,
         axis_size=axis_size,
     )
-
-
-def _checked_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
-    chosen = tuple(devices)
-    strangers = [d for d in chosen if not isinstance(d, Device)]
-    if strangers or not chosen:
-        raise InvalidArgument(
-            f"pmap's devices must be some of plugrt.devices(); got {strangers or 'none'}"
-        )
-    if len(set(chosen)) != len(chosen):
-        raise InvalidArgument(f"pmap's devices name a device twice: {list(chosen)}")
-    if len({d.client for d in chosen}) > 1:
-        raise InvalidArgument(f"pmap's devices are of different backends: {list(chosen)}")
-    if not all(d.is_addressable for d in chosen):
-        raise Unimplemented(f"pmap over devices of other processes: {list(chosen)}")
-    return chosen

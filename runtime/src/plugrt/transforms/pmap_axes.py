@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrt.errors import InvalidArgument, ShapeError, StructureError
+from plugrt.errors import InvalidArgument, ShapeError, StructureError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.signature import Signature
 from plugrt.interface import Device, TensorType
@@ -131,6 +131,23 @@ def choose_devices(
             f"devices{hint}"
         )
     return tuple(available[:size])
+
+
+def checked_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Returns the devices that the caller listed; `InvalidArgument` if they are wrong."""
+    chosen = tuple(devices)
+    strangers = [d for d in chosen if not isinstance(d, Device)]
+    if strangers or not chosen:
+        raise InvalidArgument(
+            f"pmap's devices must be some of plugrt.devices(); got {strangers or 'none'}"
+        )
+    if len(set(chosen)) != len(chosen):
+        raise InvalidArgument(f"pmap's devices name a device twice: {list(chosen)}")
+    if len({d.client for d in chosen}) > 1:
+        raise InvalidArgument(f"pmap's devices are of different backends: {list(chosen)}")
+    if not all(d.is_addressable for d in chosen):
+        raise Unimplemented(f"pmap over devices of other processes: {list(chosen)}")
+    return chosen
 
 
 def without(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.array import Array, new_array
 from plugrt.execution.compile import compile_program
-from plugrt.execution.program import LoadedProgram, Plan
+from plugrt.execution.program import LoadedProgram, Plan, check_floats
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.spread import reshard
+from plugrt.execution.spread import put_sharded, reshard
 from plugrt.interface import CompileOptions, Device, DeviceAssignment, LoadedExecutable, TensorType
+from plugrt.tracing.dispatch import Runner, finisher
 from plugrt.tracing.staging import Parameter, Staged
 from plugrt.transforms.pmap_axes import Axis, AxisPrefix, within, without
 
@@ -142,3 +144,33 @@ def load_replicated(staged: Staged, mapping: Mapping, out_axes: AxisPrefix) -> R
         inputs = [staged.parameters[i].type for i in plan.kept]
         executable = compile_program(client, staged.program(client), options, inputs)
     return ReplicatedProgram(plan, executable, outputs)
+
+
+def finishing(staged: Staged, nans: bool, infs: bool) -> Callable[[Runner], Runner]:
+    """Returns what makes a runner give the output pytree, checked for NaNs or infinities."""
+    out_tree, what = staged.out_tree, f"the output of pmapped {staged.plan.name!r}"
+
+    def finish(run: Runner) -> Runner:
+        if not (nans or infs):
+            return finisher(out_tree, run)
+
+        def checked(arguments: Sequence[Array]) -> Any:
+            outputs = run(arguments)
+            check_floats(outputs, what, nans=nans, infs=infs)
+            return outputs
+
+        return finisher(out_tree, checked)
+
+    return finish
+
+
+def putting(hosts: Sequence[tuple[int, PmapSharding]], run: Runner) -> Runner:
+    """Returns a runner that first puts the host arrays among its arguments, by number."""
+
+    def put_and_run(leaves: Sequence[Any]) -> Any:
+        placed = list(leaves)
+        for i, target in hosts:
+            placed[i] = put_sharded(placed[i], target)
+        return run(placed)
+
+    return put_and_run
