@@ -97,8 +97,14 @@ def test_dtype_newer_than_the_library(client: Client, device: Device) -> None:
 
 
 def test_what_is_not_an_array(client: Client, device: Device) -> None:
-    with pytest.raises(InvalidArgument, match="a NumPy array was expected"):
-        client.buffer_from_host(np.float32(1), device)  # type: ignore[arg-type]
+    for thing in ([1, 2], 3, None, b"bytes"):
+        with pytest.raises(InvalidArgument, match="a NumPy array was expected"):
+            client.buffer_from_host(thing, device)  # type: ignore[arg-type]
+
+
+def test_scalar(client: Client, device: Device) -> None:
+    for _ in range(2):
+        assert client.buffer_from_host(np.float32(2.5), device).to_host() == 2.5  # type: ignore[arg-type]
 
 
 def test_only_during_call_copies(client: Client, device: Device) -> None:

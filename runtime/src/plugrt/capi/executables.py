@@ -22,18 +22,25 @@ _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 class Executable(interface.Executable):
     """A ``PJRT_Executable`` that this object owns.
 
-    ``keep`` is what must outlive it (the handle of a client, or a topology).
+    ``keep`` is what must outlive it: a topology, or the handle of a client and the loaded
+    executable that it was got from (a real library crashes when asked for layouts without it).
+    ``exiting`` is filled when nothing may be freed any more.
     """
 
-    __slots__ = ("__weakref__", "_library", "_origin", "_output_types", "_pointer", "keep")
+    __slots__ = ("__weakref__", "_library", "_origin", "_output_types", "_pointer")
 
-    def __init__(self, library: Library, pointer: Any, keep: Any, origin: Origin) -> None:
+    def __init__(
+        self,
+        library: Library,
+        pointer: Any,
+        origin: Origin,
+        keep: tuple[Any, ...],
+        exiting: Sequence[bool] = (),
+    ) -> None:
         self._library = library
         self._origin = origin
-        self.keep = keep
-        exiting: list[bool] = getattr(keep, "exiting", [])
 
-        def destroy(raw: Any) -> None:
+        def destroy(raw: Any, _keep: tuple[Any, ...] = keep) -> None:
             if not exiting:
                 library.call("Executable_Destroy", executable=raw)
 

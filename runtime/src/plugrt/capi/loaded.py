@@ -57,7 +57,9 @@ class LoadedExecutable(interface.LoadedExecutable):
 
         self._pointer = ffi.gc(pointer, destroy)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
-        self._executable = Executable(library, args.executable, home, client.origin)
+        self._executable = Executable(
+            library, args.executable, client.origin, (home, self._pointer), exiting
+        )
         args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
         found = values.unpack(args.addressable_devices, args.num_addressable_devices)
         self._devices: tuple[Device, ...] = tuple(map(client.device_at, found))

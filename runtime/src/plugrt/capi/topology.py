@@ -92,7 +92,7 @@ class Topology(interface.Topology):
             compile_options_size=size,
         )
         origin = Origin(self._library, self.platform, self.platform_version)
-        return Executable(self._library, args.executable, self, origin)
+        return Executable(self._library, args.executable, origin, (self,))
 
     def serialize(self) -> bytes:
         return values.owned_bytes(

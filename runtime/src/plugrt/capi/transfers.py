@@ -67,7 +67,7 @@ class Transfers:
         """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`)."""
         try:
             put = self._puts[array.shape, array.dtype, device, memory]
-        except KeyError:
+        except (KeyError, AttributeError, TypeError):
             put = self._new(array, device, memory)
         try:
             args = put.free.pop()
@@ -131,7 +131,7 @@ class Transfers:
     def _new(
         self, array: Any, device: interface.Device, memory: interface.Memory | None
     ) -> _Put:
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray | np.generic):
             raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
         for place in (device, memory):
             if place is not None and place.client is not self._client:
