@@ -35,7 +35,7 @@ MIXED = {
 """The standard's table of signed with unsigned integers."""
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product(FEW, FEW))
+@pytest.mark.parametrize(("a", "b"), [*itertools.product(FEW, FEW)])
 def test_promotion_is_symmetric(a: str, b: str) -> None:
     try:
         result = promote_dtypes(dtype(a), dtype(b))
@@ -54,7 +54,7 @@ def test_within_a_kind_the_wider_wins() -> None:
             assert promote_dtypes(dtype(names[i]), dtype(names[j])).name == names[max(i, j)]
 
 
-@pytest.mark.parametrize(("pair", "result"), MIXED.items())
+@pytest.mark.parametrize(("pair", "result"), [*MIXED.items()])
 def test_signed_and_unsigned(pair: tuple[str, str], result: str) -> None:
     assert promote_dtypes(dtype(pair[0]), dtype(pair[1])).name == result
 

@@ -15,7 +15,7 @@ DIFFERENT: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.combinations(range(len(DIFFERENT)), 2))
+@pytest.mark.parametrize(("a", "b"), [*itertools.combinations(range(len(DIFFERENT)), 2)])
 def test_values_that_a_function_can_tell_apart(a: int, b: int) -> None:
     assert static_key(DIFFERENT[a]) != static_key(DIFFERENT[b])
 
