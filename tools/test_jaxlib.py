@@ -1,8 +1,8 @@
 """Runs the tests on the newest release of each jaxlib minor from 0.9 on: ``make test-jaxlib``.
 
 Each minor that installs on this Python gets a temporary environment with our packages and the JAX
-of the same release, and runs tests/cpu and tests/nothing. Newer ones, which need a newer Python, are
-downloaded and their libraries searched for the private names that the cpu plugin uses.
+of the same release, and runs tests/cpu and tests/nothing. Newer ones, which need a newer Python,
+are downloaded and their libraries searched for the private names that the cpu plugin uses.
 
     python tools/test_jaxlib.py [VERSION ...] [-- PYTEST_ARGUMENT ...]
 
@@ -81,17 +81,18 @@ def read_names(version: str, folder: Path) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Tests the given versions, or all; prints a line for each."""
-    wanted, _, rest = " ".join(arguments).partition("-- ")
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    wanted, rest = arguments[:cut], arguments[cut + 1 :]
     here = available()
     elsewhere = available("--only-binary=:all:", f"--python-version={NEWER_PYTHON}")
     newer = [v for v in elsewhere if version_key(v)[:2] not in {version_key(x)[:2] for x in here}]
     results: dict[str, bool] = {}
     for version in here + newer:
-        if wanted.split() and version not in wanted.split():
+        if wanted and version not in wanted:
             continue
         with tempfile.TemporaryDirectory() as folder:
             if version in here:
-                results[version] = run_tests(version, Path(folder), rest.split())
+                results[version] = run_tests(version, Path(folder), rest)
             else:
                 results[version] = read_names(version, Path(folder))
     for version, passed in results.items():
