@@ -166,7 +166,7 @@ def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
             safe = isinstance(item, Scalar) and item.safe
             found.append((axis, position(p, shape[axis], mode, safe=safe)))
         elif isinstance(item, At) and is_advanced(key.spec):
-            found.append((axis, constant(np.int32(item.position))))
+            found.append((axis, known_position(item.position)))
     return found
 
 
@@ -184,6 +184,16 @@ def position(p: Tracer, size: int, mode: str | None = None, *, safe: bool = Fals
         return p
     negative = compare(p, full(p.shape, 0, p.dtype), "LT")
     return select(negative, emit(hlo.add, p, sizes), p)
+
+
+def dtype_for(position: int) -> np.dtype[Any]:
+    """Returns the dtype of positions up to this one: int32, or int64 beyond its range."""
+    return np.dtype(np.int64 if position > np.iinfo(np.int32).max else np.int32)
+
+
+def known_position(position: int) -> Tracer:
+    """Returns a position that is known when the program is made, as a constant."""
+    return constant(position, dtype_for(position))
 
 
 def within(shape: Shape, positions: Positions) -> Tracer:
@@ -207,16 +217,18 @@ def dynamic_part(x: Tracer, scalars: Positions) -> Tracer:
 def dynamic_window(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
     """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
     trace = tracing()
-    starts = [p.value for p in starts_of(x.ndim, scalars)]
+    starts = [p.value for p in starts_of(x.shape, scalars)]
     return wrap(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))  # type: ignore[no-any-return]
 
 
-def starts_of(ndim: int, scalars: Positions) -> list[Tracer]:
+def starts_of(shape: Shape, scalars: Positions) -> list[Tracer]:
     """Returns a 0-d start for each axis, in one dtype: the position, or 0."""
     given = dict(scalars)
     wide = any(p.dtype == np.int64 for p in given.values())
-    dtype = np.dtype(np.int64 if wide else np.int32)
-    return [convert(given[i], dtype) if i in given else constant(0, dtype) for i in range(ndim)]
+    dtype = np.dtype(np.int64) if wide else dtype_for(max(shape, default=0))
+    return [
+        convert(given[i], dtype) if i in given else constant(0, dtype) for i in range(len(shape))
+    ]
 
 
 def index_vectors(positions: Positions, block: Shape) -> Tracer:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from plugrt.array_api.gathering import (
     Positions,
+    dtype_for,
     dynamic_part,
     index_vectors,
+    known_position,
     positions_of,
     starts_of,
     static_bounds,
@@ -125,7 +128,7 @@ def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: st
 
 
 def _put(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tracer:
-    starts = starts_of(x.ndim, scalars)
+    starts = starts_of(x.shape, scalars)
     moving = {axis for axis, _ in scalars}
     starts = [s if i in moving else constant(low[i], s.dtype) for i, s in enumerate(starts)]
     trace = tracing()
@@ -160,6 +163,47 @@ def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, in
 # --- keys with arrays -----------------------------------------------------------------------------
 
 
+@dataclass
+class _Walk:
+    """How the axes of an update meet those of the array: as whole windows, or step by step."""
+
+    windows: list[int] = field(default_factory=list)
+    """Axes of the update that are copied as a whole: slices of step 1."""
+    window_axes: list[int] = field(default_factory=list)
+    """The axes of the array that they are."""
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    """Those of them of which the window is a part, and where it begins."""
+    sizes: list[int] = field(default_factory=list)
+    """The sizes of the update's other axes, which are walked, in order."""
+    strided: list[tuple[int, Slice, int]] = field(default_factory=list)
+    """Axes of the array that slices of other steps walk, and which of ``sizes`` they are."""
+    block: int = 0
+    """Which of ``sizes`` the block of the key's arrays begins at."""
+
+
+def _walk(x: Tracer, items: Sequence[Item], axes: Sequence[tuple[Item | None, int]]) -> _Walk:
+    walk = _Walk()
+    slices = iter([i for i, item in enumerate(items) if isinstance(item, Slice)])
+    in_block = False
+    for i, (item, n) in enumerate(axes):
+        if item is None:
+            walk.block = walk.block if in_block else len(walk.sizes)
+            in_block = True
+            walk.sizes.append(n)
+            continue
+        axis = next(slices)
+        assert isinstance(item, Slice)
+        if item.step == 1 or item.count == 1:
+            walk.windows.append(i)
+            walk.window_axes.append(axis)
+            if item.count != x.shape[axis]:
+                walk.starts.append((axis, item.start))
+        else:
+            walk.strided.append((axis, item, len(walk.sizes)))
+            walk.sizes.append(n)
+    return walk
+
+
 def _scatter(
     x: Tracer,
     key: Key,
@@ -170,40 +214,20 @@ def _scatter(
     mode: str | None,
     hints: dict[str, bool],
 ) -> Tracer:
+    """Combines at the positions of arrays, with windows for slices where they allow it."""
     axes = [(item, n) for item, n in axes if item is None or isinstance(item, Slice)]
-    items = axis_items(key.spec)
-    slices = iter([i for i, item in enumerate(items) if isinstance(item, Slice)])
-    batch: list[int] = []  # the sizes of the axes that are walked, in the order of the value's
-    walked: list[tuple[int, Slice, int]] = []  # axes of x that strided slices walk
-    positions: Positions = []
-    windows: list[int] = []  # axes of the value that are copied as a whole
-    window_axes: list[int] = []
-    block_at = -1
-    for i, (item, n) in enumerate(axes):
-        if item is None:
-            block_at = len(batch) if block_at < 0 else block_at
-            batch.append(n)
-            continue
-        axis = next(slices)
-        assert isinstance(item, Slice)
-        if item.step == 1 or item.count == 1:
-            windows.append(i)
-            window_axes.append(axis)
-            if item.count != x.shape[axis]:
-                positions.append((axis, constant(np.int32(item.start))))
-        else:
-            walked.append((axis, item, len(batch)))
-            batch.append(n)
-    shape = tuple(batch)
+    walk = _walk(x, axis_items(key.spec), axes)
+    shape = tuple(walk.sizes)
+    positions: Positions = [(axis, known_position(start)) for axis, start in walk.starts]
     for axis, p in positions_of(x.shape, key, mode):
         if mode == "clip":
             p = _clipped(p, x.shape[axis])
-        positions.append((axis, _along(p, block, max(block_at, 0), shape)))
-    for axis, item, at in walked:
+        positions.append((axis, _along(p, block, walk.block, shape)))
+    for axis, item, at in walk.strided:
         positions.append((axis, _steps(item, at, shape)))
     numbers = hlo.ScatterDimensionNumbers.get(
-        windows,
-        [i for i in range(x.ndim) if i not in window_axes],
+        walk.windows,
+        [i for i in range(x.ndim) if i not in walk.window_axes],
         [],
         [],
         [axis for axis, _ in positions],
@@ -244,13 +268,12 @@ def _along(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
 
 
 def _steps(item: Slice, at: int, shape: Shape) -> Tracer:
-    dtype = np.dtype(np.int32)
+    """Returns the positions of a slice along one of the walked axes."""
+    dtype = dtype_for(max(item.start, item.start + item.count * item.step))
     count = iota(shape, at, dtype)
     scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))
     return emit(hlo.add, scaled, full(shape, item.start, dtype))
 
 
 def _clipped(p: Tracer, size: int) -> Tracer:
-    return emit(
-        hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype)
-    )
+    return emit(hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype))
