@@ -71,9 +71,9 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
         return mixed(self, other, True)
 
     def mixed(self: Any, other: Any, swap: bool) -> Any:
-        kind = type(other)
-        plain = kind in _PLAIN and (other or kind is not float)  # -0.0 would pass for 0.0
-        if plain and state.trace is None and type(self) is Array:
+        plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
+        known = plain or isinstance(other, np.generic)
+        if known and state.trace is None and type(self) is Array:
             scalar = scalar_beside(other, self)
             pair = (scalar, self) if swap else (self, scalar)
             run = programs.get((token(), pair[0]._signature, pair[1]._signature))
@@ -86,8 +86,14 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
 
 
 def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
+    programs, token, state = function._cache, config.token, _state
+
     def method(self: Any, /) -> Any:
-        return function(self)
+        try:
+            run = programs.get((token(), self._signature))
+        except AttributeError:  # a traced array
+            return function(self)
+        return function(self) if run is None or state.trace is not None else run((self,))
 
     return method
 

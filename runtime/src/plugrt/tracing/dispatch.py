@@ -20,6 +20,7 @@ from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.transfer import host_array, move, put, scalar_dtype
 from plugrt.interface import CompileOptions, Device, DeviceAssignment
 from plugrt.plugins import backends
+from plugrt.tracing.scalars import python_scalar
 from plugrt.tracing.staging import Parameter, Staged
 from plugrt.tracing.trace import leak_message
 from plugrt.tracing.tracer import Tracer
@@ -47,6 +48,8 @@ def as_array(x: Any, name: str, wide: bool = False, fresh: bool = False) -> Arra
         return _put_scalar(x, wide) if fresh else _scalar_array(x, wide)
     if type(x) is Tracer:
         raise LeakedTracer(leak_message(x))
+    if (plain := python_scalar(x)) is not None:
+        return as_array(plain, name, wide, fresh)
     return put(host_array(x, name), default_device(), committed=False)
 
 
@@ -77,19 +80,24 @@ def _scalar_array(x: bool | int | float | complex, wide: bool) -> Array:
     return found
 
 
-def scalar_beside(x: bool | int | float, array: Array) -> Array:
-    """Returns a Python scalar as an array where ``array`` is, for operators (``x + 1``).
+def scalar_beside(x: bool | int | float | np.generic, array: Array) -> Array:
+    """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
 
-    The short way of `as_array`. Not for -0.0, which a dict takes for 0.0.
+    The short way of `as_array`. Not for a Python -0.0, which a dict takes for 0.0.
     """
     signature = array._signature
-    key = (config.token(), signature, type(x), x)
+    value = x.tobytes() if isinstance(x, np.generic) else x
+    key = (config.token(), signature, type(x), value)
     found = _scalar_arrays.get(key)
     if found is None:
         if len(_scalar_arrays) >= _MOST_SCALARS:
             _scalar_arrays.clear()
-        wide = signature.dtype.char in "dD"
-        found = _scalar_arrays[key] = _put_scalar(x, wide, home(signature.sharding))
+        device = home(signature.sharding)
+        if isinstance(x, np.generic):
+            found = put(host_array(x), device, committed=False)
+        else:
+            found = _put_scalar(x, signature.dtype.char in "dD", device)
+        _scalar_arrays[key] = found
     return found
 
 

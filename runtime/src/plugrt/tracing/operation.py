@@ -34,6 +34,16 @@ _signature_of = attrgetter("_signature")
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 
 
+# The types of static values of which one is equal only to others that mean the same.
+_PLAIN = frozenset({bool, int, str, type(None)})
+
+
+def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    # The key of a call of arrays, with plain static values by name: such calls need no look at
+    # the signature. `AttributeError` where an argument is no array.
+    return (_token(), *map(_signature_of, args), *kwargs.items(), *map(type, kwargs.values()))
+
+
 class Operation(Generic[P, R]):
     """A function of arrays that emits StableHLO, callable on arrays and on tracers.
 
@@ -68,13 +78,13 @@ class Operation(Generic[P, R]):
         remember(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs:
-            try:
-                run = self._cache.get((_token(), *map(_signature_of, args)))
-            except AttributeError:  # not all are arrays
-                run = None
-            if run is not None and _state.trace is None:
-                return run(args)  # type: ignore[arg-type, no-any-return]
+        try:
+            key = _short_key(args, kwargs) if kwargs else (_token(), *map(_signature_of, args))
+            run = self._cache.get(key)
+        except (AttributeError, TypeError):  # not all are arrays, or hashable
+            run = None
+        if run is not None and _state.trace is None:
+            return run(args)  # type: ignore[arg-type, no-any-return]
         return self._general(args, kwargs)  # type: ignore[no-any-return]
 
     def clear(self) -> None:
@@ -121,8 +131,8 @@ class Operation(Generic[P, R]):
             if len(self._cache) >= _MOST:
                 self._cache.clear()
             self._cache[key] = run
-        if not kwargs and all(type(a) is Array for a in args):
-            self._cache[(key[0], *[a._signature for a in leaves])] = run
+        if all(type(a) is Array for a in args) and all(type(v) in _PLAIN for v in kwargs.values()):
+            self._cache[_short_key(args, kwargs)] = run
         return run(leaves)
 
     @property
