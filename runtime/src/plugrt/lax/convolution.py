@@ -119,17 +119,12 @@ def conv_general_dilated(
     padded = pads(function, padding, lengths, windows, strides)
     groups = (feature_group_count, batch_group_count)
     _check_features(lhs, rhs, numbers, groups)
-    dilated = [0 if n == 0 else (n - 1) * k + 1 for n, k in zip(lengths, dilations[0], strict=True)]
-    shape = [0] * lhs.ndim
-    shape[numbers.out_spec[0]] = lhs.shape[numbers.lhs_spec[0]] // batch_group_count
-    shape[numbers.out_spec[1]] = rhs.shape[numbers.rhs_spec[0]]
-    for d, n, p, w, s in zip(numbers.out_spec[2:], dilated, padded, windows, strides, strict=True):
-        shape[d] = max((n + sum(p) - w) // s + 1, 0)
+    shape = _result_shape(lhs, rhs, numbers, groups, (strides, padded, windows, dilations[0]))
     result: Tracer = emit(
         hlo.convolution,
         lhs,
         rhs,
-        result=TensorType(tuple(shape), np.dtype(preferred_element_type or lhs.dtype)),
+        result=TensorType(shape, np.dtype(preferred_element_type or lhs.dtype)),
         dimension_numbers=_attribute(numbers),
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
@@ -140,6 +135,23 @@ def conv_general_dilated(
         precision_config=precision_config(precision),
     )
     return result
+
+
+def _result_shape(
+    lhs: Tracer,
+    rhs: Tracer,
+    numbers: ConvDimensionNumbers,
+    groups: tuple[int, int],
+    geometry: tuple[list[int], list[tuple[int, int]], list[int], list[int]],
+) -> tuple[int, ...]:
+    shape = [0] * lhs.ndim
+    shape[numbers.out_spec[0]] = lhs.shape[numbers.lhs_spec[0]] // groups[1]
+    shape[numbers.out_spec[1]] = rhs.shape[numbers.rhs_spec[0]]
+    lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
+    for d, n, s, p, w, k in zip(numbers.out_spec[2:], lengths, *geometry, strict=True):
+        dilated = 0 if n == 0 else (n - 1) * k + 1
+        shape[d] = max((dilated + sum(p) - w) // s + 1, 0)
+    return tuple(shape)
 
 
 def _attribute(numbers: ConvDimensionNumbers) -> Any:
