@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import functools
 import gc
 import inspect
@@ -16,6 +17,7 @@ import pytest
 
 from plugrt import array_api as xp
 from plugrt import monitoring
+from plugrt.config import config
 from plugrt.errors import (
     ArgumentError,
     ConcretizationError,
@@ -384,6 +386,41 @@ def test_results_of_scalars_are_ordinary_arrays() -> None:
     assert x.dtype == np.float32
     assert mul(half, x).dtype == np.float32
     assert mul(half, jit(lambda y: mul(y, y))(2.0)).dtype == np.float32
+
+
+class Color(enum.IntEnum):
+    BLUE = 3
+
+
+class Meters(float):
+    pass
+
+
+def test_subclasses_of_python_numbers_are_python_numbers() -> None:
+    f = jit(lambda x, y: mul(x, y))
+    half = np.ones(2, np.float16)
+    for y, value in ((Color.BLUE, 3), (Meters(2.5), 2.5)):
+        for out in (f(half, y), mul(half, y), jit(lambda x, y=y: mul(x, y))(half)):
+            assert out.dtype == np.float16
+            assert out.tolist() == [value] * 2
+        np.testing.assert_array_equal(f.lower(half, y).compile()(half, y), [value] * 2)
+
+
+@pytest.mark.parametrize("how", ["eager", "argument", "literal"])
+def test_python_integers_beyond_the_default_dtype(how: str) -> None:
+    def plus(x: Any, n: int) -> Any:
+        if how == "eager":
+            return device_put(x) + n
+        return jit(lambda x, n: x + n)(x, n) if how == "argument" else jit(lambda x: x + n)(x)
+
+    with pytest.raises(OverflowError, match=r"int32.*astype"):
+        plus(np.int32(1), 2**40)
+    assert plus(np.uint32(1), 3_000_000_000).item() == 3_000_000_001
+    assert plus(np.int64(1), 2**40).item() == 2**40 + 1
+    assert plus(np.float32(0), 2**40).item() == 2.0**40
+    assert plus(np.uint8(1), -1).item() == 0
+    with config.override(enable_x64=True):
+        assert plus(np.int64(1), 2**40).item() == 2**40 + 1
 
 
 # --- closures ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from plugrt.execution.transfer import host_array, put, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.tracing.constants import can_splat, constant_value, splat_value
+from plugrt.tracing.scalars import check_fits, python_scalar
 from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
@@ -107,6 +108,8 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
         if host.nbytes <= _EMBED:
             return constant(host)
         return _capture(put(host, default_device(), committed=False))
+    if (plain := python_scalar(x)) is not None:
+        return as_tracer(plain)
     raise NotAnArray(
         f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
     )
@@ -153,6 +156,8 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     dtype = np.dtype(dtype)
     if x.dtype == dtype:
         return strong(x)
+    if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
+        check_fits(x, dtype)
     if x.scalar is not None:  # a literal's own digits, which have not passed through float32
         return constant(np.asarray(x.scalar).astype(dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":

@@ -28,6 +28,7 @@ from plugrt.interface import (
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.hlo import optimized_text
 from plugrt.tracing.dispatch import as_array, load
+from plugrt.tracing.scalars import python_scalar
 from plugrt.tracing.staging import Parameter, Staged
 from plugrt.transforms.ahead import AheadOfTime, compile_ahead
 
@@ -79,6 +80,8 @@ def parameter_of(
     leaf: Any, name: str, donated: bool, weak: bool = False
 ) -> tuple[Parameter, Signature]:
     """Returns what one argument means for tracing; ``weak`` if it stands for a Python scalar."""
+    plain = python_scalar(leaf)
+    leaf = leaf if plain is None else plain
     if type(leaf) is Array:
         signature = leaf._signature
     else:

@@ -1,0 +1,48 @@
+"""Python scalars among arrays: what counts as one, and whether it fits the dtype it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrt.config import config
+from plugrt.tracing.promotion import default_int
+
+if TYPE_CHECKING:
+    from plugrt.tracing.tracer import Tracer
+
+
+def python_scalar(x: Any) -> bool | int | float | complex | None:
+    """Returns a member of an enumeration or of another subclass as the plain number it is.
+
+    None for everything else, NumPy's scalars among them.
+    """
+    if isinstance(x, np.generic):
+        return None
+    if isinstance(x, int):  # no class is derived from bool
+        return x if type(x) is bool else int(x)
+    if isinstance(x, float):
+        return float(x)
+    return complex(x) if isinstance(x, complex) else None
+
+
+def check_fits(x: Tracer, dtype: np.dtype[Any]) -> None:
+    """Raises `OverflowError` where a Python integer loses digits in an integer dtype.
+
+    As in JAX those within the default integer dtype wrap around (``uint8(1) - 1 - 1``); larger
+    ones are refused, unless the dtype holds them.
+    """
+    if config.enable_x64 is True or x.dtype.itemsize < 8 or dtype.itemsize == 8:
+        return
+    limits = np.iinfo(dtype)
+    if x.scalar is None:  # a parameter: all that is known is that it needs 64 bits
+        fits = limits.max > np.iinfo(default_int()).max
+    else:
+        fits = limits.min <= int(x.scalar) <= limits.max
+    if not fits:
+        what = "an integer" if x.scalar is None else f"the Python integer {int(x.scalar)}"
+        raise OverflowError(
+            f"{what} that does not fit {default_int().name} meets an array of dtype {dtype.name}; "
+            "convert the array (array_api.astype) or pass the integer as an array of its dtype"
+        )
