@@ -153,6 +153,13 @@ def test_partials_lambdas_and_builtins() -> None:
     np.testing.assert_array_equal(jit(sin)(X), np.asarray(sin(X)))
 
 
+def test_copies_of_a_jitted_function_are_itself() -> None:
+    f = jit(lambda x: add(x, 1))
+    f(X)
+    model = {"layers": [f], "w": X}
+    assert copy.deepcopy(model)["layers"][0] is f
+
+
 def test_jit_of_jit() -> None:
     np.testing.assert_array_equal(jit(jit(lambda x: add(x, 1)))(X), X + 1)
 

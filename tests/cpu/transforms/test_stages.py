@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api, monitoring
+from plugrt.config import config
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
@@ -219,3 +221,17 @@ def test_doubles_keep_their_digits_ahead_of_time() -> None:
 def test_scalars_of_any_value() -> None:
     compiled = jit(lambda x, y: mul(x, y)).lower(X, 2.0).compile()
     np.testing.assert_array_equal(compiled(X, 5.0), 5 * X)
+
+
+def test_where_64_bits_are_turned_off() -> None:
+    f = jit(lambda x: mul(x, np.ones(3)))
+    with config.override(enable_x64=False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = f.lower(ShapeDtypeStruct((3,), np.float64)).compile()
+        assert compiled(np.ones(3)).dtype == np.float32
+        assert f(np.ones(3)).dtype == np.float32
+        assert f.eval_shape(np.ones(3)).dtype == np.float32
+        assert f(1.5).dtype == np.float32
+        with pytest.raises(OverflowError, match="JAX_ENABLE_X64"):
+            f(2**40)
+    assert f(np.ones(3)).dtype == np.float64

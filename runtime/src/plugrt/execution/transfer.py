@@ -107,9 +107,10 @@ def put(
     semantics: HostBufferSemantics = _COPY,
 ) -> Array:
     """Returns a host array that `host_array` gave as an array on ``device``."""
-    buffer = device.client.buffer_from_host(host, device, None, semantics)
+    client = device.client
+    shards = client.shards((client.buffer_from_host(host, device, None, semantics),))
     sharding = SingleDeviceSharding(device)
-    return new_array((buffer,), signature_of(host.shape, host.dtype, sharding, committed, weak))
+    return new_array(shards, signature_of(host.shape, host.dtype, sharding, committed, weak))
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:
@@ -180,10 +181,16 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     check_dtype(host.dtype, name)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
-    if config.enable_x64 is False and host.dtype.name in _NARROW:
+    dtype = narrowed(host.dtype)
+    if dtype is not host.dtype:
         _warn_narrowed()
-        host = host.astype(_NARROW[host.dtype.name])
+        host = host.astype(dtype)
     return host
+
+
+def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype that data have on a device: of 32 bits where those of 64 are turned off."""
+    return _NARROW.get(dtype.name, dtype) if config.enable_x64 is False else dtype
 
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
@@ -206,13 +213,15 @@ def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
     if isinstance(x, bool):
         return np.dtype(np.bool_)
     if isinstance(x, int):
-        for dtype in (np.int64,) if wide else (np.int32, np.int64):
+        narrow = config.enable_x64 is False
+        for dtype in (np.int64,) if wide else (np.int32,) if narrow else (np.int32, np.int64):
             info = np.iinfo(dtype)
             if info.min <= x <= info.max:
                 return np.dtype(dtype)
-        if 0 <= x <= np.iinfo(np.uint64).max:
+        if 0 <= x <= np.iinfo(np.uint64).max and not narrow:
             return np.dtype(np.uint64)
-        raise OverflowError(f"the Python integer {x} does not fit 64 bits")
+        why = "32 bits, and JAX_ENABLE_X64 is 0" if narrow else "64 bits"
+        raise OverflowError(f"the Python integer {x} does not fit {why}")
     if isinstance(x, float):
         return np.dtype(np.float64 if wide else np.float32)
     return np.dtype(np.complex128 if wide else np.complex64)

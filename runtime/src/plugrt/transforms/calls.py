@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from operator import attrgetter
 from types import MethodType
-from typing import Any
+from typing import Any, Self
 
 from plugrt.config import config
 from plugrt.execution.caches import remember
@@ -94,6 +94,9 @@ class CachedFunction:
             return self._function(*args, **kwargs)
 
         return call
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # as functions are
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -15,7 +15,7 @@ from plugrt.execution.placement import default_device
 from plugrt.execution.program import LoadedProgram
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.transfer import check_dtype, host_array, move
+from plugrt.execution.transfer import check_dtype, host_array, move, narrowed
 from plugrt.interface import (
     CompileOptions,
     Device,
@@ -90,7 +90,7 @@ def parameter_of(
             host = host_array(leaf, f"argument {name}")
             shape, dtype = host.shape, host.dtype
         elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-            shape, dtype = tuple(leaf.shape), np.dtype(leaf.dtype)
+            shape, dtype = tuple(leaf.shape), narrowed(np.dtype(leaf.dtype))
             check_dtype(dtype, f"argument {name}")
         else:
             raise NotAnArray(
