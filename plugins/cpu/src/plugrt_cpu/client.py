@@ -176,6 +176,8 @@ class CpuClient(Client):
 
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
         """Returns the buffers of one array as launches take them fastest."""
+        if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
+            return CpuShards(only.raw, only.type, only.place)
         devices = tuple(require_device(self, b.device) for b in buffers)
         kind = buffers[0].memory.kind if buffers else ""
         return CpuShards.of(buffers, self.place(devices, kind))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
@@ -17,6 +18,9 @@ from plugrt_cpu.types import array_type
 
 if TYPE_CHECKING:
     from plugrt_cpu.client import CpuClient
+
+_raw_of = attrgetter("raw")
+_type_of = attrgetter("type")
 
 
 class CpuLoadedExecutable(LoadedExecutable):
@@ -74,32 +78,26 @@ class CpuLoadedExecutable(LoadedExecutable):
         launch = self._launch
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
-        expected = self._parameter_types
-        # One pass for the usual case: each argument is ours, and its type is the very object that
-        # the program expects (types are interned). Whatever else is looked at closely.
+        # The usual case: each argument is ours, and its type is what the program expects (types
+        # are interned, so that comparing them is comparing identities). jaxlib itself compares
+        # sizes only. Whatever else is looked at closely.
         try:
-            raws = [
-                one.raw
-                for argument, wanted in zip(arguments, expected)  # noqa: B905 (counted below)
-                if (one := argument if type(argument) is CpuShards else _only(argument)).type
-                is wanted
-            ]
-        except (AttributeError, ValueError):
-            raws = []
-        if not len(raws) == len(expected) == len(arguments):
+            fit = [*map(_type_of, arguments)] == self._parameter_types
+            raws = [*map(_raw_of, arguments)]
+        except AttributeError:
+            fit = False
+        if not fit:
             adopted = self._adopt(arguments)
             self._check(adopted)
             raws = [argument.raw for argument in adopted]
         try:
-            results = launch(raws).consume_with_handlers(self._handlers, strict=False)
+            results = launch(raws).consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:
             raise self._launch_error(error, raws) from error
         for index in self._donated:
             # jaxlib leaves it alive when a host array still looks at its memory.
             raws[index].delete()
-        if len(results) == 1:
-            return [CpuShards(results[0], self._result_types[0], self._result_places[0])]
-        return list(map(CpuShards, results, self._result_types, self._result_places))
+        return [*map(CpuShards, results, self._result_types, self._result_places)]
 
     def delete(self) -> None:
         self._deleted = True
@@ -213,7 +211,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     ) -> list[CpuShards]:
         raws = [shards.raw for shards in adopted]
         try:
-            results = launch(raws).consume_with_handlers(self._handlers, strict=False)
+            results = launch(raws).consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
         return list(map(CpuShards, results, self._result_types, self._result_places))
@@ -225,8 +223,3 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                 raise InvalidArgument(
                     f"argument {i} of {self._executable.name!r} is donated and passed twice"
                 )
-
-
-def _only(argument: Sequence[Any]) -> Any:
-    (buffer,) = argument
-    return buffer

@@ -25,13 +25,14 @@ class CpuShards(Sequence[Buffer]):
     __slots__ = ("__weakref__", "_buffers", "_parts", "place", "raw", "type")
 
     raw: Any
+    _parts: Sequence[Any] | None
+    _buffers: list[CpuBuffer] | None
 
+    # A launch makes one for each result: what most are never asked for is not even set.
     def __init__(self, raw: Any, type: TensorType, place: Place) -> None:
         self.raw = raw
         self.type = type
         self.place = place
-        self._parts: Sequence[Any] | None = None
-        self._buffers: list[CpuBuffer] | None = None
 
     @classmethod
     def of(cls, buffers: Sequence[Buffer], place: Place) -> CpuShards:
@@ -58,10 +59,11 @@ class CpuShards(Sequence[Buffer]):
         shards.type = type
         shards.place = place
         shards._parts = parts
-        shards._buffers = None
         return shards
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("_parts", "_buffers"):
+            return None
         if name != "raw":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         _, aval = array_type(self.type.shape, self.type.dtype)

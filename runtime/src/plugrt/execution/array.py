@@ -273,7 +273,8 @@ def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
     device, memory = buffer.device, buffer.memory
     kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=kind)
-    return new_array((buffer,), signature_of(buffer.shape, buffer.dtype, sharding, committed, weak))
+    signature = signature_of(buffer.shape, buffer.dtype, sharding, committed, weak)
+    return new_array(device.client.shards((buffer,)), signature)
 
 
 def array_of_shards(
