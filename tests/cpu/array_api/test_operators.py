@@ -114,6 +114,16 @@ def test_scalars_of_equal_value_and_other_type_stay_apart() -> None:
     ]  # fmt: skip
 
 
+def test_integers_beyond_the_dtype_compare_as_numbers() -> None:
+    for dtype in INTEGERS:
+        a = np.array([0, 1, 127], dtype)
+        for scalar in (-1, 300, 2**40, -(2**33)):
+            if dtype == "uint64" and scalar < 0:
+                continue  # the two have no common integer dtype
+            for op in (operator.lt, operator.ge, operator.eq, operator.ne):
+                identical(op(xp.asarray(a), scalar), op(a.astype(object), scalar).astype(np.bool_))
+
+
 def test_another_scalar_is_not_another_program() -> None:
     x = xp.asarray(np.ones(11, np.float32))
     x + 1.0

@@ -119,6 +119,10 @@ def round_(self: Any, decimals: int = 0) -> Any:
     return xp.round(self / factor) * factor
 
 
+def __round__(self: Any, ndigits: int | None = None, /) -> Any:
+    return round_(self, ndigits or 0)
+
+
 def clip(self: Any, min: Any = None, max: Any = None) -> Any:
     """Returns the array kept within ``min`` and ``max``."""
     return xp.clip(self, min, max)
@@ -150,7 +154,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     **{n: _along(n) for n in ("sort", "argsort")},
     "cumsum": _cumulative("cumulative_sum"),
     "cumprod": _cumulative("cumulative_prod"),
-    "__round__": lambda self, ndigits=None, /: round_(self, ndigits or 0),
+    "__round__": __round__,
     "__getitem__": getitem,
     "__setitem__": _setitem,
     "astype": astype,
@@ -158,7 +162,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "conj": conj,
     "copy": copy,
     "dot": dot,
-    "flatten": lambda self: ravel(self),
+    "flatten": ravel,
     "nonzero": nonzero,
     "ravel": ravel,
     "repeat": repeat,
