@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,18 @@ def test_cffi_and_the_c_compiler_agree(tmp_path: Path) -> None:
     library = ctypes.CDLL(str(compile_c(tmp_path, source)))
     found = list((ctypes.c_size_t * len(rows)).in_dll(library, "values"))
     assert [r for r, a, b in zip(rows, found, expected, strict=True) if a != b] == []
+
+
+def test_coverage_page_is_up_to_date() -> None:
+    root = Path(__file__).parents[3]
+    spec = importlib.util.spec_from_file_location(
+        "capi_coverage", root / "docs/generate/capi_coverage.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    page = generator.page()
+    assert page == generator.PAGE.read_text(), "run python docs/generate/capi_coverage.py"
+    used = generator.uses()
+    assert [name for name in generator.WHY_NOT if name in used] == []

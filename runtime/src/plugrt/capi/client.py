@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ from plugrt.capi.buffers import Buffer
 from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.dlpack import import_capsule
-from plugrt.capi.executables import program_struct
+from plugrt.capi.executables import Executable, program_struct
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
@@ -148,6 +149,27 @@ class Client(interface.Client):
             "Compile", program=code, compile_options=encoded, compile_options_size=size
         )
         return LoadedExecutable(self, args.executable, may_donate(program))
+
+    def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
+        """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
+        encoded, size = values.chars(protos.checked_options(options))
+        args = self._ask(
+            "Load",
+            executable=executable.pointer,
+            compile_options=encoded,
+            compile_options_size=size,
+        )
+        return LoadedExecutable(self, args.loaded_executable, True)
+
+    @contextmanager
+    def dma_mapped(self, array: npt.NDArray[Any]) -> Iterator[None]:
+        """Within the block the devices reach the array's memory directly (PJRT 0.67 and later)."""
+        address = ffi.cast("void*", array.ctypes.data)
+        self._ask("DmaMap", data=address, size=array.nbytes)
+        try:
+            yield
+        finally:
+            self._ask("DmaUnmap", data=address)
 
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None

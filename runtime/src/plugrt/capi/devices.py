@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
 from plugrt.capi import values
+from plugrt.capi._abi import ffi
 from plugrt.capi.library import Library
 from plugrt.errors import Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
@@ -35,6 +36,19 @@ def describe(library: Library, description: Any) -> DeviceDescription:
         debug_string=values.text(debug.debug_string, debug.debug_string_size),
         attributes=values.read_named_values(attributes.attributes, attributes.num_attributes),
     )
+
+
+def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
+    """Returns what a device says beyond its description (PJRT 0.92 and later)."""
+    try:
+        args = library.call("Device_GetAttributes", device=device)
+    except Unimplemented:
+        return {}
+    try:
+        return values.read_named_values(args.attributes, args.num_attributes)
+    finally:
+        if args.attributes_deleter != ffi.NULL:
+            args.attributes_deleter(args.device_attributes)
 
 
 class Memory(interface.Memory):
@@ -72,7 +86,7 @@ class Device(interface.Device):
     """A ``PJRT_Device``, owned by its client."""
 
     __slots__ = (
-        "_addressable", "_client", "_default_memory", "_description", "_hardware_id",
+        "_addressable", "_attributes", "_client", "_default_memory", "_description", "_hardware_id",
         "_memories", "pointer",
     )  # fmt: skip
 
@@ -85,6 +99,7 @@ class Device(interface.Device):
         self._addressable = bool(
             library.call("Device_IsAddressable", device=pointer).is_addressable
         )
+        self._attributes = {**self._description.attributes, **_own_attributes(library, pointer)}
         self._hardware_id = -1
         self._memories: tuple[Memory, ...] = ()
         self._default_memory: Memory | None = None
@@ -129,7 +144,7 @@ class Device(interface.Device):
 
     @property
     def attributes(self) -> Mapping[str, OptionValue]:
-        return self._description.attributes
+        return self._attributes
 
     @property
     def description(self) -> DeviceDescription:
@@ -143,6 +158,10 @@ class Device(interface.Device):
         if self._default_memory is None:
             self._unimplemented("default_memory")
         return self._default_memory
+
+    def clear_memory_stats(self) -> None:
+        """Begins the peaks of `memory_stats` anew (PJRT 0.106 and later)."""
+        self._client.home().library.call("Device_ClearMemoryStats", device=self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:
         args = self._client.home().library.call("Device_MemoryStats", device=self.pointer)

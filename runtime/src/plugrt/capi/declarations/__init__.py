@@ -63,7 +63,8 @@ def field_name(declaration: str) -> str:
     return pointer.group(1) if pointer else declaration.split()[-1].lstrip("*")
 
 
-def _split(fields: str) -> Iterator[str]:
+def split_fields(fields: str) -> Iterator[str]:
+    """Yields the declarations of a struct's body, nested braces and parentheses kept whole."""
     depth, start = 0, 0
     for i, char in enumerate(fields):
         depth += (char in "({") - (char in ")}")
@@ -81,7 +82,7 @@ def entries(table: str) -> Iterator[Entry]:
         match = _ENTRY.fullmatch(line)
         if match is None:
             raise ValueError(f"cannot read the declaration {line!r}")
-        parts = list(_split(match["fields"]))
+        parts = list(split_fields(match["fields"]))
         yield Entry(
             name=match["name"],
             fields=tuple(p.removeprefix("=") for p in parts),
@@ -101,5 +102,5 @@ def functions() -> list[Entry]:
 
 __all__ = [
     "API_MAJOR", "API_MINOR", "ENUMS", "EXTENSIONS", "OLDEST_MINOR", "STRUCTS", "Entry",
-    "entries", "field_name", "functions",
+    "entries", "field_name", "functions", "split_fields",
 ]  # fmt: skip

@@ -76,10 +76,10 @@ ExecuteOptions: SendCallbackInfo** send_callbacks; RecvCallbackInfo** recv_callb
     MultiSlice_Config* multi_slice_config
 KeyValueGetCallback_Args: const char* key; size_t key_size; int timeout_in_ms;
     CallbackError* callback_error; void* user_arg; =char* value; =size_t value_size;
-    =void (*value_deleter_callback)(char* value)
+    =KeyValueGetCallback_ValueDeleter value_deleter_callback
 KeyValueTryGetCallback_Args: const char* key; size_t key_size; CallbackError* callback_error;
     void* user_arg; =char* value; =size_t value_size;
-    =void (*value_deleter_callback)(char* value)
+    =KeyValueTryGetCallback_ValueDeleter value_deleter_callback
 KeyValuePutCallback_Args: const char* key; size_t key_size; const char* value;
     size_t value_size; CallbackError* callback_error; void* user_arg
 !Buffer_CopyRawToHostFuture_Callback_Args: void* callback_data; Error_Code error_code;
@@ -95,6 +95,8 @@ CALLBACKS: dict[str, str] = {
     ),
     "CallbackError": "Error* (*)(Error_Code code, const char* message, size_t message_size)",
     "Event_OnReadyCallback": "void (*)(Error* error, void* user_arg)",
+    "KeyValueGetCallback_ValueDeleter": "void (*)(char* value)",
+    "KeyValueTryGetCallback_ValueDeleter": "void (*)(char* value)",
     "KeyValueGetCallback": "Error* (*)(KeyValueGetCallback_Args* args)",
     "KeyValueTryGetCallback": "Error* (*)(KeyValueTryGetCallback_Args* args)",
     "KeyValuePutCallback": "Error* (*)(KeyValuePutCallback_Args* args)",
