@@ -138,6 +138,10 @@ class Config(Options):
         "JAX_MOCK_NUM_GPU_PROCESSES", integer(0), 0,
         "The number of processes to pretend when compiling for a mock topology.",
     )  # fmt: skip
+    cuda_library_path = option(
+        "PLUGRT_CUDA_LIBRARY_PATH", TEXT, None,
+        "The PJRT library for CUDA to use instead of an installed one.",
+    )  # fmt: skip
     skip_cuda_constraints_check = option(
         "JAX_SKIP_CUDA_CONSTRAINTS_CHECK", BOOLEAN, False,
         "Whether the checks of CUDA library versions are left out.",

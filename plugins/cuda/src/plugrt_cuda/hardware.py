@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from plugrt.plugins.plugin import Availability
 
 DRIVER_FILES = ("dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg")
 """The driver's control device, its version, and the way WSL2 shows a GPU."""
+_VERSION = re.compile(r"Kernel Module[^\d]*?\s(\d+)\.\d+")
 
 
 def look(root: str | Path = "/") -> Availability:
     """Returns whether a driver shows itself; opens no device and no library."""
     top = Path(root)
-    for file in DRIVER_FILES:
-        if (top / file).exists():
-            return Availability.yes(f"/{file} is there")
-    return Availability.no("no NVIDIA driver is loaded (no /dev/nvidiactl, no /dev/dxg)")
+    seen = [f"/{file}" for file in DRIVER_FILES if (top / file).exists()]
+    if not seen:
+        return Availability.no(
+            "no NVIDIA driver is loaded (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg)",
+            "install the driver, or, in a container, start it with access to the GPUs; to compile "
+            'for a GPU none is needed: plugrt.topology("cuda:h100")',
+        )
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None and visible.strip() in ("", "-1", "NoDevFiles"):
+        return Availability.no(
+            f"CUDA_VISIBLE_DEVICES={visible} hides every GPU", "unset CUDA_VISIBLE_DEVICES"
+        )
+    return Availability.yes(f"{seen[0]} is there")
+
+
+def driver_branch(root: str | Path = "/") -> int | None:
+    """Returns the driver's branch, such as 570; None where it does not say."""
+    try:
+        text = (Path(root) / DRIVER_FILES[1]).read_text()
+    except OSError:  # WSL2 has no such file.
+        return None
+    found = _VERSION.search(text)
+    return int(found[1]) if found else None

@@ -2,20 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from plugrt.capi.log_level import few_log_lines
+from plugrt.capi.options import check_options
+from plugrt.config import config
+from plugrt.errors import FailedPrecondition, PluginBroken
+from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability
-from plugrt_cuda import hardware
+from plugrt_cuda import (
+    components,
+    create_options,
+    driver,
+    hardware,
+    library,
+    topologies,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from plugrt.capi.library import Library
+    from plugrt.config import Config
+
+Options = Mapping[str, OptionValue]
+_NO_GPU = "No visible GPU devices"
 
 
 class CudaPlugin(LibraryPlugin):
     """The NVIDIA GPUs of this machine, through a PJRT library for CUDA."""
 
+    waits_for = "the driver starts the GPUs, which takes long for many, or without persistence mode"
+
     def __init__(self) -> None:
         super().__init__("cuda", "xla_cuda_plugin.so", priority=500)
+        self.components: dict[str, components.Loaded] = {}
+        """NVIDIA's libraries that were loaded for the last client, and why others were not."""
 
     def probe(self) -> Availability:
         """Available if the driver shows itself."""
         return hardware.look()
+
+    def library(self) -> str:
+        """Returns the path of the PJRT library: `plugrt_cuda.library.find_library`."""
+        return library.find_library().path
+
+    def client_options(self, config: Config) -> dict[str, OptionValue]:
+        """Returns the create options that JAX passes, and those that the configuration adds."""
+        return {**create_options.from_config(config), **config.pjrt_client_create_options}
+
+    def open(self) -> Library:
+        """Returns the loaded PJRT library."""
+        with few_log_lines():
+            return super().open()
+
+    def create_client(self, options: Options, distributed: Any | None = None) -> Client:
+        """Loads NVIDIA's libraries, checks their versions, and starts a client.
+
+        Raises `PluginIncompatible` naming all libraries that are missing or too old, unless
+        JAX_SKIP_CUDA_CONSTRAINTS_CHECK is set, and `PluginBroken` when the driver offers no GPU.
+        """
+        check_options(options, create_options.OPTION_TYPES, self.name)
+        found = library.find_library()
+        cuda = found.cuda or _cuda_of(self)
+        self.components = components.preload(cuda)
+        if not config.skip_cuda_constraints_check:
+            versions.require(self.components, cuda, found.who, driver.compute_capabilities())
+        try:
+            return super().create_client(options, distributed)
+        except FailedPrecondition as error:
+            if _NO_GPU not in error.message:
+                raise
+            # The driver is there, so that this is news: not the quiet absence of hardware.
+            raise PluginBroken(
+                f"the NVIDIA driver is there but offers no GPU ({found.who} says: "
+                f"{error.message}); `nvidia-smi` shows whether it sees one, and a container must "
+                "be started with access to the GPUs"
+            ) from error
+
+    def create_topology(self, name: str, options: Options) -> Topology:
+        """Returns GPUs to compile for; needs none. `plugrt_cuda.topologies.GRAMMAR` has the names.
+
+        Raises `InvalidArgument` for a name or a description that the library does not take.
+        """
+        return super().create_topology(name, topologies.library_options(name, options))
+
+
+def _cuda_of(plugin: CudaPlugin) -> int:
+    """Returns the major version of CUDA that a library was built with, as it states it."""
+    stated = plugin.open().attributes().get("cuda_version")
+    return stated // 1000 if isinstance(stated, int) else 12
 
 
 plugin = CudaPlugin()

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from plugrt.config import config
-from plugrt.errors import Aborted, PjrtError, PluginBroken
+from plugrt.errors import Aborted, NotFound, PjrtError, PluginBroken
+from plugrt_tpu import hardware
 
 FILE = "libtpu.so"
 _LOCK = "lockfile"
@@ -41,6 +42,11 @@ def find_library() -> str:
 
 def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
     """Returns what a failed start means to the user; errors that need no words as they are."""
+    if isinstance(error, NotFound) and hardware.look().is_tpu_machine:
+        return PluginBroken(
+            f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "
+            "another container or user, or their device files (/dev/accel*, /dev/vfio) are absent"
+        )
     if not isinstance(error, Aborted) or _LOCK not in error.message:
         return error
     holders = processes_with_libtpu(Path(proc))

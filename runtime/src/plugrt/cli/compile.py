@@ -122,7 +122,7 @@ def _print(facts: dict[str, Any]) -> None:
         unit = "" if label == "flops" else " bytes"
         shown = "not stated" if value is None else f"{value:,.0f}{unit}"
         click.echo(f"  {label:<26}{shown:>24}")
-    click.echo(f"  flops and bytes accessed are those of {facts['cost_source']}")
+    click.echo(f"  flops and bytes accessed: {facts['cost_source']}")
     if facts["written"]:
         click.echo(f"wrote {facts['written']}")
     if "text" in facts:

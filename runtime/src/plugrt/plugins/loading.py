@@ -150,8 +150,9 @@ def fail(
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
     error.__cause__, record.failure = cause, error
+    cure = cure or record.cure
     reason = str(error).removeprefix(str(record)).lstrip(": ")
-    record.became(state, reason, cure or record.cure)
+    record.became(state, reason.removesuffix(f"; {cure}") if cure else reason, cure)
     if cause is not None:
         record.traceback = "".join(traceback.format_exception(cause))
     return error

@@ -6,11 +6,14 @@ import time
 
 from plugrt import monitoring
 from plugrt.errors import (
+    FailedPrecondition,
+    NotFound,
     PjrtError,
     PluginBroken,
     PluginError,
     PluginIncompatible,
     PluginUnavailable,
+    Unavailable,
     Unimplemented,
 )
 from plugrt.interface import Client
@@ -104,5 +107,8 @@ def _failure(record: Record, error: BaseException) -> PluginError:
         return PluginBroken(f"{record}: starting it called sys.exit({error.code!r})")
     if isinstance(error, Unimplemented):
         return PluginBroken(f"{record}: {error.message}")
+    if isinstance(error, FailedPrecondition | NotFound | Unavailable):
+        # How libraries say that their hardware is absent: "No visible GPU devices".
+        return PluginUnavailable(f"{record} cannot work here: {error}")
     words = str(error) if isinstance(error, PjrtError) else f"{type(error).__name__}: {error}"
     return PluginBroken(f"{record} could not start its backend: {words}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from plugrt.capi.log_level import few_log_lines
 from plugrt.errors import MissingTraceExtra
 
 try:
-    from jaxlib.mlir import ir, passmanager
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, func
-    from jaxlib.mlir.dialects import stablehlo as hlo
+    with few_log_lines():  # jaxlib is one library; whoever imports it first sets its log level
+        from jaxlib.mlir import ir, passmanager
+        from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+        from jaxlib.mlir.dialects import chlo, func
+        from jaxlib.mlir.dialects import stablehlo as hlo
 except ImportError as error:
     raise MissingTraceExtra(
         f"tracing and reading StableHLO need jaxlib's MLIR bindings, and importing them failed "

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from plugrt.capi.log_level import few_log_lines
 from plugrt.errors import MissingTraceExtra, Unimplemented
 from plugrt.interface import Executable, OptionValue, Program
 
@@ -56,7 +57,8 @@ def _module(program: Program) -> Any:
 def _hlo_module_class() -> Any:
     for name in ("jaxlib._hlo", "jaxlib._jax"):  # it moved between versions of jaxlib
         try:
-            module = importlib.import_module(name)
+            with few_log_lines():
+                module = importlib.import_module(name)
         except ImportError:
             continue
         if hasattr(module, "HloModule"):

@@ -1,0 +1,86 @@
+"""Where the PJRT library for CUDA is: in one of four wheels, or where the user says."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from dataclasses import dataclass
+
+from plugrt.config import config
+from plugrt.errors import PluginBroken
+from plugrt_cuda import hardware
+
+CURE = 'pip install "plugrt[cuda12]" or "plugrt[cuda13]"'
+DRIVER_OF_CUDA_13 = 580
+"""The oldest branch of the driver that runs CUDA 13."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A distribution that brings a PJRT library, and the CUDA that it needs."""
+
+    distribution: str
+    cuda: int
+
+
+WHEELS = (
+    Wheel("jax-cuda13-pjrt", 13),
+    Wheel("jax-cuda12-pjrt", 12),
+    Wheel("xla-cuda13-pjrt", 13),
+    Wheel("xla-cuda12-pjrt", 12),
+)
+"""In order of preference: those of JAX are released with each jaxlib, those of XLA seldom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A PJRT library for CUDA; of a path that the user gave, less is known."""
+
+    path: str
+    who: str
+    cuda: int | None
+
+
+def installed() -> list[Found]:
+    """Returns the libraries of the wheels that are installed, the preferred one first.
+
+    Where the driver is too old for CUDA 13, libraries that need CUDA 13 come last.
+    """
+    found = [library for wheel in WHEELS if (library := _of(wheel)) is not None]
+    branch = hardware.driver_branch()
+    if branch is not None and branch < DRIVER_OF_CUDA_13:
+        found.sort(key=lambda library: library.cuda or 0)
+    return found
+
+
+def find_library() -> Found:
+    """Returns the library of PLUGRT_CUDA_LIBRARY_PATH, else the preferred one that is installed.
+
+    Raises `PluginBroken` when the file that was named does not exist, and when there is none.
+    """
+    named = config.cuda_library_path
+    if named:
+        if not os.path.isfile(named):
+            raise PluginBroken(
+                f"PLUGRT_CUDA_LIBRARY_PATH names {named}, which is not a file; correct the path, "
+                "or unset the variable to use an installed library"
+            )
+        return Found(named, "PLUGRT_CUDA_LIBRARY_PATH", None)
+    found = installed()
+    if not found:
+        names = ", ".join(wheel.distribution for wheel in WHEELS)
+        raise PluginBroken(f"no PJRT library for CUDA is installed (none of {names}); {CURE}")
+    return found[0]
+
+
+def _of(wheel: Wheel) -> Found | None:
+    try:
+        distribution = importlib.metadata.distribution(wheel.distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for file in distribution.files or ():
+        if file.suffix == ".so" and "cuda" in file.name:
+            path = str(file.locate())
+            if os.path.isfile(path):
+                return Found(path, f"{wheel.distribution} {distribution.version}", wheel.cuda)
+    return None
