@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "Array": "plugrt.execution.array",
     "PyTreeSpec": "plugrt.execution.tree",
-    "ShapeDtypeStruct": "plugrt.transforms.stages",
+    "ShapeDtypeStruct": "plugrt.transforms.described",
     "backends": "plugrt.plugins.backends",
     "block_until_ready": "plugrt.execution.transfer",
     "clear_backends": "plugrt.plugins.backends",
@@ -95,9 +95,9 @@ if TYPE_CHECKING:
     from plugrt.switches import default_device as default_device
     from plugrt.switches import disable_jit as disable_jit
     from plugrt.switches import log_compiles as log_compiles
+    from plugrt.transforms.described import ShapeDtypeStruct as ShapeDtypeStruct
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
-    from plugrt.transforms.stages import ShapeDtypeStruct as ShapeDtypeStruct
     from plugrt.transforms.topologies import topology as topology
 
 

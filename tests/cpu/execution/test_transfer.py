@@ -22,8 +22,8 @@ from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import block_until_ready, device_get, device_put
 from plugrt.plugins.backends import devices
+from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.jit import jit
-from plugrt.transforms.stages import ShapeDtypeStruct
 from support.distributions import run_python
 from support.ops import add
 

@@ -16,8 +16,8 @@ from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
+from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.jit import jit
-from plugrt.transforms.stages import ShapeDtypeStruct
 from support.compiles import counting
 from support.ops import add, mul, total
 

@@ -30,7 +30,8 @@ from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state
 from plugrt.transforms.arguments import ArgumentRules, Bound
 from plugrt.transforms.calls import CachedFunction
-from plugrt.transforms.stages import Lowered, Traced, call_parameters
+from plugrt.transforms.described import call_parameters
+from plugrt.transforms.stages import Lowered, Traced
 
 
 class JitFunction(CachedFunction):

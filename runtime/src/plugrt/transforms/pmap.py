@@ -19,6 +19,7 @@ from plugrt.tracing.trace import _state, leak_message
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.arguments import ArgumentRules, Bound
 from plugrt.transforms.calls import CachedFunction, cache_for
+from plugrt.transforms.described import parameter_of
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
@@ -36,7 +37,7 @@ from plugrt.transforms.pmap_program import (
     putting,
 )
 from plugrt.transforms.pmap_stages import PmapTraced
-from plugrt.transforms.stages import Lowered, parameter_of
+from plugrt.transforms.stages import Lowered
 
 _Kind = Signature | tuple[tuple[int, ...], Any, bool]
 """What a program is chosen by: an array's signature, or a host value's shape, dtype, weakness."""

@@ -10,9 +10,10 @@ from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.spread import reshard
 from plugrt.interface import CompileOptions
+from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.pmap_axes import AxisPrefix
 from plugrt.transforms.pmap_program import Mapping, load_replicated
-from plugrt.transforms.stages import Compiled, ShapeDtypeStruct, Traced
+from plugrt.transforms.stages import Compiled, Traced
 
 
 @dataclass(frozen=True)
