@@ -236,6 +236,8 @@ def test_static_arguments_must_hash() -> None:
 def test_static_names_and_numbers_that_are_not_there() -> None:
     with pytest.raises(ValueError, match=r"argument 5 of 'f'"):
         jit(_f, static_argnums=5)
+    with pytest.raises(ValueError, match="count from the start"):
+        jit(lambda *args: args[0], static_argnums=-1)
     with pytest.raises(ValueError, match=r"\['nosuch'\].*'f'.*'x'"):
         jit(_f, static_argnames="nosuch")
     with pytest.raises(TypeError, match="integers"):
@@ -255,6 +257,15 @@ def test_static_argument_left_out_takes_its_default() -> None:
     f = jit(lambda x, n=3: mul(x, n), static_argnums=1)
     np.testing.assert_array_equal(f(X), X * 3)
     np.testing.assert_array_equal(f(X, 4), X * 4)
+
+
+def test_static_among_any_number_of_arguments() -> None:
+    f = jit(lambda *args: mul(args[0], args[1]), static_argnums=1)
+    np.testing.assert_array_equal(f(X, 3, X), 3 * X)
+    g = jit(lambda n, /, x: mul(x, n), static_argnames="n")
+    np.testing.assert_array_equal(g(3, X), 3 * X)
+    with pytest.raises(UnhashableStaticArgument, match="type Tracer"):
+        jit(lambda y: f(y, y))(X)
 
 
 def test_static_in_the_middle() -> None:

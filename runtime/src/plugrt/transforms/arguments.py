@@ -94,6 +94,11 @@ class ArgumentRules:
         for n in numbers:
             if not isinstance(n, int):
                 raise TypeError(f"{what}_argnums takes integers; got {n!r}")
+            if variadic and n < 0:
+                raise ValueError(
+                    f"{what}_argnums={n} counts from the end, and {self.title!r} takes any number "
+                    "of arguments; count from the start"
+                )
             if not variadic and not -count <= n < count:
                 raise ValueError(
                     f"{what}_argnums names argument {n} of {self.title!r}, which has {count} "
