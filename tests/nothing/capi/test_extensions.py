@@ -177,7 +177,8 @@ static PLUGIN_Profiler_Error* profiler_stop(struct PLUGIN_Profiler_Stop_Args* a)
   running = 0; return 0;
 }
 static PLUGIN_Profiler_Error* profiler_collect(struct PLUGIN_Profiler_CollectData_Args* a) {
-  if (a->buffer) memcpy(a->buffer, "xspace", 6); else a->buffer_size_in_bytes = 6;
+  /* With the NUL, as XLA counts. */
+  if (a->buffer) memcpy(a->buffer, "\x0a\x02xs", 5); else a->buffer_size_in_bytes = 5;
   return 0;
 }
 static struct buffer* in_flight[10];
@@ -319,9 +320,9 @@ def test_profiler(client: Client, tmp_path: Path) -> None:
     with pytest.raises(FailedPrecondition, match="still runs"):
         profiler.collect()
     profiler.stop()
-    assert profiler.collect() == b"xspace"
+    assert profiler.collect() == b"\x0a\x02xs"
     saved = profiler.save(tmp_path)
-    assert saved.read_bytes() == b"xspace"
+    assert saved.read_bytes() == b"\x0a\x02xs"
     assert saved.relative_to(tmp_path).parts[:2] == ("plugins", "profile")
     assert saved.name.endswith(".xplane.pb")
 

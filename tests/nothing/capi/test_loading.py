@@ -68,6 +68,21 @@ def test_versions_that_load(tmp_path: Path, minor: int) -> None:
     client.close()
 
 
+def test_before_the_table_was_rearranged(tmp_path: Path) -> None:
+    some = "api.Executable_Fingerprint=(void*)abort;"
+    some += "api.Client_CreateViewOfDeviceBuffer=(void*)abort;"
+    old = load_library(tiny_library(tmp_path, some + "api.pjrt_api_version.minor_version=56;"))
+    assert old.has("Client_CreateViewOfDeviceBuffer")
+    assert not old.has("Executable_Fingerprint")
+    new = load_library(tiny_library(tmp_path, some + "api.pjrt_api_version.minor_version=57;"))
+    assert new.has("Executable_Fingerprint")
+
+
+def test_extensions_before_they_stated_their_size(tmp_path: Path) -> None:
+    wild = "api.extension_start=(void*)0x1234560; api.pjrt_api_version.minor_version=44;"
+    assert load_library(tiny_library(tmp_path, wild)).extensions == {}
+
+
 @pytest.mark.parametrize("size", [0, 24, 759, 1 << 20, "~(size_t)0"])
 def test_nonsense_table_size(tmp_path: Path, size: int | str) -> None:
     with pytest.raises(PluginIncompatible, match="states a table of"):

@@ -22,8 +22,23 @@ OLDEST_MINOR = 29
 
 _API_FIELDS = ffi.typeof("PJRT_Api").fields
 _SLOTS = tuple(name for name, _ in _API_FIELDS[3:])
-_BASE_TABLE: int = dict(_API_FIELDS)["Executable_OutputElementTypes"].offset
+
+
+def _size_of_table(slots: int) -> int:
+    """Returns the size of a table of that many functions."""
+    return int(_API_FIELDS[3 + slots][1].offset)
+
+
+_BASE_TABLE = _size_of_table(90)
 """The size of the table at version 0.29, less its two newest slots."""
+
+_REARRANGED_MINOR = 57
+"""Version 0.57 moved slots of the table's tail without a new major version."""
+_SETTLED_TABLE = _size_of_table(94)
+"""Where the part ends that has been the same before and after that."""
+_CHAIN_MINOR = 45
+"""Before version 0.45 an extension did not state its size."""
+
 
 class Library(Table):
     """A PJRT library in this process. `load_library` gives one object for each file.
@@ -41,8 +56,13 @@ class Library(Table):
         version = api.pjrt_api_version
         self.version: tuple[int, int] = (version.major_version, version.minor_version)
         owner = f"{path} (PJRT C API {self.version[0]}.{self.version[1]})"
-        super().__init__(api, api.struct_size, _SLOTS, owner, addresses)
-        self.extensions = read_chain(api.extension_start, path, addresses)
+        minor, size = self.version[1], int(api.struct_size)
+        if minor < _REARRANGED_MINOR:
+            size = min(size, _SETTLED_TABLE)
+        super().__init__(api, size, _SLOTS, owner, addresses)
+        self.extensions: dict[str, Any] = {}
+        if minor >= _CHAIN_MINOR:
+            self.extensions = read_chain(api.extension_start, path, addresses)
         self._tables: dict[str, ExtensionTable] = {}
         self._initializing = threading.Lock()
         self._initialize_outcome: PjrtError | bool = False

@@ -13,13 +13,16 @@ from plugrt.capi.buffers import AliasedBuffer, Buffer
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.specs import BufferSpec
 from plugrt.capi.tables import new_struct
-from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import HostBufferSemantics
 
 if TYPE_CHECKING:
     from plugrt.capi.handle import ClientHandle
 
 _MAX_SPECS = 4096
+_MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
+_MUTABLE_MINOR = 48
+"""The minor version that brought it."""
 _from_buffer = ffi.from_buffer
 
 
@@ -105,10 +108,12 @@ class Transfers:
     def _put_rare(self, array: npt.NDArray[Any], put: _Put, semantics: int) -> Buffer:
         """Puts a strided array, or one whose memory the library may use after the call."""
         home = self._home
-        if semantics == HostBufferSemantics.MUTABLE_ZERO_COPY and not array.flags.writeable:
+        if semantics == _MUTABLE and not array.flags.writeable:
             raise InvalidArgument(
                 "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
             )
+        if home.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
+            raise Unimplemented(f"{home.library.owner} is too old for MUTABLE_ZERO_COPY")
         args = put.new_args()
         args.host_buffer_semantics = int(semantics)
         args.data = ffi.cast("void*", array.__array_interface__["data"][0])
