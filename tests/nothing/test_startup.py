@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -84,3 +85,15 @@ def test_all_public_names_are_there() -> None:
 def test_config_is_the_settings_however_it_was_imported(first: str) -> None:
     done = run_python(f"{first} import plugrt; plugrt.devices; print(plugrt.config.disable_jit)")
     assert done.stdout.strip() == "False", done.stderr
+
+
+@pytest.mark.parametrize("first", ["devices", "jit", "array_api"])
+def test_libraries_do_not_chatter(first: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c",
+         f"import numpy, plugrt; plugrt.{first}; plugrt.jit(lambda x: x + 1)(numpy.ones(2))"],
+        capture_output=True, text=True, timeout=60, check=True,
+        env={k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+        | {"JAX_PLATFORMS": "cpu"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("", "")
