@@ -10,7 +10,7 @@ from plugrt.plugins.plugin import Availability
 
 DRIVER_FILES = ("dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg")
 """The driver's control device, its version, and the way WSL2 shows a GPU."""
-_VERSION = re.compile(r"Kernel Module[^\d]*?\s(\d+)\.\d+")
+_VERSION = re.compile(r"Kernel Module.*?\s(\d{3,})\.\d+")
 
 
 def look(root: str | Path = "/") -> Availability:

@@ -82,7 +82,7 @@ def require(loaded: Mapping[str, Loaded], cuda: int, who: str, capabilities: Seq
 def _check_one(rule: Rule, loaded: Loaded, cuda: int, report: Report) -> list[str]:
     wheel = loaded.component.wheel(cuda)
     if loaded.library is None:
-        return [f"{rule.name} cannot be loaded ({loaded.fault}); the package {wheel} has it"]
+        return [f"{rule.name} cannot be loaded ({loaded.fault}; the package {wheel} has it)"]
     try:
         version = read_version(rule, loaded.library)
     except (AttributeError, OSError) as error:
