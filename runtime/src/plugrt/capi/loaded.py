@@ -104,8 +104,10 @@ class LoadedExecutable(interface.LoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> list[tuple[Buffer, ...]]:
-        if options is not None or not self._one_device or len(arguments) != self._arity:
+        if options is not None or len(arguments) != self._arity:
             return self._execute(arguments, options)
+        if not self._one_device:
+            return self._execute_on_all(arguments)
         home = self._home
         try:
             frame = self._frames.pop()
@@ -126,6 +128,35 @@ class LoadedExecutable(interface.LoadedExecutable):
         if self._donates:
             self._mark_donated(arguments)
         return results
+
+    def _execute_on_all(self, arguments: Sequence[Shards]) -> list[tuple[Buffer, ...]]:
+        """Launches on several devices, with as little done for each as on one."""
+        home = self._home
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = Frame(
+                self._pointer, len(self._devices), len(arguments), len(self._first_specs)
+            )
+        everything = frame.all
+        try:
+            columns = zip(*arguments, strict=True)
+            for row, column in zip(frame.arguments, columns, strict=bool(arguments)):
+                row[everything] = [b._pointer for b in column if b._spec.home is home]
+        except (TypeError, ValueError, AttributeError):
+            raise self._refusal(arguments) from None
+        error = self._launch(frame.args)
+        if error:
+            raise self._failure(error)
+        count = frame.produced[1]
+        made = [
+            [Buffer(p, s) for p, s in zip(_unpack(row, count), specs)]  # noqa: B905 - hot
+            for row, specs in zip(frame.outputs, self._specs)  # noqa: B905 - hot
+        ]
+        self._frames.append(frame)
+        if self._donates:
+            self._mark_donated(arguments)
+        return list(zip(*made))  # noqa: B905 - hot
 
     def _failure(self, error: Any) -> Exception:
         if self._deleted:
@@ -168,7 +199,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         ]
         if self._donates:
             self._mark_donated(arguments)
-        return [tuple(column) for column in zip(*made, strict=True)]
+        return list(zip(*made, strict=True))
 
     def _mark_donated(self, arguments: Sequence[Shards]) -> None:
         """Finds out which arguments the launch took, and makes those unusable."""
