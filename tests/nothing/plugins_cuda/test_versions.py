@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,11 +38,29 @@ def source(name: str, version: int, status: int = 0) -> str:
     )
 
 
+Compile = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Returns a function from C code to a shared library, made once for each code."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    @cache
+    def make(code: str) -> Path:
+        file = folder / f"{make.cache_info().currsize}.so"
+        command = ["cc", "-x", "c", "-", "-shared", "-fPIC", "-o", str(file)]
+        subprocess.run(command, input=code, check=True, text=True)
+        return file
+
+    return make
+
+
 class Wheels:
     """A folder ``nvidia`` with libraries made by hand."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, compiled: Compile) -> None:
+        self.root, self.compiled = root, compiled
 
     def add(self, name: str, version: int, cuda: int = 12, status: int = 0) -> None:
         component = next(c for c in components.COMPONENTS if c.name == name)
@@ -48,37 +68,35 @@ class Wheels:
         folder = self.root / shelf / "lib"
         folder.mkdir(parents=True, exist_ok=True)
         for file in component.files[cuda]:
-            # A soname of its own: the loader gives a second library of one soname the first's code.
-            flags = ["-shared", "-fPIC", f"-Wl,-soname,{abs(hash((self.root, file)))}", "-o", file]
-            subprocess.run(
-                ["cc", "-x", "c", "-", *flags], cwd=folder, check=True, text=True,
-                input=source(name, version, status),
-            )  # fmt: skip
+            shutil.copy(self.compiled(source(name, version, status)), folder / file)
 
-    def loaded(self, cuda: int = 12) -> dict[str, components.Loaded]:
+    def good(self, cuda: int = 12, **changed: int) -> dict[str, components.Loaded]:
+        """Adds good versions but for those given (spaces as underscores), and loads all."""
+        self.fill(cuda, **changed)
+        return self.load(cuda)
+
+    def fill(self, cuda: int = 12, **changed: int) -> None:
+        for name, version in GOOD.items():
+            self.add(name, changed.get(name.replace(" ", "_"), version), cuda)
+
+    def load(self, cuda: int = 12) -> dict[str, components.Loaded]:
         return components.preload(cuda, [self.root])
 
 
-def made(root: Path, **changed: int) -> Wheels:
-    """Returns wheels of good versions, but for those given (spaces as underscores)."""
-    wheels = Wheels(root)
-    for name, version in GOOD.items():
-        wheels.add(name, changed.get(name.replace(" ", "_"), version))
-    return wheels
+@pytest.fixture
+def wheels(tmp_path: Path, compiled: Compile) -> Wheels:
+    return Wheels(tmp_path, compiled)
 
 
-def test_versions_are_read_from_the_libraries(tmp_path: Path) -> None:
-    report = versions.check(made(tmp_path).loaded(), 12, [90])
+def test_versions_are_read_from_the_libraries(wheels: Wheels) -> None:
+    report = versions.check(wheels.good(), 12, [90])
     assert report.versions == GOOD
     assert report.faults == []
     assert report.warnings == []
 
 
-def test_wheels_for_cuda_13_share_a_folder(tmp_path: Path) -> None:
-    wheels = Wheels(tmp_path)
-    for name, version in GOOD.items():
-        wheels.add(name, version, cuda=13)
-    loaded = wheels.loaded(13)
+def test_wheels_for_cuda_13_share_a_folder(wheels: Wheels) -> None:
+    loaded = wheels.good(13)
     assert loaded["cuBLAS"].path.endswith("cu13/lib/libcublas.so.13")
     assert loaded["cuDNN"].path.endswith("cudnn/lib/libcudnn.so.9")
     assert versions.check(loaded, 13, [90]).faults == []
@@ -101,26 +119,26 @@ def test_all_that_is_missing_is_named_with_its_package() -> None:
     [("CUDA runtime", 12000, 12010), ("cuPTI", 17, 18), ("cuBLAS", 120099, 120100),
      ("cuSPARSE", 12099, 12100)],
 )  # fmt: skip
-def test_what_is_too_old_is_refused(tmp_path: Path, name: str, version: int, minimum: int) -> None:
-    wheels = made(tmp_path, **{name.replace(" ", "_"): version})
-    [fault] = versions.check(wheels.loaded(), 12, []).faults
+def test_what_is_too_old_is_refused(wheels: Wheels, name: str, version: int, minimum: int) -> None:
+    loaded = wheels.good(**{name.replace(" ", "_"): version})
+    [fault] = versions.check(loaded, 12, []).faults
     assert f"is version {version}; at least {minimum} is needed" in fault
     assert name in fault
 
 
 def test_an_old_cusolver_is_only_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    wheels: Wheels, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loaded = made(tmp_path, cuSOLVER=11000).loaded()
+    loaded = wheels.good(cuSOLVER=11000)
     with caplog.at_level(logging.WARNING, "plugrt.plugins"):
         versions.require(loaded, 12, "x", [])
     assert "cuSOLVER" in caplog.text
 
 
-def test_a_library_that_refuses_to_answer_is_a_fault(tmp_path: Path) -> None:
-    wheels = made(tmp_path)
-    wheels.add("cuFFT", 11401, status=7)
-    [fault] = versions.check(wheels.loaded(), 12, []).faults
+def test_a_library_that_refuses_to_answer_is_a_fault(wheels: Wheels) -> None:
+    wheels.fill()
+    wheels.add("cuFFT", 11402, status=7)
+    [fault] = versions.check(wheels.load(), 12, []).faults
     assert "cufftGetVersion returned status 7" in fault
 
 
@@ -135,9 +153,9 @@ def test_a_library_that_refuses_to_answer_is_a_fault(tmp_path: Path) -> None:
     ],
 )
 def test_pairs_that_compute_wrong_numbers(
-    tmp_path: Path, cudnn: int, cublas: int, capabilities: list[int], words: str
+    wheels: Wheels, cudnn: int, cublas: int, capabilities: list[int], words: str
 ) -> None:
-    loaded = made(tmp_path, cuDNN=cudnn, cuBLAS=cublas).loaded()
+    loaded = wheels.good(cuDNN=cudnn, cuBLAS=cublas)
     faults = versions.check(loaded, 12, capabilities).faults
     assert bool(faults) is bool(words)
     assert words in "".join(faults)
@@ -148,17 +166,16 @@ def test_pairs_that_compute_wrong_numbers(
     [(120800, 100, True), (130100, 110, True), (130200, 100, False), (120900, 90, False),
      (120900, 120, False)],
 )  # fmt: skip
-def test_tensor_memory(tmp_path: Path, cublas: int, capability: int, warned: bool) -> None:
-    report = versions.check(made(tmp_path, cuBLAS=cublas).loaded(), 12, [capability])
+def test_tensor_memory(wheels: Wheels, cublas: int, capability: int, warned: bool) -> None:
+    report = versions.check(wheels.good(cuBLAS=cublas), 12, [capability])
     assert report.faults == []
     assert any("Tensor Memory" in w for w in report.warnings) is warned
 
 
-def test_what_is_loaded_and_what_is_not_is_recorded(tmp_path: Path) -> None:
-    wheels = Wheels(tmp_path)
+def test_what_is_loaded_and_what_is_not_is_recorded(wheels: Wheels) -> None:
     wheels.add("cuDNN", 91002)
-    loaded = wheels.loaded()
-    assert loaded["cuDNN"].path == str(tmp_path / "cudnn/lib/libcudnn.so.9")
+    loaded = wheels.load()
+    assert loaded["cuDNN"].path == str(wheels.root / "cudnn/lib/libcudnn.so.9")
     assert list(loaded) == [c.name for c in components.COMPONENTS]
     for name, one in loaded.items():  # the system may have some
         assert bool(one.path) is (one.library is not None)
