@@ -9,11 +9,23 @@ from plugrt.errors import DeviceMismatch, InvalidArgument
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Device
+from plugrt.options import Token
 from plugrt.plugins import backends
+
+_defaults: dict[Token, Device] = {}
+backends.on_clear(_defaults.clear)
 
 
 def default_device() -> Device:
     """Returns the device for what nobody placed: ``config.default_device``, else the first one."""
+    token = config.token()
+    found = _defaults.get(token)  # each argument that is not an array yet asks
+    if found is None:
+        found = _defaults[token] = _find_default()
+    return found
+
+
+def _find_default() -> Device:
     wanted = config.default_device
     if wanted is None:
         return backends.get_backend().addressable_devices()[0]

@@ -19,6 +19,7 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.execution.spread import copy_buffer, gather, holds_whole, put_sharded, reshard
 from plugrt.interface import Device, HostBufferSemantics
+from plugrt.options import Token
 
 _COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
@@ -53,6 +54,8 @@ def device_put(
         )
     if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
         device = device.device
+    if type(x) is np.ndarray:
+        return _put_host(x, device, may_alias)
     leaves, spec = tree.flatten(x)
     try:
         results = [
@@ -70,8 +73,8 @@ def device_put(
 
 
 def _put_host(x: Any, to: Device | Sharding | None, may_alias: bool | None) -> Array:
-    if isinstance(x, Array):  # a traced one: where its program runs is not decided here
-        x._live()
+    if type(x) is not np.ndarray and isinstance(x, Array):
+        x._live()  # a traced one: where its program runs is not decided here
         return x
     host = host_array(x)
     if isinstance(to, Sharding):
@@ -165,6 +168,8 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     with ``name`` in the message.
     """
     kind = type(x)
+    if kind is np.ndarray and x.dtype in _taken_as_they_are(config.token()):
+        return x  # type: ignore[no-any-return]
     if kind in (bool, int, float, complex):
         return np.asarray(x, scalar_dtype(x))
     if isinstance(x, np.ma.MaskedArray):
@@ -186,6 +191,13 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
         _warn_narrowed()
         host = host.astype(dtype)
     return host
+
+
+@cache
+def _taken_as_they_are(settings: Token) -> frozenset[np.dtype[Any]]:
+    """The dtypes that need no look under these settings: native, and not to be narrowed."""
+    dtypes = [np.dtype(code) for code in "?bBhHiIlLefdFD"]
+    return frozenset(d for d in dtypes if narrowed(d) is d)
 
 
 def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:

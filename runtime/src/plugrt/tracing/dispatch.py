@@ -44,6 +44,8 @@ def as_array(x: Any, name: str, wide: bool = False, fresh: bool = False) -> Arra
         if x._shards is None:
             raise DeletedBuffer(f"{name}: {x._obituary()}")
         return x
+    if type(x) is np.ndarray:
+        return put(host_array(x, name), default_device(), committed=False)
     if type(x) in _SCALARS:
         return _put_scalar(x, wide) if fresh else _scalar_array(x, wide)
     if type(x) is Tracer:
@@ -70,8 +72,9 @@ def _put_scalar(x: bool | int | float | complex, wide: bool, device: Device | No
 
 
 def _scalar_array(x: bool | int | float | complex, wide: bool) -> Array:
-    # The same few scalars come again and again (x + 1, 0.5 * x): each is put once.
-    key = (type(x), repr(x), scalar_dtype(x), wide, default_device())
+    # The same few scalars come again and again (x + 1, 0.5 * x): each is put once. 0.0 and -0.0
+    # are equal, and a NaN is not itself: their text tells.
+    key = (config.token(), type(x), x if x and x == x else repr(x), wide)
     found = _scalar_arrays.get(key)
     if found is None:
         if len(_scalar_arrays) >= _MOST_SCALARS:

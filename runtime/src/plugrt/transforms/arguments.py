@@ -12,7 +12,7 @@ from plugrt.execution import tree
 from plugrt.tracing.statics import static_key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
 class Bound:
     """A call taken apart: its flat dynamic leaves, their structure, and its static values."""
 
@@ -35,6 +35,8 @@ class Bound:
     @property
     def static_key(self) -> tuple[Any, ...]:
         """The static values as part of a cache key: 1, 1.0 and True are different."""
+        if not self.statics:
+            return ()
         return tuple((where, static_key(value)) for where, value in self.statics)
 
 
