@@ -71,7 +71,7 @@ def table() -> str:
 
 def _tested(platform: str, facts: dict[str, Any] | None) -> str:
     if facts is None:
-        return "not yet run on a device"
+        return "compiled for, never run on"
     return facts["date"] + ", " + facts["kind"] if "date" in facts else "in CI"
 
 

@@ -311,7 +311,7 @@ class Memory(_Backed, ABC):
 
 
 class Device(_Backed, ABC):
-    """One device of a client. Devices are compared by identity: a client has one object for each."""
+    """One device of a client, which has one object for each: devices compare by identity."""
 
     __slots__ = ()
 

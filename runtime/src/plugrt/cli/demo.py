@@ -88,7 +88,9 @@ def _with_bar(
         task = bar.add_task(title, total=steps, loss=math.nan)
 
         def tick(loss: float) -> None:
-            bar.update(task, advance=1, **({} if math.isnan(loss) else {"loss": loss}))
+            bar.advance(task)
+            if not math.isnan(loss):
+                bar.update(task, loss=loss)
 
         return train(tick)
 

@@ -1,0 +1,34 @@
+"""The README's table of what works on what is what the backends declare today."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+from support.markdown import ROOT
+
+
+def _generator() -> object:
+    place = ROOT / "docs/generate/support.py"
+    spec = importlib.util.spec_from_file_location("generate_support", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="xla-cpu-pjrt has wheels for Linux only")
+def test_the_table_is_current() -> None:
+    pytest.importorskip("importlib.metadata").distribution("xla-cpu-pjrt")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = _generator().page(readme)  # type: ignore[attr-defined]
+    assert made == readme, "run `make docs`: the support table in README.md is out of date"
+
+
+def test_what_is_not_declared_is_no_in_the_table() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [row] = [line for line in readme.splitlines() if "how much of its memory is in use" in line]
+    assert row.split("|")[2].strip() == "no", "jaxlib's cpu client has no memory statistics"
