@@ -78,7 +78,7 @@ def device_assignment(assignment: DeviceAssignment) -> bytes:
     return out
 
 
-def _packed(content: bytes) -> list[int]:
+def packed(content: bytes) -> list[int]:
     """Returns the integers of a packed repeated field."""
     # Each integer is read as a field of its own, with a key before it.
     out, start = [], 0
@@ -94,7 +94,7 @@ def read_device_assignment(encoded: bytes) -> DeviceAssignment:
     columns = []
     for number, value in fields(encoded):
         if number == 3 and isinstance(value, bytes):
-            ids = [_packed(v) if isinstance(v, bytes) else [v] for n, v in fields(value) if n == 1]
+            ids = [packed(v) if isinstance(v, bytes) else [v] for n, v in fields(value) if n == 1]
             columns.append([i for part in ids for i in part])
     return DeviceAssignment(tuple(zip(*columns, strict=True)))
 

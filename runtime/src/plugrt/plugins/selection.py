@@ -173,12 +173,12 @@ def unknown(
     names = sorted({r.name for r in records if r.named})
     known = ", ".join(names) or "none"
     close = get_close_matches(name.lower(), {*names, *aliases}, n=1, cutoff=0.6)
-    if close:
+    if name in hints.INSTALL:
+        cure = f"to get it: {hints.install(name)}"
+    elif close:
         cure = f"did you mean {close[0]!r}?"
     else:
-        cure = f"to get it: {hints.install(name)}" if name in hints.INSTALL else (
-            f"install a plugin that provides {name!r}, or choose among those installed"
-        )  # fmt: skip
+        cure = f"install a plugin that provides {name!r}, or choose among those installed"
     unread = "".join(f"; {r.reason}" for r in records if not r.named)
     return (
         f"{asked_by} asks for {name!r}, but no installed plugin has that name; {cure} "

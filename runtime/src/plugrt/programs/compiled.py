@@ -28,8 +28,12 @@ from plugrt.interface import (
 )
 from plugrt.plugins import backends
 from plugrt.programs.loading import at_version, for_client, has_bindings, load_program, parsed
+from plugrt.programs.parameters import parameter_types
 from plugrt.transforms.ahead import AheadOfTime, compile_for
 from plugrt.transforms.topologies import resolve_topology
+
+_PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
+"""What stands in the message of a backend that could not read a program: codes differ."""
 
 
 @overload
@@ -76,7 +80,7 @@ def compile(  # the public name is the field's word for it
             if backend is None
             else backends.get_backend(backend).addressable_devices()[0]
         )
-    inputs: list[TensorType] | None = None
+    inputs: Sequence[TensorType] | None = None
     if loaded.format == "mlir" and has_bindings():
         inputs = parsed(loaded)[1]
     options = CompileOptions(
@@ -88,6 +92,8 @@ def compile(  # the public name is the field's word for it
         executable = compile_program(client, for_client(loaded, client), options, inputs or ())
     except PjrtError as error:
         raise _blame(loaded, client.backend_name, error) from error
+    if inputs is None:
+        inputs = parameter_types(executable.executable)
     return CompiledProgram(loaded, executable, device, inputs)
 
 
@@ -104,7 +110,7 @@ def _compile_ahead(
 def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
     """Returns the backend's refusal with the program named; a parser's is a `ProgramError`."""
     text = f"{backend} refused the program {program.name!r}: {error.message}"
-    if "parse" in error.message.lower() or "deserialize" in error.message.lower():
+    if any(word in error.message.lower() for word in _PARSER_WORDS):
         return ProgramError(text)
     return type(error)(text)
 
@@ -124,7 +130,7 @@ class CompiledProgram:
         self.device = device
         """The device that it runs on."""
         self.input_types = None if input_types is None else tuple(input_types)
-        """The parameters' types; None where jaxlib, which reads them, is not installed."""
+        """The parameters' types; None where neither jaxlib nor the backend can tell."""
         self._executable = executable
         here = SingleDeviceSharding(device)
         self._results = [

@@ -33,6 +33,8 @@ def load_program(source: Any, *, name: str = "") -> Program:
     if isinstance(source, Program):
         return source
     code, title = _read(source)
+    if not code.strip():
+        raise ProgramError(f"{title} is empty; expected a StableHLO module")
     code = _unwrap_export(code, title)
     if has_bindings():
         from plugrt.stablehlo.artifacts import parse

@@ -1,0 +1,199 @@
+"""plugrt and one PJRT library, without jaxlib: everything but tracing works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.installed import UV, build_wheel, environment, run
+from support.markdown import ROOT
+from support.xla_cpu import library_path
+
+pytestmark = [
+    pytest.mark.skipif(not UV.exists(), reason="uv is not in this environment"),
+    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
+]
+
+PREAMBLE = """
+import sys
+import numpy as np
+import pytest_like as pl
+import plugrt
+from plugrt.errors import *
+
+ADD = '''module @add {
+  func.func public @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+    %z = stablehlo.add %x, %y : tensor<3xf32>
+    return %z : tensor<3xf32>
+  }
+}
+'''
+X = np.float32([1, 2, 3])
+"""
+
+HELPER = '''
+"""What `pytest.raises` does, in an environment without pytest."""
+
+def raises(kind, function, *words):
+    try:
+        found = function()
+    except kind as error:
+        missing = [word for word in words if word not in str(error)]
+        assert type(error) is kind and not missing, (type(error), missing, str(error))
+        return str(error)
+    raise AssertionError(f"{kind.__name__} was expected, not {found!r}")
+'''
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment made from the lock's group ``thin`` and the wheel of the runtime."""
+    folder = tmp_path_factory.mktemp("thin")
+    build_wheel("runtime", folder / "sources", folder / "wheels")
+    environment("thin", folder / "venv", *(folder / "wheels").glob("*.whl"))
+    (folder / "work").mkdir()
+    (folder / "work/pytest_like.py").write_text(HELPER)
+    return folder
+
+
+def plugrt(place: Path, *arguments: object, code: int = 0, **env: str) -> tuple[str, str]:
+    """Runs the command and returns what it wrote to both streams."""
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
+    command = place / "venv/bin/plugrt"
+    done = run(command, *arguments, cwd=place / "work", env=quiet, code=code)
+    return done.stdout, done.stderr
+
+
+def python(place: Path, code: str, **env: str) -> str:
+    """Runs code there and returns what it printed."""
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", **env}
+    return run(
+        place / "venv/bin/python", "-W", "error", "-c", PREAMBLE + code,
+        cwd=place / "work", env=quiet,
+    ).stdout  # fmt: skip
+
+
+def test_the_environment_is_thin(place: Path) -> None:
+    listed = run(UV, "pip", "list", "--format=json", "--python", place / "venv/bin/python").stdout
+    names = {row["name"] for row in json.loads(listed)}
+    assert {"plugrt", "xla-cpu-pjrt"} <= names
+    assert not {n for n in names if n.startswith(("jax", "plugrt-")) or n == "pytest"}
+    assert python(place, "print(plugrt.__file__)").startswith(str(place))
+
+
+def test_devices_and_doctor(place: Path) -> None:
+    rows = json.loads(plugrt(place, "devices", "--json")[0])
+    assert [(row["id"], row["backend"]) for row in rows] == [(i, "xla_cpu") for i in range(4)]
+    found = json.loads(plugrt(place, "doctor", "--json")[0])
+    states = {row["name"]: row["state"] for row in found["candidates"]}
+    assert states == {"xla_cpu": "initialised"}
+    assert plugrt(place, "devices", JAX_PLATFORMS="xla_cpu")[0]
+    _, error = plugrt(place, "devices", code=1, JAX_PLATFORMS="cpu")
+    assert 'pip install "plugrt[cpu]"' in error
+
+
+def test_run(place: Path) -> None:
+    examples = ROOT / "examples"
+    plugrt(
+        place, "run", examples / "mlp.mlir", "--input", examples / "mlp_input.npy",
+        "--output-dir", place / "outputs",
+    )  # fmt: skip
+    found = np.load(place / "outputs/output_0.npy")
+    assert np.mean(found == np.load(examples / "mlp_labels.npy")) > 0.9
+
+
+def test_compile_for_a_topology(place: Path) -> None:
+    """The library makes no topologies; that is said, and nothing about jaxlib."""
+    program = ROOT / "examples/mlp.mlir"
+    _, error = plugrt(place, "compile", program, "--topology", "xla_cpu:x", code=1)
+    assert "Topology not supported" in error
+    _, error = plugrt(place, "compile", program, "--topology", "tpu:v5e:2x2", code=1)
+    assert 'pip install "plugrt[tpu]"' in error
+
+
+def test_programs_and_arrays(place: Path) -> None:
+    python(place, PROGRAMS)
+
+
+PROGRAMS = """
+devices = plugrt.devices()
+x = plugrt.device_put(X, devices[2])
+assert x.device == devices[2] and x.committed
+assert plugrt.device_get({"a": x})["a"].tolist() == [1, 2, 3]
+assert "[1., 2., 3.]" in repr(x) and float(plugrt.device_put(np.float64(3))) == 3
+assert plugrt.device_put(x, devices[0]).device == devices[0]
+assert np.from_dlpack(plugrt.device_put(X)).tolist() == [1, 2, 3]
+
+program = plugrt.load_program(ADD)
+for device in devices:
+    add = plugrt.compile(program, device=device)
+    y = add(X, X)
+    assert y.device == device and np.asarray(y).tolist() == [2, 4, 6], y
+assert str(add.input_types[0]) == "float32[3]" and len(add.input_types) == 2
+assert add.cost_analysis()["flops"] == 3
+assert add.memory_analysis().argument_size_in_bytes == 24
+assert add(x, y).tolist() == [3, 6, 9]
+
+client = plugrt.get_backend()
+loaded = client.deserialize_executable(add.serialize())
+buffers = [(client.buffer_from_host(X, device=devices[3]),) for _ in range(2)]
+((result,),) = loaded.execute(buffers)
+assert result.to_host().tolist() == [2, 4, 6]
+assert not [m for m in sys.modules if m.split(".")[0] in ("jax", "jaxlib")]
+"""
+
+
+def test_wrong_programs_and_arguments(place: Path) -> None:
+    """Without a parser of ours, the backend's words; without jaxlib, types are still checked."""
+    python(place, WRONG)
+
+
+WRONG = """
+add = plugrt.compile(ADD)
+pl.raises(ArgumentMismatch, lambda: add(X, np.int32([1, 2, 3])), "parameter 1: takes float32[3]")
+pl.raises(ArgumentMismatch, lambda: add(X, X[:2]), "float32[2]")
+pl.raises(ArgumentMismatch, lambda: add(X), "takes 2 arguments")
+
+def compile(source):
+    return lambda: plugrt.compile(source)
+
+pl.raises(ProgramError, compile("module @x {\\n oops"), "'main'", "2:2", "error")
+pl.raises(ProgramError, compile(ADD.replace("3xf32", "3xf99", 1)), "2:39", "error")
+pl.raises(ProgramError, compile(ADD.replace("@main", "@other")), "`main`")
+pl.raises(ProgramError, compile(b"ML\\xefRgarbage"), "bytecode")
+pl.raises(ProgramError, compile(b"\\0\\1\\2"), "neither StableHLO text nor MLIR bytecode")
+pl.raises(ProgramError, compile(b" "), "empty")
+assert add(X, X).tolist() == [2, 4, 6]
+"""
+
+TRACES = (
+    "plugrt.jit(lambda a: a + 1)(X)",
+    "plugrt.jit(lambda a: a + 1).lower(X)",
+    "plugrt.pmap(lambda a: a + 1)(np.ones((4, 3), np.float32))",
+    "x + x", "x[0]", "-x", "x == x", "x.sum()", "x.reshape(3, 1)",
+    "plugrt.array_api.sin(x)", "plugrt.array_api.zeros((3,))",
+    "plugrt.lax.psum", "plugrt.random.key(0)", "plugrt.compile(ADD).as_text()",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def said(place: Path) -> dict[str, Any]:
+    """What each expression says, all asked for in one process: starting costs more than asking."""
+    code = (
+        f"said = {{}}\nx = plugrt.device_put(X)\nfor text in {TRACES!r}:\n"
+        "    try:\n        said[text] = f'no error: {eval(text)!r}'\n"
+        "    except Exception as error:\n"
+        "        said[text] = f'{type(error).__name__}: {error}'\n"
+        "import json; print(json.dumps(said))"
+    )
+    return dict(json.loads(python(place, code)))
+
+
+@pytest.mark.parametrize("expression", TRACES)
+def test_tracing_says_what_to_install(said: dict[str, str], expression: str) -> None:
+    assert said[expression].startswith("MissingTraceExtra: ")
+    assert 'pip install "plugrt[trace]"' in said[expression]
