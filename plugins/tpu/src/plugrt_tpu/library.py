@@ -55,7 +55,7 @@ def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
         f"libtpu runs in one process of a machine at a time, and another one has it{who}. End that "
         "process (also an idle notebook, or a child that was left behind). To compile ahead of "
         "time beside it, or if each process has chips of its own, set ALLOW_MULTIPLE_LIBTPU_LOAD=1 "
-        f"and start this process anew. libtpu said: {error.message}"
+        f"and start this process anew. libtpu said: {' '.join(error.message.split())}"
     )
 
 
@@ -76,5 +76,5 @@ def processes_with_libtpu(proc: Path) -> list[str]:
             )
         except OSError:  # It ended meanwhile, or belongs to somebody else.
             continue
-        found.append(f"process {folder.name} ({command.strip()[:80]})")
+        found.append(f"process {folder.name} ({' '.join(command.split())[:80]})")
     return found

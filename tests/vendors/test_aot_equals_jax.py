@@ -1,0 +1,94 @@
+"""What plugrt compiles ahead of time against JAX's own way on the same library.
+
+Each side runs in a child process of its own: libraries keep state, and libtpu has a lock.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Any
+
+import pytest
+
+from plugrt_cuda import library
+from support.distributions import run_python
+from support.programs import printed
+
+MODEL = """
+import json, sys
+import numpy as np
+
+def model(np_, x, w, b):
+    return np_.sum(np_.tanh(x @ w + b), axis=0)
+
+ARGUMENTS = [((128, 512), np.float32), ((512, 256), np.float32), ((256,), np.float32)]
+MEMORY = ["generated_code_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes",
+          "alias_size_in_bytes", "temp_size_in_bytes"]
+
+def report(compiled, cost, **more):
+    memory = compiled.memory_analysis()
+    sizes = {name: getattr(memory, name) for name in MEMORY}
+    print(json.dumps({"cost": dict(cost), "memory": sizes, **more}))
+"""
+OURS = """
+import plugrt
+from plugrt import array_api as xp
+target = plugrt.topology(sys.argv[1])
+arguments = [plugrt.ShapeDtypeStruct(s, d) for s, d in ARGUMENTS]
+lowered = plugrt.jit(lambda x, w, b: model(xp, x, w, b)).lower(*arguments)
+compiled = lowered.compile(topology=target)
+cost = {} if sys.argv[1].startswith("cuda") else compiled.cost_analysis()
+report(compiled, cost, size=len(compiled.serialize()))
+"""
+THEIRS = """
+import os, jax
+import jax.numpy as jnp
+from jax.experimental import topologies
+platform, name, options = json.loads(sys.argv[1])
+target = topologies.get_topology_desc(name, platform, **options)
+sharding = jax.sharding.SingleDeviceSharding(target.devices[0])
+arguments = [jax.ShapeDtypeStruct(s, d, sharding=sharding) for s, d in ARGUMENTS]
+compiled = jax.jit(lambda x, w, b: model(jnp, x, w, b)).lower(*arguments).compile()
+cost = {} if platform == "cuda" else compiled.cost_analysis()
+report(compiled, cost, size=len(compiled.runtime_executable().serialize()))
+"""
+
+
+def ours(name: str) -> Any:
+    done = run_python(MODEL + OURS, arguments=(name,), ALLOW_MULTIPLE_LIBTPU_LOAD="1", timeout=120)
+    return printed(done)
+
+
+def theirs(platform: str, name: str, options: dict[str, str]) -> Any:
+    asked = json.dumps([platform, name, options])
+    done = run_python(
+        MODEL + THEIRS, arguments=(asked,), timeout=120, JAX_PLATFORMS="cpu",
+        ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+    )  # fmt: skip
+    return printed(done)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
+@pytest.mark.parametrize("name", ["v5e:2x2", "v4:2x2x1"])
+def test_tpu_flops_bytes_and_sizes_are_jaxs(name: str) -> None:
+    mine, other = ours(f"tpu:{name}"), theirs("tpu", name, {})
+    for figure in ("flops", "bytes accessed", "optimal_seconds"):
+        assert mine["cost"][figure] == other["cost"][figure], figure
+    assert mine["cost"]["flops"] > 2 * 128 * 512 * 256
+    assert mine["memory"] == other["memory"]
+    # JAX stores its compile options (about 1 kB) in the artifact; ours has an envelope of plugrt's.
+    assert abs(mine["size"] - other["size"]) < 4096
+
+
+@pytest.mark.skipif(not library.installed(), reason="needs a PJRT library for CUDA")
+@pytest.mark.parametrize("gpu", ["h100", "a100"])
+def test_cuda_sizes_are_jaxs(gpu: str) -> None:
+    from plugrt_cuda.targets import TARGETS
+
+    options = {"target_config": TARGETS[gpu].text(), "topology": "1x1x1"}
+    mine = ours(f"cuda:{gpu}")
+    other = theirs("cuda", "", options)
+    assert mine["memory"] == other["memory"]
+    assert mine["memory"]["argument_size_in_bytes"] == 4 * (128 * 512 + 512 * 256 + 256)
+    assert abs(mine["size"] - other["size"]) < 4096
