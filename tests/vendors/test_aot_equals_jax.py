@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plugrt_cuda import library
+from plugrt_cuda.targets import TARGETS
 from support.distributions import run_python
 from support.programs import printed
 
@@ -50,23 +52,23 @@ target = topologies.get_topology_desc(name, platform, **options)
 sharding = jax.sharding.SingleDeviceSharding(target.devices[0])
 arguments = [jax.ShapeDtypeStruct(s, d, sharding=sharding) for s, d in ARGUMENTS]
 compiled = jax.jit(lambda x, w, b: model(jnp, x, w, b)).lower(*arguments).compile()
-cost = {} if platform == "cuda" else compiled.cost_analysis()
+cost = {} if platform == "mine" else compiled.cost_analysis()
 report(compiled, cost, size=len(compiled.runtime_executable().serialize()))
 """
 
 
-def ours(name: str) -> Any:
-    done = run_python(MODEL + OURS, arguments=(name,), ALLOW_MULTIPLE_LIBTPU_LOAD="1", timeout=120)
-    return printed(done)
+def ours(name: str, **environ: str) -> Any:
+    return _child(MODEL + OURS, name, environ)
 
 
-def theirs(platform: str, name: str, options: dict[str, str]) -> Any:
+def theirs(platform: str, name: str, options: dict[str, str], **environ: str) -> Any:
     asked = json.dumps([platform, name, options])
-    done = run_python(
-        MODEL + THEIRS, arguments=(asked,), timeout=120, JAX_PLATFORMS="cpu",
-        ALLOW_MULTIPLE_LIBTPU_LOAD="1",
-    )  # fmt: skip
-    return printed(done)
+    return _child(MODEL + THEIRS, asked, {"JAX_PLATFORMS": "cpu", **environ})
+
+
+def _child(code: str, argument: str, environ: dict[str, str]) -> Any:
+    quiet = {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return printed(run_python(code, arguments=(argument,), timeout=120, **quiet, **environ))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
@@ -77,18 +79,20 @@ def test_tpu_flops_bytes_and_sizes_are_jaxs(name: str) -> None:
         assert mine["cost"][figure] == other["cost"][figure], figure
     assert mine["cost"]["flops"] > 2 * 128 * 512 * 256
     assert mine["memory"] == other["memory"]
-    # JAX stores its compile options (about 1 kB) in the artifact; ours has an envelope of plugrt's.
+    # JAX's compile options, 1 kB, are in its artifact; in ours is the envelope.
     assert abs(mine["size"] - other["size"]) < 4096
 
 
 @pytest.mark.skipif(not library.installed(), reason="needs a PJRT library for CUDA")
-@pytest.mark.parametrize("gpu", ["h100", "a100"])
-def test_cuda_sizes_are_jaxs(gpu: str) -> None:
-    from plugrt_cuda.targets import TARGETS
-
+@pytest.mark.parametrize(
+    ("path", "gpu"),
+    [(found.path, gpu) for found in library.installed() for gpu in ("h100", "a100")],
+    ids=lambda p: Path(p).parent.name or p,
+)
+def test_cuda_sizes_are_jaxs(path: str, gpu: str) -> None:
     options = {"target_config": TARGETS[gpu].text(), "topology": "1x1x1"}
-    mine = ours(f"cuda:{gpu}")
-    other = theirs("cuda", "", options)
+    mine = ours(f"cuda:{gpu}", PLUGRT_CUDA_LIBRARY_PATH=path)
+    other = theirs("mine", "", options, PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{path}")
     assert mine["memory"] == other["memory"]
     assert mine["memory"]["argument_size_in_bytes"] == 4 * (128 * 512 + 512 * 256 + 256)
     assert abs(mine["size"] - other["size"]) < 4096

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +20,13 @@ pytestmark = [
     pytest.mark.skipif(hardware.look().available, reason="this machine has an NVIDIA driver"),
 ]
 
+each_library = pytest.mark.parametrize(
+    "path", [found.path for found in library.installed()], ids=lambda p: Path(p).parent.name
+)
 
-def test_every_gpu_that_is_known_compiles_for_its_own_machine_code() -> None:
+
+@each_library
+def test_every_gpu_that_is_known_compiles_for_its_own_machine_code(path: str) -> None:
     """A description that leaves something out would end the child here, not the test run."""
     done = run_python(
         """
@@ -36,6 +42,7 @@ def test_every_gpu_that_is_known_compiles_for_its_own_machine_code() -> None:
         """,
         arguments=(DOT,),
         timeout=120,
+        PLUGRT_CUDA_LIBRARY_PATH=path,
     )
     sizes = [4 * (256 * 512 + 512 * 128), 4 * 256 * 128]
     assert printed(done) == {
@@ -122,11 +129,12 @@ def test_a_driver_without_gpu_is_told_with_the_words_of_the_library() -> None:
     assert "No visible GPU devices" in done.stderr
 
 
-def test_a_package_made_for_jax_is_listed_and_unavailable_with_its_reason() -> None:
-    entry = next(
-        (e for e in importlib.metadata.entry_points(group="jax_plugins") if "cuda" in e.name), None
-    )
-    assert entry is not None
+@pytest.mark.parametrize("name", ["xla_cuda12", "xla_cuda13"])
+def test_a_package_made_for_jax_is_listed_and_unavailable_with_its_reason(name: str) -> None:
+    entries = importlib.metadata.entry_points(group="jax_plugins", name=name)
+    if not entries:
+        pytest.skip(f"no package offers {name} to JAX")
+    [entry] = entries
     assert entry.dist is not None
     done = run_python(
         """
