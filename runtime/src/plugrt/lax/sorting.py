@@ -10,6 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.lax.dimensions import dimension_of
 from plugrt.lax.strict import admit
+from plugrt.stablehlo.comparisons import comparison
 from plugrt.tracing.emit import (
     compare,
     constant,
@@ -135,11 +136,5 @@ def _orderable(x: Tracer) -> Tracer:
 def _total(x: Tracer, y: Tracer, direction: str) -> Tracer:
     if kind_of(x.dtype) != "f":
         return compare(x, y, direction)
-    result: Tracer = emit(
-        hlo.compare,
-        x,
-        y,
-        comparison_direction=hlo.ComparisonDirectionAttr.get(direction),
-        compare_type=hlo.ComparisonTypeAttr.get("TOTALORDER"),
-    )
+    result: Tracer = emit(hlo.compare, x, y, **comparison(x.dtype, direction, total=True))
     return result

@@ -13,6 +13,7 @@ from plugrt.execution.placement import default_device
 from plugrt.execution.transfer import host_array, put, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
+from plugrt.stablehlo.comparisons import comparison
 from plugrt.tracing.constants import can_splat, constant_value, splat_value
 from plugrt.tracing.scalars import check_fits, python_scalar
 from plugrt.tracing.trace import Trace, current_trace
@@ -218,9 +219,7 @@ def transpose(x: Tracer, permutation: Sequence[int]) -> Tracer:
 
 def compare(x: Tracer, y: Tracer, direction: str) -> Tracer:
     """Returns booleans of ``x DIRECTION y``: EQ NE LT LE GT GE. Same shape and dtype."""
-    tracer: Tracer = emit(
-        hlo.compare, x, y, comparison_direction=hlo.ComparisonDirectionAttr.get(direction)
-    )
+    tracer: Tracer = emit(hlo.compare, x, y, **comparison(x.dtype, direction))
     return tracer
 
 

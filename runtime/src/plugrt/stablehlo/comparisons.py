@@ -1,0 +1,28 @@
+"""What a comparison compares as: always stated, never left to the reader of the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.stablehlo.bindings import hlo
+from plugrt.stablehlo.types import element_name
+
+_KINDS = {"i1": "UNSIGNED", "ui": "UNSIGNED", "i": "SIGNED"}
+
+
+def comparison(dtype: np.dtype[Any], direction: str, *, total: bool = False) -> dict[str, Any]:
+    """Returns the attributes of ``stablehlo.compare`` for operands of a dtype.
+
+    ``direction`` is one of EQ NE LT LE GT GE; ``total`` orders all floats, NaNs included. The
+    specification lets the type of comparison be left out, but XLA of late 2025 then folds signed
+    constants as if they were not: ``-1 < 0`` is false.
+    """
+    name = element_name(dtype)
+    letters = name if name == "i1" else name.rstrip("0123456789")
+    kind = "TOTALORDER" if total else _KINDS.get(letters, "FLOAT")
+    return {
+        "comparison_direction": hlo.ComparisonDirectionAttr.get(direction),
+        "compare_type": hlo.ComparisonTypeAttr.get(kind),
+    }
