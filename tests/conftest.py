@@ -16,6 +16,7 @@ for name, value in {
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_LOG_DIR": "disabled",
+    "TPU_MIN_LOG_LEVEL": "3",  # else there are log files all the same
     "TPU_STDERR_LOG_LEVEL": "3",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }.items():
