@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 # Before any library is loaded. Several devices, so that placement is tested everywhere.
@@ -21,3 +23,7 @@ for name, value in {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }.items():
     os.environ.setdefault(name, value)
+
+# The same examples in each run, and no folder of examples left behind.
+settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
+settings.load_profile("plugrt")

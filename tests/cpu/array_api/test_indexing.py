@@ -94,6 +94,8 @@ def test_random_keys_give_what_numpy_gives(data: st.DataObject) -> None:
     try:
         expected = a[key]
     except IndexError:
+        # Positions in arrays are clamped, as in JAX; a test of its own has that.
+        assume(not any(isinstance(k, np.ndarray) and k.dtype != np.bool_ for k in key))
         with pytest.raises(InvalidIndex):
             xp.asarray(a)[key]
         return
