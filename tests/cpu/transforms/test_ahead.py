@@ -144,7 +144,7 @@ def test_a_program_from_elsewhere(far: FarPlugin) -> None:
 
 def test_a_refusal_names_the_program_and_the_devices(far: FarPlugin) -> None:
     refused = PROGRAM.replace("@main", "@refuse") + PROGRAM
-    with pytest.raises(InvalidArgument, match=r"'main' for 'far' \(2 devices of kind 'Far 9000'\)"):
+    with pytest.raises(InvalidArgument, match=r"'main' for 'far' \(2 x Far 9000\) failed"):
         plugrt.compile(refused, topology="far:2")
 
 

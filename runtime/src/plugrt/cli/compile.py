@@ -57,7 +57,7 @@ def command(
         "platform": target.platform,
         "platform_version": target.platform_version,
         "devices": len(target.devices),
-        "device_kind": target.devices[0].kind,
+        "device_kind": ", ".join(dict.fromkeys(d.kind for d in target.devices)),
         **_cost(compiled),
         "memory": _memory(compiled),
         "serialized_bytes": len(saved),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +55,8 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
         executable = target.compile(program, options)
     except PjrtError as error:
         raise type(error)(
-            f"compiling {program.name!r} for {target.platform!r} ({len(target.devices)} devices of "
-            f"kind {target.devices[0].kind!r}) failed: {error.message}"
+            f"compiling {program.name!r} for {target.platform!r} ({kinds(target)}) failed: "
+            f"{error.message}"
         ) from error
     monitoring.record_event_duration_secs(
         monitoring.COMPILE,
@@ -64,6 +65,12 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
         platform=target.platform,
     )
     return executable
+
+
+def kinds(target: Topology) -> str:
+    """Returns how many devices of which kinds a topology has: ``4 x TPU v5 lite``."""
+    counts = Counter(device.kind for device in target.devices)
+    return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
 
 
 class AheadOfTime:
@@ -136,5 +143,4 @@ class AheadOfTime:
         return self._executable
 
     def __repr__(self) -> str:
-        kind = self.topology.devices[0].kind
-        return f"<{self.program.name!r} compiled for {len(self.topology.devices)} x {kind}>"
+        return f"<{self.program.name!r} compiled for {kinds(self.topology)}>"

@@ -1,0 +1,48 @@
+"""The snippets of the READMEs of cuda and tpu (``py`` and ``sh``), which need vendor libraries."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+
+import pytest
+
+from plugrt_cuda import library
+from support.distributions import run_cli, run_python
+from support.markdown import ROOT, blocks
+
+needs = {
+    "cuda": bool(library.installed()),
+    "tpu": importlib.util.find_spec("libtpu") is not None,
+}
+each_plugin = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(not here, reason=f"needs a library for {name}"))
+        for name, here in needs.items()
+    ],
+)
+
+
+@each_plugin
+def test_python_snippets_run(name: str) -> None:
+    [block] = blocks(ROOT / "plugins" / name / "README.md", "py")
+    *most, last = block.text.strip().splitlines()
+    shown = f"flops, memory, text, saved = {last}\nassert flops > 0 and memory and text and saved\n"
+    code = "\n".join([*most, shown])
+    done = run_python(code, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+    assert done.returncode == 0, done.stderr
+
+
+@each_plugin
+def test_commands_exit_0(name: str, tmp_path: Path) -> None:
+    [block] = blocks(ROOT / "plugins" / name / "README.md", "sh")
+    lines = [shlex.split(line[2:], comments=True) for line in block.text.splitlines()]
+    commands = [words[1:] for words in lines if words[0] == "plugrt"]
+    assert commands
+    for words in commands:
+        here = [str(ROOT / w) if w.startswith("examples/") else w for w in words]
+        here = [str(tmp_path / w) if w == "mlp.tpu" else w for w in here]
+        done = run_cli(*here, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+        assert done.returncode == 0, done.stderr
