@@ -28,11 +28,11 @@ each_plugin = pytest.mark.parametrize(
 @each_plugin
 def test_python_snippets_run(name: str) -> None:
     [block] = blocks(ROOT / "plugins" / name / "README.md", "py")
-    *most, last = block.text.strip().splitlines()
-    shown = f"flops, memory, text, saved = {last}\nassert flops > 0 and memory and text and saved\n"
-    code = "\n".join([*most, shown])
+    code = block.text + "assert len(saved) > 1000\n"
     done = run_python(code, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
     assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) > 128 * 512
+    assert "HloModule" in done.stdout
 
 
 @each_plugin
