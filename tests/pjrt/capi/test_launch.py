@@ -125,9 +125,7 @@ class TestSeveralDevices:
 
     def test_partitions(self, client: Client) -> None:
         kind = 'tensor<8x2xf32> {mhlo.sharding = "{devices=[4,1]<=[4]}"}'
-        body = (
-            "%0 = stablehlo.add %a, %a : tensor<8x2xf32> return %0 : tensor<8x2xf32>"
-        )
+        body = "%0 = stablehlo.add %a, %a : tensor<8x2xf32> return %0 : tensor<8x2xf32>"
         loaded = client.compile(
             program(body, f"%a: {kind}", kind),
             CompileOptions(num_partitions=4, use_spmd_partitioning=True),
@@ -146,9 +144,7 @@ class TestSeveralDevices:
         loaded = client.compile(add(), options)
         assert [d.id for d in loaded.addressable_devices] == [3, 1]
         assert loaded.device_assignment() == options.device_assignment
-        arguments = [
-            [ones(client, client.devices()[i], value=i) for i in (3, 1)] for _ in range(2)
-        ]
+        arguments = [[ones(client, client.devices()[i], value=i) for i in (3, 1)] for _ in range(2)]
         (results,) = loaded.execute(arguments)
         assert [r.to_host()[0] for r in results] == [6, 2]
 
@@ -239,9 +235,10 @@ class TestDonation:
         x = ones(client, device)
         ((result,),) = loaded.execute([(x,), (ones(client, device),)])
         assert result.to_host()[0] == 2
-        assert x.is_deleted() == client.library.call(
-            "Buffer_IsDeleted", buffer=x._pointer or x._dead
-        ).is_deleted
+        assert (
+            x.is_deleted()
+            == client.library.call("Buffer_IsDeleted", buffer=x._pointer or x._dead).is_deleted
+        )
 
     def test_on_several_devices(self, client: Client) -> None:
         loaded = client.compile(add(donate=DONATED), CompileOptions(num_replicas=2))
@@ -359,3 +356,19 @@ def test_threads_launch_at_once(client: Client, device: Device) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f64", np.float64)])
+@pytest.mark.parametrize("operation", ["maximum", "minimum"])
+def test_nan_wins_in_minimum_and_maximum(
+    client: Client, device: Device, operation: str, kind: str, dtype: type
+) -> None:
+    body = f"%0 = stablehlo.{operation} %a, %b : tensor<3x{kind}> return %0 : tensor<3x{kind}>"
+    tensor = f"tensor<3x{kind}>"
+    loaded = client.compile(program(body, f"%a: {tensor}, %b: {tensor}", tensor), CompileOptions())
+    arguments = [
+        (client.buffer_from_host(np.array(values, dtype), device),)
+        for values in ([np.nan, 1, 5], [1, np.nan, 5])
+    ]
+    ((result,),) = loaded.execute(arguments)
+    np.testing.assert_array_equal(result.to_host(), [np.nan, np.nan, 5])

@@ -22,6 +22,7 @@ from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
 from plugrt.capi.loaded import LoadedExecutable, may_donate
+from plugrt.capi.strictness import Strictness
 from plugrt.capi.topology import Topology
 from plugrt.capi.transfers import ClosedTransfers, Transfers
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
@@ -38,9 +39,7 @@ from plugrt.interface import (
 class Client(interface.Client):
     """A ``PJRT_Client``. Its children keep it alive; `close` lets go of this object's share."""
 
-    def __init__(
-        self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()
-    ) -> None:
+    def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
         self.library = library
         self.name = name
         home = ClientHandle(library, pointer)
@@ -50,9 +49,8 @@ class Client(interface.Client):
         self._platform = values.text(args.platform_name, args.platform_name_size)
         args = library.call("Client_PlatformVersion", client=pointer)
         self._platform_version = values.text(args.platform_version, args.platform_version_size)
-        self._process_index = int(
-            library.call("Client_ProcessIndex", client=pointer).process_index
-        )
+        self._strictness = Strictness(self._platform)
+        self._process_index = int(library.call("Client_ProcessIndex", client=pointer).process_index)
         self._memories: dict[Any, Memory] = {}
         args = library.call("Client_Devices", client=pointer)
         found = values.unpack(args.devices, args.num_devices)
@@ -144,10 +142,14 @@ class Client(interface.Client):
 
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
         code, _keep = program_struct(program)
-        encoded, size = values.chars(protos.checked_options(options))
-        args = self._ask(
-            "Compile", program=code, compile_options=encoded, compile_options_size=size
-        )
+
+        def compile_with(options: CompileOptions) -> Any:
+            encoded, size = values.chars(protos.checked_options(options))
+            return self._ask(
+                "Compile", program=code, compile_options=encoded, compile_options_size=size
+            )
+
+        args = self._strictness.compile(options, compile_with)
         return LoadedExecutable(self, args.executable, may_donate(program))
 
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
