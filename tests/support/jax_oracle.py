@@ -7,6 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+__all__ = ["jax", "same"]
+
+# Whatever platform plugrt is told to use.
 jax.config.update("jax_platforms", "cpu")
 
 

@@ -1,4 +1,4 @@
-"""Runs a function on several virtual devices of the cpu plugin, one replica each, without pmap."""
+"""Runs a function on several devices of the default backend, one replica each, without pmap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run_replicas(
 ) -> Any:
     """Returns the results of ``function`` on ``args[..][i]`` for replica i, stacked."""
     count = int(np.prod(list(axes.values())))
-    client = backends.get_backend("cpu")
+    client = backends.get_backend()
     devices = client.addressable_devices()[:count]
     parameters = [Parameter(TensorType(a.shape[1:], a.dtype)) for a in args]
     staged = stage(

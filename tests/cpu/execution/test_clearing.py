@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.distributions import run_python
+from support.platforms import platform_environment
 
 _BEFORE = """
 import gc, weakref
@@ -49,7 +50,7 @@ for use in {USES!r}:
     print(use, client())
 print(np.asarray(f(X)), np.asarray(add(X, 1)), get_backend() is not None)
 """,
-        JAX_PLATFORMS="cpu",
+        **platform_environment(),
         JAX_NUM_CPU_DEVICES="2",
     )
     assert done.stdout.splitlines() == [
@@ -71,7 +72,7 @@ try:
 except plugrt.errors.PlugrtError as error:
     print("refused")
 """,
-        JAX_PLATFORMS="cpu",
+        **platform_environment(),
         JAX_NUM_CPU_DEVICES="2",
     )
     lines = done.stdout.splitlines()
@@ -87,7 +88,7 @@ x = f(X)
 plugrt.clear_caches()
 print(np.asarray(f(x)), get_backend() is client(), f(x).device is x.device)
 """,
-        JAX_PLATFORMS="cpu",
+        **platform_environment(),
         JAX_NUM_CPU_DEVICES="2",
     )
     assert done.stdout.split() == ["[", "3.", "7.", "11.]", "True", "True"], done.stderr

@@ -26,6 +26,7 @@ from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.jit import jit
 from support.distributions import run_python
 from support.ops import add
+from support.platforms import platform_environment
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -277,7 +278,7 @@ def test_narrowing_warns_once() -> None:
         print([(w.category.__name__, w.filename) for w in caught])
         """,
         JAX_ENABLE_X64="0",
-        JAX_PLATFORMS="cpu",
+        **platform_environment(),
     )
     assert done.stdout.splitlines() == [
         "float32 [1.0, 1.0]",

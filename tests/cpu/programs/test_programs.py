@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import plugrt
 from plugrt.errors import ArgumentMismatch, InvalidArgument, NotAnArray, ProgramError
 from plugrt.interface import Program
 from plugrt.stablehlo.artifacts import parse, portable_artifact
+from support.jax_oracle import jax
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 W = np.arange(6, dtype=np.float32).reshape(3, 2)

@@ -22,6 +22,7 @@ from plugrt.execution.transfer import device_put
 from plugrt.transforms.jit import jit
 from support.distributions import run_python
 from support.ops import add, div, log, mul
+from support.platforms import platform_environment
 
 X = np.arange(3, dtype=np.float32)
 
@@ -210,6 +211,6 @@ def test_interrupt_while_waiting_for_a_result() -> None:
         except KeyboardInterrupt:
             print(np.asarray(add(x, 1)).sum())
         """,
-        JAX_PLATFORMS="cpu",
+        **platform_environment(),
     )
     assert done.stdout.strip() == "6.0", done.stderr

@@ -1,0 +1,69 @@
+"""One suite, every backend: the behavioural tests of the core, unchanged, on a real PJRT library.
+
+They run on the cpu plugin by themselves; here each area runs in a child process on ``xla_cpu``.
+What the library cannot do, its capabilities say, and the tests ask for those.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from support.xla_cpu import library_path
+
+pytestmark = [
+    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
+    pytest.mark.timeout(600),
+]
+TESTS = Path(__file__).parents[1]
+FEWEST = {
+    "array_api": 1300,
+    "execution": 220,
+    "lax": 350,
+    "programs": 25,
+    "random": 50,
+    "tracing": 25,
+    "transforms": 250,
+}
+"""For each area the number of tests that must at least have passed."""
+MAY_SKIP = re.compile("torch", re.IGNORECASE)
+"""The one thing that a test may lack: the platform is never a reason."""
+
+
+def run_area(area: str, report: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the tests of an area on 8 devices of the library; ``report`` is a JUnit file."""
+    own = ("PYTEST_", "JAX_PLATFORM", "PJRT_", "XLA_FLAGS")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
+    env["JAX_PLATFORMS"] = "xla_cpu"
+    env["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = "cpu_device_count:8"
+    env["PYTHONPATH"] = str(TESTS)
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-p", "support.backend_name"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, f"--junitxml={report}", TESTS / "cpu" / area],
+        env=env, cwd=TESTS.parent, capture_output=True, text=True, timeout=580, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("area", FEWEST)
+def test_area(area: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    done = run_area(area, report)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert str(library_path()) in done.stdout
+    cases = ElementTree.parse(report).getroot().findall(".//testcase")
+    # JUnit calls expected failures skipped, too.
+    skipped = [s.get("message", "") for case in cases for s in case.findall("skipped")]
+    assert [reason for reason in skipped if not MAY_SKIP.search(reason)] == []
+    assert len(cases) - len(skipped) >= FEWEST[area]
+
+
+def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
+    about_the_plugin = {"cli", "client", "docs", "packaging", "plugins"}
+    folders = {f.name for f in (TESTS / "cpu").iterdir() if any(f.rglob("test_*.py"))}
+    assert folders == {*FEWEST, *about_the_plugin}

@@ -1,0 +1,11 @@
+"""A pytest plugin (``-p support.backend_name``): the summary names the default backend."""
+
+from __future__ import annotations
+
+import pytest
+
+from plugrt.plugins.backends import get_backend
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"default backend: {get_backend().backend_name}")

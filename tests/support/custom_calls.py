@@ -1,0 +1,35 @@
+"""A function that the backend under test knows by name, for programs that call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.client import Client
+from plugrt.capi.extensions.ffi import register_handler
+from plugrt.plugins.backends import get_backend
+
+
+@cache
+def known_cholesky() -> str:
+    """Returns the target of a Cholesky decomposition with LAPACK's results: factor and status.
+
+    Where handlers can be registered, one of ours is; else jaxlib has LAPACK's, which it makes
+    known when jax needs them (the caller has computed a decomposition with jax).
+    """
+    client = get_backend()
+    if not client.capabilities.custom_calls:
+        return "lapack_spotrf_ffi"
+    assert isinstance(client, Client)
+    register_handler(client.library, "plugrt_cholesky", _cholesky, "Host")
+    return "plugrt_cholesky"
+
+
+def _cholesky(arguments: Sequence[Any], results: Sequence[Any], config: Mapping[str, Any]) -> None:
+    assert config["uplo"] == ord("U")
+    (matrix,), (factor, status) = arguments, results
+    factor[...] = np.linalg.cholesky(matrix)
+    status[...] = 0
