@@ -17,7 +17,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 SAMPLE_SECONDS = 0.02
 ROUNDS = 15
@@ -39,14 +41,28 @@ class Row:
         return None if self.budget is None else self.ratio <= self.budget
 
 
+Timer = Callable[[int], float]
+"""Makes that many calls and returns the seconds that one took."""
+
+
 def calls_for(function: Callable[[], object], seconds: float = SAMPLE_SECONDS) -> int:
     """Returns how many calls take about ``seconds``."""
+    return count_for(timed(function), seconds)
+
+
+def count_for(timer: Timer, seconds: float = SAMPLE_SECONDS, most: int = 1 << 30) -> int:
+    """Returns how many calls take about ``seconds``, at most ``most``."""
     count = 1
     while True:
-        taken = sample(function, count) * count
-        if taken > seconds / 4:
-            return max(1, round(count * seconds / taken))
-        count *= 4
+        taken = timer(count) * count
+        if taken > seconds / 4 or count >= most:
+            return max(1, min(most, round(count * seconds / taken)))
+        count = min(most, count * 4)
+
+
+def timed(function: Callable[[], object]) -> Timer:
+    """Returns the timer of a function."""
+    return lambda count: sample(function, count)
 
 
 def sample(function: Callable[[], object], count: int) -> float:
@@ -78,6 +94,67 @@ def compare(
     return row(name, pairs, budget)
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """One question's answer for several sides; the first is ours.
+
+    ``seconds`` are medians a call, ``ratios`` the median of ours to each other side's in the same
+    round, ``budgets`` the most that a ratio may be.
+    """
+
+    name: str
+    seconds: dict[str, float]
+    ratios: dict[str, float]
+    budgets: dict[str, float]
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether all budgets are kept; None where there are none."""
+        if not self.budgets:
+            return None
+        return all(self.ratios[side] <= most for side, most in self.budgets.items())
+
+
+def compare_sides(
+    name: str, timers: dict[str, Timer], budgets: dict[str, float] | None = None,
+    rounds: int = ROUNDS, most: int = 1 << 30,
+) -> Comparison:  # fmt: skip
+    """Measures all sides in turn, with at most ``most`` calls a sample; the first is ours."""
+    counts = {}
+    for side, timer in timers.items():
+        timer(min(3, most))
+        counts[side] = count_for(timer, most=most)
+    gc.collect()
+    gc.disable()
+    try:
+        found = [{s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds)]
+    finally:
+        gc.enable()
+    ours = next(iter(timers))
+    return Comparison(
+        name,
+        {s: statistics.median(r[s] for r in found) for s in timers},
+        {s: statistics.median(r[ours] / r[s] for r in found) for s in timers if s != ours},
+        budgets or {},
+    )
+
+
+def report_sides(title: str, rows: list[Comparison], path: Path | None) -> None:
+    """Prints a column of times for each side and one of ratios for each other side than ours."""
+    sides = list(rows[0].seconds)
+    others = sides[1:]
+    print(f"\n{title}")
+    ratios = " ".join(f"{'/ ' + s:>8}" for s in others)
+    print(f"{'':34} {' '.join(f'{s:>10}' for s in sides)} {ratios}")
+    for r in rows:
+        times = " ".join(f"{human(r.seconds[s]) if s in r.seconds else '':>10}" for s in sides)
+        ratios = " ".join(f"{r.ratios[s]:8.2f}" if s in r.ratios else " " * 8 for s in others)
+        kept = {None: "", True: "holds", False: "OVER"}[r.holds]
+        budget = ", ".join(f"{s} {most:.2f}" for s, most in r.budgets.items())
+        print(f"{r.name:34} {times} {ratios}  {budget} {kept}".rstrip())
+    write_json(title, [{**asdict(r), "holds": r.holds} for r in rows], path)
+
+
 def row(name: str, pairs: Iterable[tuple[float, float]], budget: float | None) -> Row:
     """Returns the row for (ours, JAX's) pairs of seconds."""
     pairs = list(pairs)
@@ -91,10 +168,11 @@ def row(name: str, pairs: Iterable[tuple[float, float]], budget: float | None) -
 
 
 def environment() -> dict[str, str]:
-    """Returns what the figures depend on."""
+    """Returns what the figures depend on; ``load`` is the machine's over 1, 5 and 15 minutes."""
     facts = {"python": platform.python_version(), "machine": platform.platform()}
     facts["cores"] = str(os.cpu_count())
-    for name in ("plugrt", "jax", "jaxlib", "numpy", "xla-cpu-pjrt"):
+    facts["load"] = " ".join(f"{x:.1f}" for x in os.getloadavg())
+    for name in ("plugrt", "jax", "jaxlib", "numpy", "xla-cpu-pjrt", "pypjrt"):
         try:
             facts[name] = version(name)
         except PackageNotFoundError:
@@ -111,12 +189,13 @@ def report(title: str, rows: list[Row], path: Path | None) -> None:
         verdict = {None: "", True: "holds", False: "OVER"}[r.holds]
         times = f"{human(r.ours):>10} {human(r.jax):>10}"
         print(f"{r.name:44} {times} {r.ratio:7.2f} {budget:>7} {verdict}")
+    write_json(title, [{**asdict(r), "holds": r.holds} for r in rows], path)
+
+
+def write_json(title: str, rows: list[dict[str, Any]], path: Path | None) -> None:
+    """Writes the figures and what they depend on, where a path is given."""
     if path is not None:
-        data = {
-            "title": title,
-            "environment": environment(),
-            "rows": [{**asdict(r), "holds": r.holds} for r in rows],
-        }
+        data = {"title": title, "environment": environment(), "rows": rows}
         path.write_text(json.dumps(data, indent=2) + "\n")
 
 
@@ -142,5 +221,23 @@ def prepare(devices: int = 1) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["JAX_NUM_CPU_DEVICES"] = str(devices)
     os.environ["JAX_PLATFORMS"] = "cpu"
+    refuse_late()
+
+
+def prepare_library() -> Path:
+    """As `prepare`, for the library of the wheel xla-cpu-pjrt; returns its path."""
+    folders = find_spec("xla_plugins")
+    if folders is None or not folders.submodule_search_locations:
+        raise SystemExit("this benchmark needs the library: pip install xla-cpu-pjrt==0.0.1")
+    library = Path(folders.submodule_search_locations[0]) / "xla_cpu_pjrt" / "xla_cpu_pjrt.so"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"] = f"xla_cpu:{library}"
+    os.environ["JAX_PLATFORMS"] = "xla_cpu"
+    refuse_late()
+    return library
+
+
+def refuse_late() -> None:
+    """Raises where the environment was read before it was set."""
     if "jax" in sys.modules or "plugrt" in sys.modules:
-        raise RuntimeError("prepare() must be called before jax or plugrt is imported")
+        raise RuntimeError("prepare before jax or plugrt is imported")

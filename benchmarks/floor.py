@@ -1,0 +1,98 @@
+"""`Floor`: the library called from C (floor.c, compiled here), to see what Python adds."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.cdef import cdef
+from plugrt.capi.protos import compile_options
+from plugrt.interface import CompileOptions, DeviceAssignment
+
+_INCLUDES = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
+_SIGNATURES = {
+    "floor_open": (ctypes.c_int, [ctypes.c_char_p]),
+    "floor_compile": (
+        ctypes.c_void_p,
+        [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int,
+         ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64],
+    ),
+    "floor_launch": (ctypes.c_double, [ctypes.c_void_p, ctypes.c_int, ctypes.c_long]),
+    "floor_put": (
+        ctypes.c_double, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_long]
+    ),
+    "floor_get": (
+        ctypes.c_double, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_long]
+    ),
+    "floor_nothing": (ctypes.c_double, [ctypes.c_long]),
+}  # fmt: skip
+
+Timer = Callable[[int], float]
+"""Takes how many calls to make, and returns the seconds that one took."""
+
+
+class Floor:
+    """A client in C. Its methods return timers, as the harness takes them.
+
+    Raises `FileNotFoundError` without a C compiler (``cc``). Loads no library twice: the loader
+    hands out the one that Python has loaded already.
+    """
+
+    def __init__(self, library: Path) -> None:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            raise FileNotFoundError("the floor is written in C, and there is no cc")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "pjrt.h").write_text(_INCLUDES + cdef() + "\n")
+            made = Path(folder) / "floor.so"
+            source = Path(__file__).with_name("floor.c")
+            subprocess.run(
+                [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{folder}",
+                 str(source), "-o", str(made), "-ldl"],
+                check=True,
+            )  # fmt: skip
+            self._c = ctypes.CDLL(str(made))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._c, name)
+            function.restype, function.argtypes = result, arguments
+        self.devices: int = self._c.floor_open(str(library).encode())
+        """How many devices the client has."""
+
+    def launch(
+        self, program: str, array: npt.NDArray[np.float32], arguments: int, results: int,
+        replicas: int = 1, wait: bool = False,
+    ) -> Timer:  # fmt: skip
+        """Times launches of a program on as many arguments as it takes, each like ``array``."""
+        code = program.encode()
+        ids = tuple((i,) for i in range(replicas))
+        options = compile_options(
+            CompileOptions(num_replicas=replicas, device_assignment=DeviceAssignment(ids))
+        )
+        made = self._c.floor_compile(
+            code, len(code), options, len(options), replicas, arguments, results,
+            array.ctypes.data, array.size,
+        )  # fmt: skip
+        return lambda count: self._call("floor_launch", made, wait, count)
+
+    def put(self, array: npt.NDArray[np.float32], replicas: int = 1) -> Timer:
+        """Times putting ``array`` on that many devices."""
+        return lambda count: self._call("floor_put", array.ctypes.data, array.size, replicas, count)
+
+    def get(self, array: npt.NDArray[np.float32], direct: bool) -> Timer:
+        """Times reading ``array`` back; ``direct``: from the buffer's memory."""
+        return lambda count: self._call("floor_get", array.ctypes.data, array.size, direct, count)
+
+    def nothing(self) -> Timer:
+        """Times a function of the library that does nothing."""
+        return lambda count: self._call("floor_nothing", count)
+
+    def _call(self, name: str, *arguments: Any) -> float:
+        return float(getattr(self._c, name)(*arguments))

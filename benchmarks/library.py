@@ -1,0 +1,211 @@
+"""One PJRT library (xla-cpu-pjrt) under plugrt, JAX, pypjrt, and plain C, measured in turn.
+
+The C column is the floor: what the library itself takes (see floor.c). pypjrt has no asynchronous
+call: it waits for the results of each, as the rows that say "awaited" do. ``--profile yes`` says
+where the time of a jitted call goes that the floor does not explain.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from harness import (
+    Comparison, Timer, arguments, compare_sides, prepare_library, report_sides, timed,
+)  # fmt: skip
+
+LIBRARY = prepare_library()
+warnings.filterwarnings("ignore", message="Platform 'xla_cpu' is experimental")
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+import pypjrt  # noqa: E402
+from floor import Floor  # noqa: E402
+
+import plugrt  # noqa: E402
+from plugrt.capi.reads import DIRECT_LIMIT  # noqa: E402
+
+FLOAT32 = 11
+FOUR = np.arange(4, dtype=np.float32)
+SIZES = {"16 B": 4, "4 kB": 1 << 10, "64 kB": 1 << 14, "1 MB": 1 << 18, "64 MB": 1 << 24,
+         "256 MB": 1 << 26}  # fmt: skip
+
+
+class Sides:
+    """The four hosts of the library, and one question after the other put to all of them."""
+
+    def __init__(self) -> None:
+        self.floor = Floor(LIBRARY)
+        self.pypjrt = pypjrt.Client.create(str(LIBRARY))
+        self._borrowed = self.pypjrt.devices()
+        self.devices = self._borrowed.__enter__()
+
+    def call(
+        self, name: str, function: Callable[..., Any], count: int, results: int = 1,
+        wait: bool = False, budget: float | None = None,
+    ) -> Comparison:  # fmt: skip
+        """Compares a jitted call on ``count`` arrays of 4 floats."""
+        ours, theirs = plugrt.jit(function), jax.jit(function)
+        mine = [plugrt.device_put(FOUR) for _ in range(count)]
+        others = [jax.device_put(FOUR) for _ in range(count)]
+        program = ours.lower(*mine).as_text()
+        peer = self.pypjrt.compile(program)
+        buffers = [self._put(FOUR, 0) for _ in range(count)]
+
+        def closing() -> None:
+            for buffer in peer(*buffers):
+                buffer.close()
+
+        ready = plugrt.block_until_ready if wait else None
+        ready_jax = jax.block_until_ready if wait else None
+        return compare_sides(
+            name,
+            {
+                "plugrt": timed(_call(ours, mine, ready)),
+                "JAX": timed(_call(theirs, others, ready_jax)),
+                "pypjrt": timed(closing),
+                "C": self.floor.launch(program, FOUR, count, results, wait=wait),
+            },
+            {} if budget is None else {"JAX": budget},
+        )
+
+    def put(self, name: str, size: int, replicas: int = 1) -> Comparison:
+        """Compares putting an array on that many devices, awaited."""
+        host = np.ones(size, np.float32)
+        hosts = [host] * replicas
+        mine, others = plugrt.devices()[:replicas], jax.devices()[:replicas]
+
+        def put() -> None:
+            plugrt.block_until_ready([plugrt.device_put(host, d) for d in mine])
+
+        def closing() -> None:
+            for buffer in [self._put(host, d) for d in range(replicas)]:
+                buffer.close()
+
+        return compare_sides(
+            name,
+            {
+                "plugrt": timed(put),
+                "JAX": timed(lambda: jax.block_until_ready(jax.device_put(hosts, others))),
+                "pypjrt": timed(closing),
+                "C": self.floor.put(host, replicas),
+            },
+            rounds=_rounds(size),
+            most=_most(size),
+        )
+
+    def get(self, name: str, size: int) -> Comparison:
+        """Compares reading an array that was not read before: hosts keep what they have read."""
+        host = np.ones(size, np.float32)
+
+        def put(_: Any = None) -> Any:
+            return plugrt.device_put(host).block_until_ready()
+
+        def put_jax(_: Any = None) -> Any:
+            # A result: what JAX puts may be the host's own memory, which is not read back.
+            return double(on_jax).block_until_ready()
+
+        def read(buffer: Any) -> None:
+            buffer.to_host(np.empty(size, np.float32))
+
+        double, on_jax = jax.jit(lambda a: a * 2), jax.device_put(host)
+        buffer = self._put(host, 0)
+        return compare_sides(
+            name,
+            {
+                "plugrt": _fresh(put, np.asarray),
+                "JAX": _fresh(put_jax, np.asarray),
+                "pypjrt": timed(lambda: read(buffer)),
+                "C": self.floor.get(host, host.nbytes <= DIRECT_LIMIT),
+            },
+            rounds=_rounds(size),
+            most=_most(size),
+        )
+
+    def parallel(self, name: str) -> Comparison:
+        """Compares a data-parallel call on all devices, awaited."""
+        count = self.floor.devices
+        host = np.ones((count, 4), np.float32)
+        ours, theirs = plugrt.pmap(lambda a: a + 1), jax.pmap(lambda a: a + 1)
+        mine, others = ours(host), theirs(host)
+        program = plugrt.jit(lambda a: a + 1).lower(FOUR).as_text()
+        peer = self.pypjrt.compile(program, options=pypjrt.CompileOptions(num_replicas=count))
+        rows = [[self._put(FOUR, d)] for d in range(count)]
+
+        def closing() -> None:
+            for row in peer.execute_sharded(rows):
+                row[0].close()
+
+        return compare_sides(
+            name,
+            {
+                "plugrt": timed(lambda: ours(mine).block_until_ready()),
+                "JAX": timed(lambda: theirs(others).block_until_ready()),
+                "pypjrt": timed(closing),
+                "C": self.floor.launch(program, FOUR, 1, 1, count, wait=True),
+            },
+            {"JAX": 0.85},
+        )
+
+    def _put(self, host: Any, device: int) -> Any:
+        return self.pypjrt.buffer_from_host(host, FLOAT32, list(host.shape), self.devices[device])
+
+
+def _call(function: Any, arrays: list[Any], ready: Any) -> Callable[[], Any]:
+    """Returns the call as a user writes it: few arguments by name, many as a list."""
+    if ready is not None:
+        return lambda: ready(function(*arrays))
+    if len(arrays) == 1:
+        (x,) = arrays
+        return lambda: function(x)
+    if len(arrays) == 2:
+        x, y = arrays
+        return lambda: function(x, y)
+    return lambda: function(*arrays)
+
+
+def _fresh(make: Callable[[], Any], read: Callable[[Any], Any]) -> Timer:
+    """Times ``read`` of arrays that are made before the clock starts."""
+
+    def timer(count: int) -> float:
+        arrays = [make() for _ in range(count)]
+        start = time.perf_counter()
+        for array in arrays:
+            read(array)
+        return (time.perf_counter() - start) / count
+
+    return timer
+
+
+def _most(size: int) -> int:
+    """How many arrays may be there at once: 64 MB of them."""
+    return max(1, min(2_000, (1 << 24) // size))
+
+
+def _rounds(size: int) -> int:
+    return 15 if size < 1 << 20 else 4
+
+
+def measure(sides: Sides) -> list[Comparison]:
+    """Returns a row for each question."""
+    rows = [
+        sides.call("call, 1 argument", lambda a: a + 1, 1),
+        sides.call("call, 2 arguments", lambda a, b: a + b, 2, budget=0.8),
+        sides.call("call, 2 arguments, awaited", lambda a, b: a + b, 2, wait=True),
+        sides.call("call, 32 arguments", lambda *a: sum(a[1:], a[0]), 32),
+        sides.call("call, 200 arguments", lambda *a: sum(a[1:], a[0]), 200),
+        sides.call("call, 32 results", lambda a: tuple(a + i for i in range(32)), 1, 32),
+        sides.parallel(f"pmap on {sides.floor.devices} devices, awaited"),
+        sides.put(f"put 16 B on {sides.floor.devices} devices", 4, sides.floor.devices),
+    ]
+    rows += [sides.put(f"put {name}", size) for name, size in SIZES.items()]
+    rows += [sides.get(f"get {name}", size) for name, size in SIZES.items()]
+    return rows
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__, profile="also say where a jitted call spends its time")
+    everyone = Sides()
+    report_sides("One PJRT library, four hosts", measure(everyone), options.json)
