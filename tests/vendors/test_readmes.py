@@ -31,7 +31,7 @@ def test_python_snippets_run(name: str) -> None:
     code = block.text + "assert len(saved) > 1000\n"
     done = run_python(code, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[0]) > 128 * 512
+    assert float(done.stdout.split()[0]) == 127 * 512  # additions; tanh counts apart
     assert "HloModule" in done.stdout
 
 
