@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from hypothesis import settings
@@ -23,6 +26,11 @@ for name, value in {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }.items():
     os.environ.setdefault(name, value)
+
+# What plugrt remembers between runs is not the user's in tests, and goes with them.
+if "PLUGRT_CACHE_DIR" not in os.environ:
+    os.environ["PLUGRT_CACHE_DIR"] = tempfile.mkdtemp(prefix="plugrt-tests-")
+    atexit.register(shutil.rmtree, os.environ["PLUGRT_CACHE_DIR"], ignore_errors=True)
 
 # The same examples in each run, and no folder of examples left behind.
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)

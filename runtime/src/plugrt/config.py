@@ -83,9 +83,15 @@ class Config(Options):
         "Whether each step of finding, choosing and loading plugins is printed to stderr.",
     )  # fmt: skip
     probe_libraries = option(
-        "PLUGRT_PROBE_LIBRARIES", BOOLEAN, False,
+        "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
         "Whether a library of PJRT_NAMES_AND_LIBRARY_PATHS is tried in a process of its own (about "
-        "0.5 s) before it is opened in this one, which a faulty library can end.",
+        "0.5 s, once for each file: the cache folder remembers) before it is opened in this one, "
+        "which a faulty library can end.",
+    )  # fmt: skip
+    cache_dir = option(
+        "PLUGRT_CACHE_DIR", TEXT, None,
+        "The folder for what plugrt remembers between runs; unset means plugrt in XDG_CACHE_HOME "
+        "or ~/.cache.",
     )  # fmt: skip
     init_warn_seconds = option(
         "PLUGRT_INIT_WARN_SECONDS", number(), 60.0,

@@ -179,7 +179,11 @@ def test_a_quick_import_is_not_warned_about(site: Path, caplog: pytest.LogCaptur
 def test_a_library_of_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
     file.write_bytes(b"")
-    registry = Registry(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}), path=[])
+    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}
+    registry = Registry(Config(names), path=[])
+    with pytest.raises(PluginBroken, match="is empty"):
+        load(registry.table()[0], registry)
+    registry = Registry(Config({**names, "PLUGRT_PROBE_LIBRARIES": "0"}), path=[])
     (record,) = registry.table()
     plugin = load(record, registry)
     assert isinstance(plugin, LibraryPlugin)

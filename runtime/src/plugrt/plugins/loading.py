@@ -15,7 +15,7 @@ from plugrt.errors import (
     PluginUnavailable,
     PlugrtError,
 )
-from plugrt.plugins import environment
+from plugrt.plugins import environment, verdicts
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.registry import Registry
@@ -73,13 +73,15 @@ def _library(record: Record, registry: Registry) -> Plugin:
     if fault := environment.missing(record):
         raise PluginBroken(f"{record}: {fault}; correct the path")
     plugin = LibraryPlugin(record.name, record.library, record.options)
-    if registry.config.probe_libraries:
+    options = plugin.client_options(registry.config)
+    if registry.config.probe_libraries and not verdicts.is_known_good(record.library, options):
         registry.trace(f"probing {record} in a process of its own", record)
         probed = plugin.try_apart(registry.config)
         if probed.state != "ok":
             record.cure = probed.cure
             states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
             raise states.get(probed.state, PluginBroken)(f"{record}: {probed.reason}")
+        verdicts.remember_good(record.library, options)
     return plugin
 
 
