@@ -22,7 +22,7 @@ _FILE = "good-libraries.json"
 
 
 def cache_folder() -> Path:
-    """Returns ``config.cache_dir``, else plugrt's folder under ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    """Returns ``config.cache_dir``, else ``plugrt`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
     if config.cache_dir:
         return Path(config.cache_dir)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
