@@ -36,8 +36,9 @@ class CpuLoadedExecutable(LoadedExecutable):
         "_executable",
         "_handlers",
         "_launch",
-        "_only_result",
         "_parameter_types",
+        "_only_result",
+        "_result_pairs",
         "_result_places",
         "_result_types",
         "_sources",
@@ -56,6 +57,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         self._result_types = executable.output_types
         self._result_places = [client.place(devices, k) for k in executable.output_memory_kinds]
         pairs = [*zip(self._result_types, self._result_places, strict=True)]
+        self._result_pairs = pairs
         self._only_result = pairs[0] if len(pairs) == 1 else None
         self._handlers = [
             adapter.result_handler(array_type(t.shape, t.dtype)[1], place.sharding)
@@ -101,12 +103,19 @@ class CpuLoadedExecutable(LoadedExecutable):
         for index in self._donated:
             # jaxlib leaves it alive when a host array still looks at its memory.
             raws[index].delete()
-        if self._only_result is None:
-            return [*map(CpuShards, results, self._result_types, self._result_places)]
-        shards = _new(CpuShards)  # as calling the class, at half the cost
-        [shards.raw] = results
-        shards.type, shards.place = self._only_result
-        return [shards]
+        if self._only_result is not None:
+            shards = _new(CpuShards)  # as calling the class, at half the cost
+            shards.raw = results[0]
+            shards.type, shards.place = self._only_result
+            return [shards]
+        made = []
+        for raw, (kind, place) in zip(results, self._result_pairs):  # noqa: B905  # hot
+            shards = _new(CpuShards)
+            shards.raw = raw
+            shards.type = kind
+            shards.place = place
+            made.append(shards)
+        return made
 
     def delete(self) -> None:
         self._deleted = True
