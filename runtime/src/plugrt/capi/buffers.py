@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,8 +20,11 @@ from plugrt.errors import DeletedBuffer, InvalidArgument
 _Place = TypeVar("_Place", Device, Memory)
 
 
-class Buffer(interface.Buffer):
+class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     """A ``PJRT_Buffer`` that this object owns.
+
+    It is also the sequence of itself alone, the shards of an array on one device: a launch then
+    takes its arguments and makes its results without a tuple for each.
 
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
     nobody refers to this object, because another thread may be launching with it.
@@ -34,8 +38,9 @@ class Buffer(interface.Buffer):
 
     def __del__(self) -> None:
         home = self._spec.home
+        frames = home.destroy_frames
         try:
-            args = home.destroy_frames.pop()
+            args = frames.pop()
         except IndexError:
             args = home.new_destroy_frame()
         pointer = self._pointer
@@ -43,7 +48,16 @@ class Buffer(interface.Buffer):
         error = home.buffer_destroy(args)
         if error:
             home.library.take_error(error)
-        home.destroy_frames.append(args)
+        frames.append(args)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Buffer]:
+        yield self
+
+    def __getitem__(self, index: Any) -> Any:
+        return (self,)[index]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,7 +130,7 @@ class Buffer(interface.Buffer):
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), target)
         args = home.library.call("Buffer_CopyToDevice", buffer=pointer, dst_device=target.pointer)
-        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
+        return Buffer(args.dst_buffer, target.client.spec(home, spec.tensor_type, target))
 
     def copy_to_memory(self, memory: interface.Memory) -> Buffer:
         spec, home = self._spec, self._spec.home
@@ -127,7 +141,8 @@ class Buffer(interface.Buffer):
             return target.client.buffer_from_host(self.to_host(), device, target)
         args = home.library.call("Buffer_CopyToMemory", buffer=pointer, dst_memory=target.pointer)
         device = target.addressable_by_devices()[0]
-        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
+        made = target.client.spec(home, spec.tensor_type, device, target)
+        return Buffer(args.dst_buffer, made)
 
     def _in_c_order(self) -> bool:
         """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""

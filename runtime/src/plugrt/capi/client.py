@@ -22,6 +22,7 @@ from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
 from plugrt.capi.loaded import LoadedExecutable, may_donate
+from plugrt.capi.specs import BufferSpec
 from plugrt.capi.strictness import Strictness
 from plugrt.capi.topology import Topology
 from plugrt.capi.transfers import ClosedTransfers, Transfers
@@ -33,6 +34,8 @@ from plugrt.interface import (
     HostBufferSemantics,
     OptionValue,
     Program,
+    Shards,
+    TensorType,
 )
 
 
@@ -210,6 +213,17 @@ class Client(interface.Client):
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> Buffer:
         return self._transfers.put(array, device, memory, semantics)
+
+    def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:
+        if len(buffers) == 1 and isinstance(buffers[0], Buffer):
+            return buffers[0]
+        return tuple(buffers)
+
+    def spec(
+        self, home: ClientHandle, kind: TensorType, device: Device, memory: Memory | None = None
+    ) -> BufferSpec:
+        """Returns what is known of buffers of that type and place, one object for all of them."""
+        return self._transfers.spec(home, kind, device, memory)
 
     def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> Buffer:
         if not isinstance(device, Device) or device.client is not self:

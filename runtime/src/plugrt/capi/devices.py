@@ -154,6 +154,11 @@ class Device(interface.Device):
     def memories(self) -> Sequence[Memory]:
         return self._memories
 
+    @property
+    def usual_memory(self) -> Memory | None:
+        """`default_memory`, None where the library names none."""
+        return self._default_memory
+
     def default_memory(self) -> Memory:
         if self._default_memory is None:
             self._unimplemented("default_memory")

@@ -13,7 +13,7 @@ class Frame:
     """Argument struct, options, and the arrays of arguments and results for each device."""
 
     __slots__ = (
-        "_keep", "_num_results", "_options", "all", "args", "arguments", "first", "outputs",
+        "_keep", "_num_results", "_options", "all", "args", "arguments", "hot", "outputs",
         "produced",
     )  # fmt: skip
 
@@ -24,10 +24,11 @@ class Frame:
         self.outputs = [ffi.new("PJRT_Buffer*[]", num_results) for _ in range(devices)]
         self._num_results = num_results
         self.all = slice(0, num_arguments)
-        self.first = self.arguments[0] if devices else None
-        """The arguments of the first device, for a launch on one: ``first[all] = pointers``."""
-        self.produced = (self.outputs[0] if devices else None, num_results)
+        first, results = (self.arguments[0], self.outputs[0]) if devices else (None, None)
+        self.produced = (results, num_results)
         """The results of the first device, as ``ffi.unpack`` takes them."""
+        self.hot: tuple[Any, ...] = (args, first, self.all, results)
+        """What a launch on one device needs: ``first[all] = pointers``, and its results."""
         argument_lists = ffi.new("PJRT_Buffer**[]", self.arguments)
         output_lists = ffi.new("PJRT_Buffer**[]", self.outputs)
         self._keep = [argument_lists, output_lists]

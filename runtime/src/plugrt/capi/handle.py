@@ -42,7 +42,7 @@ class ClientHandle:
                 outside(functools.partial(_destroy_client, library, raw))
 
         self.pointer = ffi.gc(pointer, destroy_client)
-        self.buffer_destroy: Slot = library.slots["Buffer_Destroy"]
+        self.buffer_destroy: Slot = library.hot_slot("Buffer_Destroy")
         self.destroy_frames: list[Any] = []
         self.readers: list[Any] = []
         """`plugrt.capi.reads.DirectReader` objects that no thread uses now."""

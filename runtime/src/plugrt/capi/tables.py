@@ -91,8 +91,17 @@ class Table:
             raise self.take_error(error)
         return args
 
+    def hot_slot(self, name: str) -> Slot:
+        """Returns a function with its error as a number, 0 for none: 60 ns less for each call."""
+        function = self.slots[name]
+        if not isinstance(function, ffi.CData):
+            return function
+        return ffi.cast(f"size_t(*)(struct {self.prefix}{name}_Args*)", function)  # type: ignore[no-any-return]
+
     def take_error(self, error: Any) -> PjrtError:
-        """Returns the exception for an error of the library and frees it."""
+        """Returns the exception for an error of the library (or its address) and frees it."""
+        if isinstance(error, int):
+            error = ffi.cast("PJRT_Error*", error)
         try:
             return error_from_code(self._error_code(error), self._error_message(error))
         finally:
