@@ -6,7 +6,8 @@ are downloaded and their libraries searched for the private names that the cpu p
 
     python tools/test_jaxlib.py [VERSION ...] [-- PYTEST_ARGUMENT ...]
 
-Exit code 0 when all minors pass, 1 otherwise. Needs the network (a Python package index).
+A VERSION is a minor (0.9), or its newest release in full. Exit code 0 when all of them pass, 1
+otherwise. Needs the network (a Python package index).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.jaxlib_versions import (  # noqa: E402
     names_missing_in,
     newest_of_each_minor,
+    stands_for,
     version_key,
     versions_in,
 )
@@ -86,9 +88,13 @@ def main(arguments: list[str]) -> int:
     here = available()
     elsewhere = available("--only-binary=:all:", f"--python-version={NEWER_PYTHON}")
     newer = [v for v in elsewhere if version_key(v)[:2] not in {version_key(x)[:2] for x in here}]
+    known = here + newer
+    if unknown := [w for w in wanted if not any(stands_for(w, v) for v in known)]:
+        print(f"no jaxlib {', '.join(unknown)} here; the newest of each minor: {', '.join(known)}")
+        return 1
     results: dict[str, bool] = {}
-    for version in here + newer:
-        if wanted and version not in wanted:
+    for version in known:
+        if wanted and not any(stands_for(w, version) for w in wanted):
             continue
         with tempfile.TemporaryDirectory() as folder:
             if version in here:

@@ -32,6 +32,11 @@ def newest_of_each_minor(versions: Iterable[str]) -> list[str]:
     return [newest[minor] for minor in sorted(newest)]
 
 
+def stands_for(wanted: str, version: str) -> bool:
+    """Returns whether a release is the one that was asked for, in full or by its first numbers."""
+    return f"{version}.".startswith(f"{wanted}.")
+
+
 def names_missing_in(wheel: Path, names: Iterable[str]) -> list[str]:
     """Returns the dotted names of which some part occurs nowhere in a wheel's libraries.
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from support.jaxlib_versions import names_missing_in, newest_of_each_minor, versions_in
+from support.jaxlib_versions import (
+    names_missing_in,
+    newest_of_each_minor,
+    stands_for,
+    versions_in,
+)
 
 LISTING = """jaxlib (0.12.0.1)
 Available versions: 0.12.0.1, 0.12.0, 0.11.0rc1, 0.10.2, 0.10.0, 0.9.0.1, 0.9.0, 0.8.3
@@ -17,6 +22,13 @@ def test_versions() -> None:
     assert versions_in(LISTING)[0] == "0.8.3"
     assert newest_of_each_minor(versions_in(LISTING)) == ["0.9.0.1", "0.10.2", "0.12.0.1"]
     assert versions_in("ERROR: no such thing") == []
+
+
+def test_a_version_is_asked_for_in_full_or_by_its_minor() -> None:
+    assert stands_for("0.9", "0.9.0.1")
+    assert stands_for("0.9.0.1", "0.9.0.1")
+    assert not stands_for("0.1", "0.10.2")
+    assert not stands_for("0.9.1", "0.9.0.1")
 
 
 def test_names_in_a_wheel(tmp_path: Path) -> None:
