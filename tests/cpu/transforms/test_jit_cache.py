@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -236,6 +237,37 @@ def test_threads_trace_one_function_at_once() -> None:
     results = together(*[lambda: f(X)] * 6)
     for result in results:
         np.testing.assert_array_equal(result, X + 190)
+
+
+def test_threads_that_miss_together_trace_once() -> None:
+    traced: list[int] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        traced.append(1)
+        time.sleep(0.05)  # long enough for the others to come
+        return add(x, 1)
+
+    for result in together(*[lambda: f(X)] * 6):
+        np.testing.assert_array_equal(result, X + 1)
+    assert len(traced) == 1
+
+
+def test_where_one_thread_fails_to_trace_the_next_tries() -> None:
+    traced: list[int] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        traced.append(1)
+        time.sleep(0.05)
+        if len(traced) == 1:
+            raise ValueError("the first time")
+        return add(x, 1)
+
+    results = together(*[lambda: f(X)] * 4)
+    errors = [r for r in results if isinstance(r, Exception)]
+    assert [str(e) for e in errors] == ["the first time"]
+    assert len(traced) == 2
 
 
 def test_threads_trace_different_functions_at_once() -> None:

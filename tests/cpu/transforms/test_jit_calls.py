@@ -9,7 +9,10 @@ import functools
 import gc
 import inspect
 import operator
+import pickle
+import sys
 import weakref
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,6 +161,23 @@ def test_copies_of_a_jitted_function_are_itself() -> None:
     f(X)
     model = {"layers": [f], "w": X}
     assert copy.deepcopy(model)["layers"][0] is f
+
+
+def test_jitted_functions_are_pickled_by_name_as_functions_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = ModuleType("a_module_of_the_user")
+
+    def function(x: Any) -> Any:
+        return x
+
+    function.__module__, function.__qualname__ = module.__name__, "f"
+    f = jit(function)
+    monkeypatch.setattr(module, "f", f, raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert pickle.loads(pickle.dumps(f)) is f
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(jit(lambda x: x))
 
 
 def test_jit_of_jit() -> None:

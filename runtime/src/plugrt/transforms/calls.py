@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
@@ -22,11 +23,28 @@ _signature_of = attrgetter("_signature")
 class ProgramCache(dict[Any, Any]):
     """What was compiled for one function under one set of options, by kinds of arguments."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_making")
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._making: dict[Any, threading.RLock] = {}
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Returns the program of ``key``; of threads that miss it together, one makes it."""
+        lock = self._making.setdefault(key, threading.RLock())
+        with lock:
+            run = self.get(key)
+            try:
+                if run is None:
+                    run = make()
+                    self.keep(key, run)
+            finally:  # whoever waits has the lock already; whoever comes later finds the program
+                self._making.pop(key, None)
+        return run
 
     def keep(self, key: Any, run: Any) -> None:
         """Adds a program; the oldest goes when there are too many."""
@@ -94,6 +112,10 @@ class CachedFunction:
             return self._function(*args, **kwargs)
 
         return call
+
+    def __reduce__(self) -> str:
+        # By name, as functions are: the module must hold this very object under it.
+        return str(getattr(self, "__qualname__", repr(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # as functions are

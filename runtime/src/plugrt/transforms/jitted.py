@@ -109,8 +109,7 @@ class JitFunction(CachedFunction):
         key = (config.token(), bound.spec, bound.static_key, *map(_signature_of, arrays))
         run = self._cache.get(key)
         if run is None:
-            run = self._compile(bound, arrays)
-            self._cache.keep(key, run)
+            run = self._cache.made(key, lambda: self._compile(bound, arrays))
         if flat is not None:
             self._cache.keep(flat[0], run)
         return run(arrays)
@@ -214,10 +213,6 @@ class JitFunction(CachedFunction):
             return outputs
 
         return checked
-
-
-def _is_arraylike(leaf: Any) -> bool:
-    return type(leaf) in (Array, bool, int, float, complex)
 
 
 def _find_culprit(

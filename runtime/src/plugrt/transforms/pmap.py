@@ -120,8 +120,7 @@ class PmapFunction(CachedFunction):
         key = (config.token(), where, bound.spec, bound.static_key, *kinds)
         run = self._cache.get(key)
         if run is None:
-            run = self._compile(bound, kinds)
-            self._cache.keep(key, run)
+            run = self._cache.made(key, lambda: self._compile(bound, kinds))
         if args and not kwargs and not bound.statics and all(type(a) is Array for a in args):
             self._cache.keep((key[0], *kinds), run)
         return run(leaves)
