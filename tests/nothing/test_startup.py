@@ -62,13 +62,15 @@ def test_all_public_names_are_there() -> None:
         """
         import plugrt
         missing = []
-        for name in plugrt.__all__:
-            try:
-                getattr(plugrt, name)
-            except Exception as error:
-                missing.append((name, repr(error)))
+        for module in (plugrt, plugrt.plugins):
+            for name in module.__all__:
+                try:
+                    getattr(module, name)
+                except Exception as error:
+                    missing.append((name, repr(error)))
         print(missing)
-        print(sorted(set(plugrt.__all__) - set(dir(plugrt))))
+        listed = {name for name in dir(plugrt) if not name.startswith("__")}
+        print(sorted(listed ^ ({*plugrt.__all__} - {"__version__"})))
         try:
             plugrt.nosuch
         except AttributeError as error:

@@ -31,6 +31,36 @@ def test_dynamic_slice_clamps_and_counts_from_the_end_as_jaxs(start: tuple[int, 
     same(lax.dynamic_slice(X, np.array(start), (2, 3)), jax.lax.dynamic_slice(X, start, (2, 3)))
 
 
+@pytest.mark.parametrize("allowed", [False, (True, False), [False, True]])
+def test_counting_from_the_end_can_be_left_out_as_jaxs(allowed: Any) -> None:
+    start = (np.array(-1), np.array(-2))
+    update = np.full((2, 3), -1, np.float32)
+    for function, arguments in (
+        ("dynamic_slice", (X, start, (2, 3))),
+        ("dynamic_update_slice", (X, update, start)),
+    ):
+        found = getattr(lax, function)(*arguments, allow_negative_indices=allowed)
+        expected = getattr(jax.lax, function)(*arguments, allow_negative_indices=allowed)
+        same(found, expected)
+    with pytest.raises(ArgumentError, match="2 dimensions; found 1"):
+        lax.dynamic_slice(X, start, (2, 3), allow_negative_indices=(True,))
+
+
+def test_counting_from_the_end_can_be_left_out_along_one_dimension() -> None:
+    row, rows = np.full((1, 6), -1, np.float32), np.full((2, 6), -1, np.float32)
+    index = np.array(-2)
+    for function, arguments in (
+        ("dynamic_slice_in_dim", (X, index, 2)),
+        ("dynamic_index_in_dim", (X, index)),
+        ("dynamic_update_slice_in_dim", (X, rows, index, 0)),
+        ("dynamic_update_index_in_dim", (X, row, index, 0)),
+    ):
+        for allowed in (True, False):
+            found = getattr(lax, function)(*arguments, allow_negative_indices=allowed)
+            expected = getattr(jax.lax, function)(*arguments, allow_negative_indices=allowed)
+            same(found, expected)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32, np.int64])
 def test_dynamic_slice_takes_indices_of_any_integer_dtype(dtype: Any) -> None:
     index = np.array(3, dtype)

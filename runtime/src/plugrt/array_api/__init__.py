@@ -196,3 +196,8 @@ __all__ = [
     "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
     "var", "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    # Without the modules that the names come from.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -2,6 +2,7 @@
 
 Names, argument order, defaults and meaning are ``jax.lax``'s. The operations are strict, as there:
 arrays that meet must have one dtype and one shape; Python scalars take the dtype of the arrays.
+What ``accuracy``, ``out_sharding`` and ``sharding`` ask for there is not offered.
 """
 
 from plugrt.lax.associative import associative_scan
@@ -188,3 +189,8 @@ __all__ = [
     "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze",
     "sub", "switch", "tan", "tanh", "top_k", "transpose", "while_loop", "zeta",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    # Without the modules that the names come from.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from plugrt.lax.strict import admit, same_dtype, same_shape
@@ -42,11 +42,37 @@ def _comparison(name: str, direction: str, kinds: str, says: str) -> Binary:
     return _named(body, name, f"whether {says}")
 
 
-def operands(name: str, x: Tracer, y: Tracer, kinds: str) -> list[Tracer]:
+def operands(
+    name: str, x: Tracer, y: Tracer, kinds: str, names: Sequence[str] = "xy"
+) -> list[Tracer]:
     """Returns the two operands in one dtype of the ``kinds`` admitted and in one shape."""
-    pair = same_dtype(name, "xy", [x, y])
-    admit(name, "x", pair[0].dtype, kinds)
-    return same_shape(name, "xy", pair)
+    pair = same_dtype(name, names, [x, y])
+    admit(name, names[0], pair[0].dtype, kinds)
+    return same_shape(name, names, pair)
+
+
+# The three whose parameters JAX does not call x and y.
+
+
+@operation
+def nextafter(x1: Tracer, x2: Tracer) -> Tracer:
+    """Returns the number next to x1 towards x2, elementwise. As ``jax.lax.nextafter``."""
+    result: Tracer = emit(chlo.next_after, *operands("nextafter", x1, x2, "f", ("x1", "x2")))
+    return result
+
+
+@operation
+def zeta(x: Tracer, q: Tracer) -> Tracer:
+    """Returns Hurwitz's zeta function, elementwise. As ``jax.lax.zeta``."""
+    result: Tracer = emit(chlo.zeta, *operands("zeta", x, q, "f", "xq"))
+    return result
+
+
+@operation
+def polygamma(m: Tracer, x: Tracer) -> Tracer:
+    """Returns the m-th derivative of digamma at x, elementwise. As ``jax.lax.polygamma``."""
+    result: Tracer = emit(chlo.polygamma, *operands("polygamma", m, x, "f", "mx"))
+    return result
 
 
 add = _binary("add", hlo.add, "iufc", "x + y")
@@ -57,10 +83,7 @@ rem = _binary("rem", hlo.remainder, "iuf", "the remainder of x / y, with the sig
 max = _binary("max", hlo.maximum, "biuf", "the larger of x and y, NaN if one is")
 min = _binary("min", hlo.minimum, "biuf", "the smaller of x and y, NaN if one is")
 atan2 = _binary("atan2", hlo.atan2, "fc", "the angle of the point (y, x), x the ordinate")
-nextafter = _binary("nextafter", chlo.next_after, "f", "the number next to x towards y")
 complex = _binary("complex", hlo.complex, "f", "x + iy")
-zeta = _binary("zeta", chlo.zeta, "f", "Hurwitz's zeta function")
-polygamma = _binary("polygamma", chlo.polygamma, "f", "the x-th derivative of digamma at y")
 bitwise_and = _binary("bitwise_and", hlo.and_, "biu", "the bits that are 1 in both")
 bitwise_or = _binary("bitwise_or", hlo.or_, "biu", "the bits that are 1 in one or both")
 bitwise_xor = _binary("bitwise_xor", hlo.xor, "biu", "the bits that differ")

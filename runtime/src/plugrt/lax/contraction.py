@@ -70,16 +70,26 @@ def dot_general(
     return result
 
 
-@operation(static=("precision", "preferred_element_type"))
+@operation(static=("dimension_numbers", "precision", "preferred_element_type"))
 def dot(
-    lhs: Tracer, rhs: Tracer, *, precision: Any = None, preferred_element_type: Any = None
+    lhs: Tracer,
+    rhs: Tracer,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Tracer:
-    """Returns the product of two vectors or matrices. As ``jax.lax.dot``."""
-    if lhs.ndim not in (1, 2) or rhs.ndim not in (1, 2):
-        raise ArgumentError(
-            f"lax.dot takes vectors and matrices; found shapes {lhs.shape} and {rhs.shape}; "
-            "lax.dot_general takes others"
-        )
-    numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    """Returns the product of two vectors or matrices, or what `dot_general` gives with numbers.
+
+    As ``jax.lax.dot``.
+    """
+    numbers = dimension_numbers
+    if numbers is None:
+        if lhs.ndim not in (1, 2) or rhs.ndim not in (1, 2):
+            raise ArgumentError(
+                f"lax.dot takes vectors and matrices; found shapes {lhs.shape} and {rhs.shape}; "
+                "others need dimension_numbers"
+            )
+        numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
     result: Tracer = dot_general(lhs, rhs, numbers, precision, preferred_element_type)
     return result

@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimensions import dimension_of, per_dimension
+from plugrt.lax.starts import start_scalars
 from plugrt.lax.strict import same_dtype
 from plugrt.tracing.emit import (
-    as_tracer,
-    compare,
     constant,
-    convert,
-    emit,
     hlo,
     reshape,
     slice_,
@@ -25,9 +22,7 @@ from plugrt.tracing.emit import (
     tracing,
     wrap,
 )
-from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
@@ -92,20 +87,26 @@ def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = Tr
     return result if keepdims else _without(result, at)
 
 
-@operation(static=("slice_sizes",))
-def dynamic_slice(operand: Tracer, start_indices: Any, slice_sizes: Sequence[int]) -> Tracer:
+@operation(static=("slice_sizes", "allow_negative_indices"))
+def dynamic_slice(
+    operand: Tracer,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Tracer:
     """Returns a block of ``slice_sizes`` that begins at computed indices.
 
     ``start_indices`` are integer scalars, one for each dimension, or an array of them. Negative
-    ones count from the end; then the block is moved to lie within the array. As
-    ``jax.lax.dynamic_slice``.
+    ones count from the end, where ``allow_negative_indices`` (one for all dimensions, or one
+    each) holds; then the block is moved to lie within the array. As ``jax.lax.dynamic_slice``.
     """
     sizes = per_dimension("dynamic_slice", "slice_sizes", slice_sizes, operand.ndim)
     if any(not 0 <= size <= n for size, n in zip(sizes, operand.shape, strict=True)):
         raise ShapeError(
             f"slice_sizes {sizes} of lax.dynamic_slice do not fit the shape {operand.shape}"
         )
-    starts = _starts("dynamic_slice", operand, start_indices)
+    starts = start_scalars("dynamic_slice", operand, start_indices, allow_negative_indices)
     made = hlo.dynamic_slice(
         operand.value, [s.value for s in starts], sizes, loc=tracing().location()
     )
@@ -113,8 +114,14 @@ def dynamic_slice(operand: Tracer, start_indices: Any, slice_sizes: Sequence[int
     return result
 
 
-@operation
-def dynamic_update_slice(operand: Tracer, update: Tracer, start_indices: Any) -> Tracer:
+@operation(static=("allow_negative_indices",))
+def dynamic_update_slice(
+    operand: Tracer,
+    update: Tracer,
+    start_indices: Any,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Tracer:
     """Returns ``operand`` with the block ``update`` at computed indices.
 
     Indices as in `dynamic_slice`. As ``jax.lax.dynamic_update_slice``.
@@ -127,7 +134,7 @@ def dynamic_update_slice(operand: Tracer, update: Tracer, start_indices: Any) ->
             f"update of lax.dynamic_update_slice, {TensorType(update.shape, update.dtype)}, does "
             f"not fit into operand, {TensorType(operand.shape, operand.dtype)}"
         )
-    starts = _starts("dynamic_update_slice", operand, start_indices)
+    starts = start_scalars("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     made = hlo.dynamic_update_slice(
         operand.value, update.value, [s.value for s in starts], loc=tracing().location()
     )
@@ -135,49 +142,14 @@ def dynamic_update_slice(operand: Tracer, update: Tracer, start_indices: Any) ->
     return result
 
 
-def _starts(function: str, operand: Tracer, indices: Any) -> list[Tracer]:
-    """Returns the start indices as scalars of one dtype, counted from 0."""
-    if isinstance(indices, Tracer):
-        if indices.ndim != 1:
-            raise ShapeError(
-                f"start_indices of lax.{function} are scalars or an array of one dimension; found "
-                f"shape {indices.shape}"
-            )
-        count = indices.shape[0]
-        scalars = [reshape(slice_(indices, [i], [i + 1], [1]), ()) for i in range(count)]
-    else:
-        scalars = [as_tracer(i, f"a start index of {function}") for i in indices]
-    if len(scalars) != operand.ndim:
-        raise ShapeError(
-            f"lax.{function} needs {operand.ndim} start indices, one for each dimension; found "
-            f"{len(scalars)}"
-        )
-    for s in scalars:
-        if s.shape or kind_of(s.dtype) not in "iu":
-            raise DtypeError(
-                f"start indices of lax.{function} are integer scalars; found "
-                f"{TensorType(s.shape, s.dtype)}"
-            )
-    return [_from_start(s, n) for s, n in zip(_common(scalars), operand.shape, strict=True)]
-
-
-def _common(scalars: list[Tracer]) -> list[Tracer]:
-    wide = any(s.dtype.itemsize == 8 for s in scalars)
-    unsigned = {s.dtype for s in scalars} == {np.dtype(np.uint32)}
-    dtype = np.dtype(np.int64 if wide else np.uint32 if unsigned else np.int32)
-    return [convert(s, dtype) for s in scalars]
-
-
-def _from_start(index: Tracer, length: int) -> Tracer:
-    if kind_of(index.dtype) == "u":
-        return index
-    moved = emit(hlo.add, index, constant(length, index.dtype))
-    return emit_select(compare(index, constant(0, index.dtype), "LT"), moved, index)
-
-
-@operation(static=("slice_size", "axis"))
+@operation(static=("slice_size", "axis", "allow_negative_indices"))
 def dynamic_slice_in_dim(
-    operand: Tracer, start_index: Tracer, slice_size: int, axis: int = 0
+    operand: Tracer,
+    start_index: Tracer,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Tracer:
     """Returns ``slice_size`` places of a dimension from a computed index on.
 
@@ -186,26 +158,41 @@ def dynamic_slice_in_dim(
     at = dimension_of("dynamic_slice_in_dim", axis, operand.ndim)
     sizes = list(operand.shape)
     sizes[at] = slice_size
-    result: Tracer = dynamic_slice(operand, _along(start_index, at, operand.ndim), sizes)
+    starts = _along(start_index, at, operand.ndim)
+    result: Tracer = dynamic_slice(
+        operand, starts, sizes, allow_negative_indices=allow_negative_indices
+    )
     return result
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims", "allow_negative_indices"))
 def dynamic_index_in_dim(
-    operand: Tracer, index: Tracer, axis: int = 0, keepdims: bool = True
+    operand: Tracer,
+    index: Tracer,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Tracer:
     """Returns one place, computed, of a dimension, which stays with length 1 if ``keepdims``.
 
     As ``jax.lax.dynamic_index_in_dim``.
     """
     at = dimension_of("dynamic_index_in_dim", axis, operand.ndim)
-    result: Tracer = dynamic_slice_in_dim(operand, index, 1, at)
+    result: Tracer = dynamic_slice_in_dim(
+        operand, index, 1, at, allow_negative_indices=allow_negative_indices
+    )
     return result if keepdims else _without(result, at)
 
 
-@operation(static=("axis",))
+@operation(static=("axis", "allow_negative_indices"))
 def dynamic_update_slice_in_dim(
-    operand: Tracer, update: Tracer, start_index: Tracer, axis: int
+    operand: Tracer,
+    update: Tracer,
+    start_index: Tracer,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Tracer:
     """Returns ``operand`` with ``update`` at a computed index of a dimension.
 
@@ -213,13 +200,20 @@ def dynamic_update_slice_in_dim(
     """
     at = dimension_of("dynamic_update_slice_in_dim", axis, operand.ndim)
     starts = _along(start_index, at, operand.ndim)
-    result: Tracer = dynamic_update_slice(operand, update, starts)
+    result: Tracer = dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
     return result
 
 
-@operation(static=("axis",))
+@operation(static=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(
-    operand: Tracer, update: Tracer, index: Tracer, axis: int
+    operand: Tracer,
+    update: Tracer,
+    index: Tracer,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
 ) -> Tracer:
     """Returns ``operand`` with ``update`` at one computed place of a dimension.
 
@@ -234,7 +228,9 @@ def dynamic_update_index_in_dim(
             f"update of lax.dynamic_update_index_in_dim has shape {update.shape}, which is not one "
             f"place of axis {axis} of shape {operand.shape}"
         )
-    result: Tracer = dynamic_update_slice_in_dim(operand, update, index, at)
+    result: Tracer = dynamic_update_slice_in_dim(
+        operand, update, index, at, allow_negative_indices=allow_negative_indices
+    )
     return result
 
 

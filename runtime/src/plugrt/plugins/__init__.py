@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plugrt.plugins.plugin import Availability, Plugin
@@ -9,6 +10,7 @@ from plugrt.plugins.record import Record
 from plugrt.plugins.registry import Registry, default_registry
 
 if TYPE_CHECKING:
+    from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
 
@@ -20,6 +22,7 @@ __all__ = [
     "Registry",
     "default_registry",
     "hookimpl",
+    "hookspecs",
     "register",
     "table",
 ]
@@ -37,6 +40,8 @@ def table() -> tuple[Record, ...]:
 
 def __getattr__(name: str) -> Any:
     # These bring pluggy (9 ms to import) and the C API room along.
+    if name == "hookspecs":
+        return import_module("plugrt.plugins.hookspecs")
     if name == "hookimpl":
         from plugrt.plugins.hookspecs import hookimpl
 
@@ -46,3 +51,7 @@ def __getattr__(name: str) -> Any:
 
         return LibraryPlugin
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -43,3 +43,8 @@ __all__ = [
     "uniform",
     "wrap_key_data",
 ]
+
+
+def __dir__() -> list[str]:
+    # Without the modules that the names come from.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
