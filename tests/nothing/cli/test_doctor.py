@@ -91,6 +91,24 @@ def test_a_selected_plugin_that_ends_the_process(tmp_path: Path, source: str, fa
     assert "while loading 'a'" in a["reason"]
     assert "PLUGRT_PLUGINS_BLOCK=a" in a["cure"]
     assert fact in found["problems"][0]
+    assert row(found, "b")["state"] == "initialised"
+
+
+def test_the_others_are_examined_without_the_plugins_that_end_the_process(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "aborts", "import os; os.abort()")
+    install_plugin(tmp_path, "exits", "import os; os._exit(7)")
+    install_plugin(tmp_path, "raises", "raise OSError('no driver')")
+    install_plugin(tmp_path, "good")
+    found = doctor(tmp_path, code=1, PLUGRT_PLUGINS_ALLOW="aborts,exits,raises,good")
+    states = {name: row(found, name)["state"] for name in ("aborts", "exits", "raises", "good")}
+    assert states == {
+        "aborts": "broken", "exits": "broken", "raises": "broken", "good": "initialised",
+    }  # fmt: skip
+    assert "SIGABRT" in row(found, "aborts")["reason"]
+    assert "exit code 7" in row(found, "exits")["reason"]
+    assert "no driver" in row(found, "raises")["reason"]
+    assert len(found["problems"]) == 2
+    assert found["chosen"] == [], "a program would end, and choose none"
 
 
 def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
@@ -139,3 +157,14 @@ def test_the_text_shows_candidates_choice_and_problems(tmp_path: Path) -> None:
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="b")
     assert done.returncode == 1
     assert "problem: JAX_PLATFORMS=b asks for 'b'" in done.stdout
+
+
+@pytest.mark.parametrize("columns", [50, 80, 140])
+def test_sentences_have_room_however_narrow_the_terminal(tmp_path: Path, columns: int) -> None:
+    install_plugin(tmp_path, "a")
+    install_plugin(tmp_path, "other")
+    done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="a", COLUMNS=str(columns))
+    lines = [line for line in done.stdout.splitlines() if "JAX_PLATFORMS=other" in line]
+    assert len(lines) == 1, done.stdout
+    table = done.stdout[done.stdout.index("Plugins") : done.stdout.index("chosen")]
+    assert max(map(len, table.splitlines())) <= columns

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.ahead import AheadOfTime
 
 
-@click.command("compile")
+@click.command("compile", short_help="Compile a program for devices that are not here.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--topology", "name", required=True, metavar="PLATFORM:NAME",

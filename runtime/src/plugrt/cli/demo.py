@@ -19,7 +19,7 @@ WANTED = 0.95
 _DEVICES = 4
 
 
-@click.command("demo")
+@click.command("demo", short_help="Train a small network on handwritten digits.")
 @json_option
 def command(as_json: bool) -> int:
     """Train a two-layer network on handwritten digits: jitted, then data-parallel.

@@ -26,6 +26,8 @@ from plugrt.plugins.registry import Registry, default_registry
 
 CHILD_SECONDS = 15.0
 """How long the backends may take to start."""
+MORE_SECONDS = 3.0
+"""How long they may take in addition, without the plugins that ended the process."""
 PROBE_SECONDS = 12.0
 """How long all libraries of the environment together may take; the whole stays under 30 s."""
 PROBE_WORKERS = 8
@@ -108,32 +110,69 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
 
 
 def _examine_backends(found: Examination, records: list[Record], seconds: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="plugrt-doctor-") as folder:
-        journal = Path(folder, "journal.jsonl")
-        ended = _run_child(journal, seconds)
-        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    entries = [json.loads(line) for line in lines]
-    found.warnings += [e["warning"] for e in entries if "warning" in e]
-    done = next((e["done"] for e in entries if "done" in e), None)
+    """Starts them as a program would; where a plugin ends the process, then without that plugin."""
+    from plugrt.cli.examinee import key
+
+    deadline = time.monotonic() + seconds + MORE_SECONDS
+    environ = dict(os.environ)
+    faults: dict[str, dict[str, Any]] = {}
+    while True:
+        ended, entries = _run_child(environ, min(seconds, deadline - time.monotonic()))
+        warnings = [e["warning"] for e in entries if "warning" in e]
+        found.warnings += [w for w in warnings if w not in found.warnings]
+        done = next((e["done"] for e in entries if "done" in e), None)
+        if done is not None:
+            break
+        culprit = _blame(found, ended, [e for e in entries if e.get("of")], faults)
+        if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
+            break
+    rows = [{**r.as_dict(), "key": key(r)} for r in records] if done is None else done["rows"]
+    found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
     if done is None:
-        _blame(found, records, ended, [e for e in entries if e.get("of")])
         return
-    found.chosen, found.why = done["chosen"], done.get("why", "")
-    found.devices, found.candidates = done["devices"], done["rows"]
+    if not faults:
+        found.chosen, found.why, found.devices = (
+            done["chosen"],
+            done.get("why", ""),
+            done["devices"],
+        )
     if "error" in done:
         found.problems.append(done["error"])
 
 
-def _run_child(journal: Path, seconds: float) -> str:
-    """Runs the examinee and returns in words how it ended; what it prints goes nowhere."""
+def _leave_out(environ: dict[str, str], culprit: str) -> bool:
+    """Blocks a plugin in these settings; returns whether anything is left to be tried."""
+    if not culprit:
+        return False
+    blocked = environ.get("PLUGRT_PLUGINS_BLOCK", "")
+    environ["PLUGRT_PLUGINS_BLOCK"] = f"{blocked},{culprit}".strip(",")
+    asked = [name.strip() for name in environ.get("JAX_PLATFORMS", "").split(",") if name.strip()]
+    left = [name for name in asked if name != culprit]
+    environ["JAX_PLATFORMS"] = ",".join(left)
+    return not asked or 0 < len(left) < len(asked)
+
+
+def _run_child(environ: Mapping[str, str], seconds: float) -> tuple[str, list[dict[str, Any]]]:
+    """Runs the examinee; returns in words how it ended, and its journal.
+
+    What it prints goes nowhere.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugrt-doctor-") as folder:
+        journal = Path(folder, "journal.jsonl")
+        ended = _wait_for_child(journal, environ, seconds)
+        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    return ended, [json.loads(line) for line in lines]
+
+
+def _wait_for_child(journal: Path, environ: Mapping[str, str], seconds: float) -> str:
     command = [sys.executable, "-P", "-m", "plugrt.cli.examinee", str(journal)]
     try:
         done = subprocess.run(
             command, timeout=seconds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, check=False,
+            stderr=subprocess.PIPE, check=False, env=dict(environ),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f"had not ended after {seconds:g} s"
+        return f"had not ended after {seconds:.3g} s"
     if done.returncode < 0:
         return f"was killed by {signal.Signals(-done.returncode).name}"
     last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
@@ -141,20 +180,18 @@ def _run_child(journal: Path, seconds: float) -> str:
 
 
 def _blame(
-    found: Examination, records: list[Record], ended: str, steps: list[dict[str, Any]]
-) -> None:
-    """Notes which plugin was at work when the child ended before its time."""
-    from plugrt.cli.examinee import key
-
-    found.candidates = [{**r.as_dict(), "key": key(r)} for r in records]
+    found: Examination, ended: str, steps: list[dict[str, Any]], faults: dict[str, dict[str, Any]]
+) -> str:
+    """Notes which plugin was at work when the child ended before its time; returns its name."""
     step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
     problem = f"the process {ended} while {step['step']}"
     found.problems.append(problem)
-    for row in found.candidates:
-        if row["key"] == step["of"]:
-            name = row["name"]
-            row.update(state=str(State.BROKEN), reason=problem,
-                       cure=f"PLUGRT_PLUGINS_BLOCK={name} leaves it out")  # fmt: skip
+    if step["of"] is None:
+        return ""
+    name: str = step["of"][1]
+    cure = f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
+    faults[str(step["of"])] = {"state": str(State.BROKEN), "reason": problem, "cure": cure}
+    return name
 
 
 # --- libraries of the environment -------------------------------------------------------------

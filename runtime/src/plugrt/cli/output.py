@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,18 +18,45 @@ def print_json(data: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """Prints a table on stdout, its last column taking what room is left."""
+    """Prints a table on stdout, its last column taking what room is left.
+
+    Where that would be a narrow strip of long text, the texts follow the table instead.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(width=_width())
+    cells = [[str(cell) for cell in row] for row in rows]
+    below: list[tuple[str, str]] = []
+    if console.width < WIDE and any(len(row[-1]) > console.width // 2 for row in cells):
+        below = [(row[0], row[-1]) for row in cells if row[-1]]
+        columns, cells = columns[:-1], [row[:-1] for row in cells]
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold", ratio=1 if column == columns[-1] else None)
-    for row in rows:
-        table.add_row(*(Text(str(cell), style=STYLES.get(str(cell), "")) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+        stretched = column == columns[-1] and not below
+        table.add_column(column, overflow="fold", ratio=1 if stretched else None)
+    for row in cells:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    console.print(table)
+    for name, text in below:
+        line = f" {name}: {text}"
+        click.echo(textwrap.fill(line, console.width, subsequent_indent="   "))
+    if below:
+        click.echo()
+
+
+WIDE = 110
+"""From this width on, a column of sentences is readable beside others."""
+
+
+def _width() -> int | None:
+    """Returns how wide to print, None for what the terminal says."""
+    if sys.stdout.isatty():
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) else 140
 
 
 STYLES = {

@@ -11,7 +11,7 @@ import click
 from plugrt.cli.output import json_option, print_json
 
 
-@click.command("run")
+@click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--input", "inputs", multiple=True, metavar="A.npy",
