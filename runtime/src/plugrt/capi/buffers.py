@@ -13,7 +13,7 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.executables import Executable
-from plugrt.capi.reads import minor_to_major, read
+from plugrt.capi.reads import Lease, minor_to_major, read
 from plugrt.capi.specs import BufferSpec
 from plugrt.errors import DeletedBuffer, InvalidArgument
 
@@ -30,7 +30,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     nobody refers to this object, because another thread may be launching with it.
     """
 
-    __slots__ = ("_dead", "_pointer", "_reason", "_spec")
+    __slots__ = ("_dead", "_lease", "_pointer", "_reason", "_spec")
 
     def __init__(self, pointer: Any, spec: BufferSpec) -> None:
         self._pointer = pointer
@@ -89,9 +89,17 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return self._pointer
 
     def to_host(self) -> npt.NDArray[Any]:
-        out = read(self._spec.home, self._live(), self._spec)
-        out.flags.writeable = False
-        return out
+        return read(self._spec.home, self._live(), self._spec, self._lend)
+
+    def _lend(self, pointer: Any) -> Lease | None:
+        """Returns what destroys the ``PJRT_Buffer`` from now on; None if it cannot be lent."""
+        home = self._spec.home
+        with home.lock:
+            if type(self) is Buffer:
+                self._lease = Lease(home, pointer)
+                # The usual finaliser is not to pay for a question that only these need.
+                self.__class__ = LentBuffer
+            return self._lease
 
     def delete(self) -> None:
         if self._pointer is not None:
@@ -130,7 +138,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), target)
         args = home.library.call("Buffer_CopyToDevice", buffer=pointer, dst_device=target.pointer)
-        return Buffer(args.dst_buffer, target.client.spec(home, spec.tensor_type, target))
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
 
     def copy_to_memory(self, memory: interface.Memory) -> Buffer:
         spec, home = self._spec, self._spec.home
@@ -141,8 +149,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             return target.client.buffer_from_host(self.to_host(), device, target)
         args = home.library.call("Buffer_CopyToMemory", buffer=pointer, dst_memory=target.pointer)
         device = target.addressable_by_devices()[0]
-        made = target.client.spec(home, spec.tensor_type, device, target)
-        return Buffer(args.dst_buffer, made)
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
 
     def _in_c_order(self) -> bool:
         """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
@@ -182,6 +189,15 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return minor_to_major(self._spec.home, self._live())
 
 
+class LentBuffer(Buffer):
+    """A buffer whose memory is, or was, viewed: its lease destroys it."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        pass
+
+
 class AliasedBuffer(Buffer):
     """A buffer that uses the memory of a host array, which it keeps until the library is done."""
 
@@ -192,6 +208,9 @@ class AliasedBuffer(Buffer):
         self._event = event
         self._array = array
         spec.home.aliased[id(self)] = array
+
+    def _lend(self, pointer: Any) -> Lease | None:
+        return None  # the memory is the host array's, which goes with this object
 
     def __del__(self) -> None:
         home = self._spec.home

@@ -22,11 +22,12 @@ def find_capabilities(client: Client) -> Capabilities:
     devices = client.addressable_devices()
     several = len(devices) > 1
     has = library.has
-    on_host, zero_copy = _host_memory(client)
+    on_host, zero_copy, viewed = _host_memory(client)
     return Capabilities(
         asynchronous_dispatch=True,
         donation=True,
         zero_copy_put=zero_copy,
+        zero_copy_get=viewed,
         executable_serialization=has("Executable_Serialize")
         and has("Executable_DeserializeAndLoad"),
         cost_analysis=has("Executable_GetCostAnalysis"),
@@ -75,11 +76,11 @@ def _try_topology(client: Client) -> None:
     client.library.call("TopologyDescription_Destroy", topology=args.topology)
 
 
-def _host_memory(client: Client) -> tuple[bool, bool]:
-    """Returns (whether buffers are in host memory, whether an aligned put can alias)."""
+def _host_memory(client: Client) -> tuple[bool, bool, bool]:
+    """Returns whether buffers are in host memory, an aligned put can alias, and a read does."""
     devices = client.addressable_devices()
     if not devices:
-        return False, False
+        return False, False, False
     room = np.zeros(256, np.uint8)
     start = -room.ctypes.data % 64
     array = room[start : start + 64]
@@ -88,6 +89,9 @@ def _host_memory(client: Client) -> tuple[bool, bool]:
             array, devices[0], None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
         )
         on_host = buffer.dlpack_device()[0] == 1
-        return on_host, on_host and buffer.unsafe_pointer() == array.ctypes.data
+        where = buffer.unsafe_pointer()
+        copy = client.buffer_from_host(array, devices[0])
+        viewed = copy.to_host().ctypes.data == copy.unsafe_pointer()
+        return on_host, on_host and where == array.ctypes.data, on_host and viewed
     except PlugrtError:
-        return False, False
+        return False, False, False

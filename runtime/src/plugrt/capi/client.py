@@ -22,7 +22,6 @@ from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
 from plugrt.capi.loaded import LoadedExecutable, may_donate
-from plugrt.capi.specs import BufferSpec
 from plugrt.capi.strictness import Strictness
 from plugrt.capi.topology import Topology
 from plugrt.capi.transfers import ClosedTransfers, Transfers
@@ -35,8 +34,9 @@ from plugrt.interface import (
     OptionValue,
     Program,
     Shards,
-    TensorType,
 )
+
+_MOST_KINDS = 16384
 
 
 class Client(interface.Client):
@@ -55,6 +55,7 @@ class Client(interface.Client):
         self._strictness = Strictness(self._platform)
         self._process_index = int(library.call("Client_ProcessIndex", client=pointer).process_index)
         self._memories: dict[Any, Memory] = {}
+        self._kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         args = library.call("Client_Devices", client=pointer)
         found = values.unpack(args.devices, args.num_devices)
         self._by_pointer = {p: Device(self, p) for p in found}
@@ -219,11 +220,11 @@ class Client(interface.Client):
             return buffers[0]
         return tuple(buffers)
 
-    def spec(
-        self, home: ClientHandle, kind: TensorType, device: Device, memory: Memory | None = None
-    ) -> BufferSpec:
-        """Returns what is known of buffers of that type and place, one object for all of them."""
-        return self._transfers.spec(home, kind, device, memory)
+    def same_kind(self, kind: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the one object equal to ``kind``, so that kinds can be compared by identity."""
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        return self._kinds.setdefault(kind, kind)
 
     def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> Buffer:
         if not isinstance(device, Device) or device.client is not self:

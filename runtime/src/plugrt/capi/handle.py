@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import threading
 import weakref
 from typing import Any
 
@@ -29,7 +30,7 @@ class ClientHandle:
 
     __slots__ = (
         "__weakref__", "aliased", "buffer_destroy", "destroy_frames", "exiting", "keep", "library",
-        "pending", "pointer", "readers",
+        "lock", "pending", "pointer", "readers",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -44,8 +45,10 @@ class ClientHandle:
         self.pointer = ffi.gc(pointer, destroy_client)
         self.buffer_destroy: Slot = library.hot_slot("Buffer_Destroy")
         self.destroy_frames: list[Any] = []
+        self.lock = threading.Lock()
+        """Held while a buffer changes who destroys it."""
         self.readers: list[Any] = []
-        """`plugrt.capi.reads.DirectReader` objects that no thread uses now."""
+        """`plugrt.capi.reads.Viewer` objects that no thread uses now."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         self.aliased: dict[int, Any] = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _unpack = ffi.unpack
 _new: Any = object.__new__
-_spec_of = attrgetter("_spec")
+_kind_of = attrgetter("_spec.kind")
 _pointer_of = attrgetter("_pointer")
 _DONATION_MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
 
@@ -72,8 +72,8 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._specs = [self._output_specs(device) for device in self._devices]
         self._first_specs = self._specs[0] if self._specs else []
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
-        self._fit: list[BufferSpec] | None = None
-        """The arguments' specs at the last launch that was checked, on one device."""
+        self._fit: list[Any] | None = None
+        """The arguments' kinds at the last launch that was checked, on one device."""
         self._launch = library.hot_slot("LoadedExecutable_Execute")
         self._donates = donates
         self._deleted = False
@@ -89,7 +89,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             kinds = [""] * len(types)
         memories = {memory.kind: memory for memory in device.memories()}
         return [
-            self._client.spec(self._home, t, device, memories.get(kind))
+            BufferSpec(self._home, t.shape, t.dtype, device, memories.get(kind))
             for t, kind in zip(types, kinds, strict=True)
         ]
 
@@ -113,10 +113,10 @@ class LoadedExecutable(interface.LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
         # The usual case: buffers of the same types and places as at the last launch that was
-        # looked at closely. Specs are one object each, so that comparing them is comparing
-        # identities; a spec knows its client, so that no foreign buffer gets through.
+        # looked at closely. A kind is one object, so that comparing them is comparing identities;
+        # it names the client's own device, so that no foreign buffer gets through.
         try:
-            fit = [*map(_spec_of, arguments)] == self._fit
+            fit = [*map(_kind_of, arguments)] == self._fit
         except AttributeError:
             fit = False
         if not fit or options is not None:
@@ -217,13 +217,16 @@ class LoadedExecutable(interface.LoadedExecutable):
             for i in range(devices)
         ]
         if self._one_device and options is None:
-            self._fit = [shards[0]._spec for shards in arguments]  # type: ignore[attr-defined]
+            self._fit = [shards[0]._spec.kind for shards in arguments]  # type: ignore[attr-defined]
         if self._donates:
             self._mark_donated(arguments)
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
     def _mark_donated(self, arguments: Sequence[Shards]) -> None:
-        """Finds out which arguments the launch took, and makes those unusable."""
+        """Finds out which arguments the launch took, and makes those unusable.
+
+        A library leaves those alone whose memory somebody looks at.
+        """
         for shards in arguments:
             for buffer in shards:
                 buffer._check_donated(self._executable)  # type: ignore[attr-defined]

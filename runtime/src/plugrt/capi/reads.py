@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,18 +19,15 @@ from plugrt.errors import PjrtError, Unimplemented
 if TYPE_CHECKING:
     from plugrt.capi.handle import ClientHandle
 
-DIRECT_LIMIT = 1 << 20
-"""Up to this size memory that the host can address is copied here: 3 µs instead of the 20 µs of a
-transfer, which libraries hand to another thread. Above it the transfer is as fast, and it lets
-other Python threads run."""
+LOOK = True
+"""Whether memory that the host can address is looked at where it is, instead of transferred."""
+_BYTES = ffi.typeof("char*")
 
 
-class DirectReader:
-    """Reads small buffers whose memory the host can address; one argument struct a call."""
+class Viewer:
+    """Lends out the memory of buffers that the host can address; its structs serve one call."""
 
-    __slots__ = (
-        "_address", "_await", "_calls", "_decrease", "_destroy", "_home", "_increase", "_ready",
-    )  # fmt: skip
+    __slots__ = ("_address", "_await", "_calls", "_destroy", "_home", "_increase", "_ready")
 
     def __init__(self, home: ClientHandle) -> None:
         self._home = home
@@ -39,67 +38,109 @@ class DirectReader:
             slots["Event_Await"],
             slots["Event_Destroy"],
             slots["Buffer_UnsafePointer"],
-            slots["Buffer_DecreaseExternalReferenceCount"],
         )
         self._increase = new_struct("struct PJRT_Buffer_IncreaseExternalReferenceCount_Args")
-        self._decrease = new_struct("struct PJRT_Buffer_DecreaseExternalReferenceCount_Args")
         self._ready = new_struct("struct PJRT_Buffer_ReadyEvent_Args")
         self._await = new_struct("struct PJRT_Event_Await_Args")
         self._destroy = new_struct("struct PJRT_Event_Destroy_Args")
         self._address = new_struct("struct PJRT_Buffer_UnsafePointer_Args")
 
-    def read(self, pointer: Any, out: Any, size: int) -> None:
-        """Waits for the buffer and copies ``size`` bytes of it to ``out``."""
-        increase, ready, wait, destroy, address, decrease = self._calls
+    def address(self, pointer: Any) -> int:
+        """Waits for the buffer and returns where it is; the caller releases the reference.
+
+        The reference keeps the memory although the buffer may be deleted or donated meanwhile;
+        XLA's CPU client then copies for the launch that was to take it.
+        """
+        increase, ready, wait, destroy, address = self._calls
         check = self._check
-        # The reference keeps the memory although another thread may delete or donate the buffer.
-        self._increase.buffer = self._decrease.buffer = pointer
+        self._increase.buffer = self._ready.buffer = self._address.buffer = pointer
         check(increase(self._increase))
         try:
-            self._ready.buffer = pointer
             check(ready(self._ready))
             self._await.event = self._destroy.event = self._ready.event
             failed = wait(self._await)
             check(destroy(self._destroy))
             check(failed)
-            self._address.buffer = pointer
             check(address(self._address))
-            ffi.memmove(out, ffi.cast("void*", self._address.buffer_pointer), size)
-        finally:
-            check(decrease(self._decrease))
+        except BaseException:
+            _release(self._home, pointer, None, None)
+            raise
+        return int(self._address.buffer_pointer)
 
     def _check(self, error: Any) -> None:
         if error:
             raise self._home.library.take_error(error)
 
 
-def read(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
-    """Returns the contents once they are there; strided where the device's order is not C's."""
+class Lease:
+    """Destroys a ``PJRT_Buffer`` when the buffer's object and all views of it are gone.
+
+    It keeps the client's handle, not its object: an array of numbers is no reason for a backend
+    to stay.
+    """
+
+    __slots__ = ("_home", "_pointer")
+
+    def __init__(self, home: ClientHandle, pointer: Any) -> None:
+        self._home = home
+        self._pointer = pointer
+
+    def __del__(self) -> None:
+        self._home.release("Buffer_Destroy", "buffer", self._pointer)
+
+
+def _release(home: ClientHandle, pointer: Any, lease: Lease | None, _: Any) -> None:
+    """Gives the reference back, and after that the lease."""
+    home.release("Buffer_DecreaseExternalReferenceCount", "buffer", pointer)
+
+
+def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Lease) -> npt.NDArray[Any]:
+    """Returns the buffer's memory as a read-only array that keeps it alive."""
+    try:
+        viewer = home.readers.pop()
+    except IndexError:
+        viewer = Viewer(home)
+    address = ffi.cast(_BYTES, viewer.address(pointer))
+    home.readers.append(viewer)
+    kept = ffi.gc(address, partial(_release, home, pointer, lease), spec.nbytes)
+    memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
+    return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
+
+
+def read(
+    home: ClientHandle, pointer: Any, spec: BufferSpec, lend: Callable[[Any], Lease | None]
+) -> npt.NDArray[Any]:
+    """Returns the contents once they are there; strided where the device's order is not C's.
+
+    They are a view of the buffer's memory where the host can address it and ``lend(pointer)``
+    gives a lease of it.
+    """
     if spec.direct is None:
         _examine(home, pointer, spec)
-    out = np.empty(spec.stored_shape, spec.dtype)
-    size = spec.nbytes
-    if size == 0:
-        await_and_destroy(home, home.library.call("Buffer_ReadyEvent", buffer=pointer).event)
-    elif spec.direct and size <= DIRECT_LIMIT:
-        try:
-            reader = home.readers.pop()
-        except IndexError:
-            reader = DirectReader(home)
-        reader.read(pointer, ffi.from_buffer(out), size)
-        home.readers.append(reader)
+    lease = lend(pointer) if spec.direct and LOOK else None
+    if lease is not None:
+        out = _view(home, pointer, spec, lease)
     else:
-        args = home.library.call(
-            "Buffer_ToHostBuffer",
-            src=pointer,
-            host_layout=spec.layout,
-            dst=ffi.cast("void*", out.__array_interface__["data"][0]),
-            dst_size=size,
-        )
-        await_and_destroy(home, args.event)
+        out = np.empty(spec.stored_shape, spec.dtype)
+        if spec.nbytes == 0:
+            await_and_destroy(home, home.library.call("Buffer_ReadyEvent", buffer=pointer).event)
+        else:
+            _transfer(home, pointer, spec, out)
+        out.flags.writeable = False
     if home.pending:
         home.sweep()
     return out if spec.axes is None else out.transpose(spec.axes)
+
+
+def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec, out: npt.NDArray[Any]) -> None:
+    args = home.library.call(
+        "Buffer_ToHostBuffer",
+        src=pointer,
+        host_layout=spec.layout,
+        dst=ffi.cast("void*", out.__array_interface__["data"][0]),
+        dst_size=spec.nbytes,
+    )
+    await_and_destroy(home, args.event)
 
 
 def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:

@@ -23,8 +23,8 @@ class BufferSpec:
     """
 
     __slots__ = (
-        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "layout",
-        "memory", "nbytes", "shape", "stored_shape", "tensor_type",
+        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "kind",
+        "layout", "memory", "nbytes", "shape", "stored_shape", "tensor_type",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +40,9 @@ class BufferSpec:
         self.dtype = dtype
         self.device = device
         self.memory = memory
+        usual = memory is None or memory is device.usual_memory
+        self.kind = device.client.same_kind((shape, dtype, device, None if usual else memory))
+        """Type and place, one object for all specs with the same."""
         self.tensor_type = TensorType(shape, dtype)
         self.nbytes = math.prod(shape) * dtype.itemsize
         self.element_type = type_of(dtype, home.library.version[1])

@@ -14,7 +14,7 @@ from plugrt.capi.devices import Device, Memory
 from plugrt.capi.specs import BufferSpec
 from plugrt.capi.tables import new_struct
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.interface import HostBufferSemantics, TensorType
+from plugrt.interface import HostBufferSemantics
 
 if TYPE_CHECKING:
     from plugrt.capi.handle import ClientHandle
@@ -59,7 +59,6 @@ class Transfers:
         self._event_destroy = home.library.hot_slot("Event_Destroy")
         self._event_args: list[Any] = []
         self._puts: dict[Any, _Put] = {}
-        self._specs: dict[Any, BufferSpec] = {}
 
     def put(
         self,
@@ -148,25 +147,9 @@ class Transfers:
             self._puts.clear()
         assert isinstance(device, Device)
         assert memory is None or isinstance(memory, Memory)
-        kind = TensorType(array.shape, array.dtype)
-        put = _Put(self.spec(self._home, kind, device, memory))
+        put = _Put(BufferSpec(self._home, array.shape, array.dtype, device, memory))
         self._puts[array.shape, array.dtype, device, memory] = put
         return put
-
-    def spec(
-        self, home: ClientHandle, kind: TensorType, device: Device, memory: Memory | None
-    ) -> BufferSpec:
-        """Returns the one spec of that type and place: launches compare specs by identity."""
-        if memory is not None and memory is device.usual_memory:
-            memory = None
-        key = (kind.shape, kind.dtype, device, memory)
-        found = self._specs.get(key)
-        if found is None:
-            if len(self._specs) >= _MAX_SPECS:
-                self._specs.clear()
-            found = BufferSpec(home, kind.shape, kind.dtype, device, memory)
-            self._specs[key] = found
-        return found
 
 
 class ClosedTransfers:
@@ -178,9 +161,3 @@ class ClosedTransfers:
     def put(self, *_: object) -> NoReturn:
         """Refuses."""
         raise FailedPrecondition(f"the client of {self._name!r} is closed")
-
-    def spec(
-        self, home: ClientHandle, kind: TensorType, device: Device, memory: Memory | None
-    ) -> BufferSpec:
-        """Returns a spec for a buffer of a client that is closed but still in use."""
-        return BufferSpec(home, kind.shape, kind.dtype, device, memory)

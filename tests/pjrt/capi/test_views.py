@@ -1,0 +1,138 @@
+"""What a read returns where the host can address the memory: a view that outlives its buffer."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from plugrt.capi import create_client
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
+from plugrt.capi.library import Library
+from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.interface import CompileOptions
+from support.xla_cpu import DONATED, add, program, run_python
+
+LARGE = np.arange(1 << 16, dtype=np.float32)
+KIND = "tensor<65536xf32>"
+
+
+def test_view_is_the_memory_and_read_only(client: Client, device: Device) -> None:
+    buffer = client.buffer_from_host(LARGE, device)
+    out = buffer.to_host()
+    assert out.ctypes.data == buffer.unsafe_pointer()
+    assert client.capabilities.zero_copy_get
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        out.flags.writeable = True
+    np.testing.assert_array_equal(out, LARGE)
+
+
+@pytest.mark.parametrize("end", ["delete", "forget"])
+def test_view_outlives_its_buffer(client: Client, device: Device, end: str) -> None:
+    buffer = client.buffer_from_host(LARGE, device)
+    out = buffer.to_host()
+    if end == "delete":
+        buffer.delete()
+        with pytest.raises(DeletedBuffer):
+            buffer.to_host()
+    del buffer
+    gc.collect()
+    others = [client.buffer_from_host(-LARGE, device) for _ in range(50)]
+    np.testing.assert_array_equal(out, LARGE)
+    del others
+
+
+def test_donated_memory_is_not_written_while_it_is_viewed(client: Client, device: Device) -> None:
+    """The library copies for the launch then, and leaves the argument as it is."""
+    loaded = client.compile(add(KIND, DONATED), CompileOptions())
+    for viewed in (True, False):
+        taken, other = (client.buffer_from_host(LARGE, device) for _ in range(2))
+        where = taken.unsafe_pointer()
+        out = taken.to_host() if viewed else None
+        ((result,),) = loaded.execute([(taken,), (other,)])
+        assert taken.is_deleted() is not viewed
+        assert (result.unsafe_pointer() == where) is not viewed  # type: ignore[attr-defined]
+        np.testing.assert_array_equal(result.to_host(), 2 * LARGE)
+        if out is not None:
+            np.testing.assert_array_equal(out, LARGE)
+
+
+def test_exit_with_a_view() -> None:
+    code = """
+import atexit, os
+import numpy as np
+kept = []
+atexit.register(lambda: print(kept[0].sum()))
+from plugrt.capi import create_client, load_library
+client = create_client(load_library(os.environ["PATH_OF_LIBRARY"]), {}, name="x")
+kept.append(client.buffer_from_host(np.ones(1 << 16, np.float32), client.devices()[0]).to_host())
+"""
+    done = run_python(code)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "65536.0", "")
+
+
+def test_results_in_another_order(client: Client, device: Device) -> None:
+    """Buffers of one type may differ in their order: what is known of one holds not for all."""
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kind = "tensor<2x3xf32>"
+    body = f"%0 = stablehlo.add %a, %a : {kind} return %0 : {kind}"
+    plain = client.compile(program(body, f"%a: {kind}", kind), CompileOptions())
+    moved = f'{kind} {{mhlo.layout_mode = "{{0,1}}"}}'
+    other = client.compile(program(body, f"%a: {kind}", moved), CompileOptions())
+    argument = client.buffer_from_host(array, device)
+    for loaded in (plain, other, plain, other):
+        ((result,),) = loaded.execute([argument])
+        np.testing.assert_array_equal(result.to_host(), 2 * array)
+    assert result.minor_to_major() == (0, 1)  # type: ignore[attr-defined]
+
+
+def test_short_way_of_a_launch_lets_nothing_strange_through(
+    library: Library, client: Client, device: Device
+) -> None:
+    """After a launch that was looked at closely, everything but the same kinds is, too."""
+    four = np.ones(4, np.float32)
+    loaded = client.compile(add(), CompileOptions())
+    x = client.buffer_from_host(four, device)
+    for _ in range(2):
+        ((result,),) = loaded.execute([x, (x,)])
+        assert result.to_host().tolist() == [2, 2, 2, 2]
+    ((result,),) = loaded.execute([result, x])
+    assert result.to_host().tolist() == [3, 3, 3, 3]
+    stranger = create_client(library, {"cpu_device_count": 1}, name="stranger")
+    foreign = stranger.buffer_from_host(four, stranger.devices()[0])
+    for wrong in ([x], [x, x, x], [x, foreign], [x, (x, x)], [x, [four]]):
+        with pytest.raises(InvalidArgument):
+            loaded.execute(wrong)  # type: ignore[arg-type]
+    gone = client.buffer_from_host(four, device)
+    gone.delete()
+    with pytest.raises(DeletedBuffer, match="argument 1 of 'add'"):
+        loaded.execute([x, gone])
+    assert loaded.execute([x, x])[0][0].to_host().tolist() == [2, 2, 2, 2]
+
+
+def test_views_do_not_keep_the_client_object(library: Library) -> None:
+    """Nor is anything destroyed twice, in whichever order buffer, views and client go."""
+    own = create_client(library, {"cpu_device_count": 1}, name="own")
+    freed = weakref.ref(own)
+    buffer = own.buffer_from_host(LARGE, own.devices()[0])
+    views = [buffer.to_host() for _ in range(3)]
+    del buffer
+    own.close()
+    del own
+    gc.collect()
+    assert freed() is None
+    for view in views:
+        np.testing.assert_array_equal(view, LARGE)
+
+
+def test_views_by_many_threads_at_once(client: Client, device: Device) -> None:
+    for _ in range(50):
+        buffer = client.buffer_from_host(LARGE, device)
+        with ThreadPoolExecutor(4) as pool:
+            views = list(pool.map(lambda _, b=buffer: b.to_host(), range(4)))
+        del buffer
+        assert all(view[-1] == LARGE[-1] for view in views)
