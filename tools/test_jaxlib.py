@@ -33,7 +33,7 @@ UV = [sys.executable, "-m", "uv"]
 PACKAGES = ("runtime[trace]", "plugins/cpu", "plugins/cuda", "plugins/tpu", "plugin_sdk")
 TEST_TOOLS = (
     *("pytest", "pytest-timeout", "pytest-randomly", "pytest-xdist", "hypothesis", "uv"),
-    *("setuptools>=77", "pip"),
+    *("setuptools>=77", "pip", "flatbuffers"),  # flatbuffers is what jax.export writes with
 )
 TESTS = ("tests/cpu", "tests/nothing")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt.config import options_table
+from plugrt.config import Config
 
 PAGE = """\
 # Configuration
@@ -16,7 +16,8 @@ Every setting is read from an environment variable when it is first needed. In P
 `with config.override(debug_nans=True):` for a block in one thread
 (`from plugrt.config import config`). A value that cannot be understood raises `ConfigError`,
 which names the variable, the value and what is accepted. An empty variable counts as unset.
-`plugrt doctor` shows what is set, and from where.
+`plugrt doctor` shows what is set, and from where. Those marked **No effect yet** are read and
+checked, but what they set is not built: doctor warns of them.
 
 {table}
 Some of JAX's variables have no effect here: `JAX_BACKEND_TARGET` (its remote backend is gone),
@@ -28,7 +29,7 @@ variable that looks set is set; the table says so.
 
 def main() -> None:
     """Writes the page."""
-    page = PAGE.format(table=options_table())
+    page = PAGE.format(table=Config.table())
     (Path(__file__).parents[1] / "configuration.md").write_text(page, encoding="utf-8")
 
 

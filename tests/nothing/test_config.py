@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config, options_table
+from plugrt.config import Config
 from plugrt.errors import ConfigError
 from support.fake_client import FakeClient
 
@@ -236,10 +236,10 @@ def test_every_option_is_documented_and_named_after_its_variable() -> None:
 
 def test_the_documentation_is_current() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
-    assert options_table() in text, "run docs/generate/configuration.py"
+    assert Config.table() in text, "run docs/generate/configuration.py"
 
 
 def test_module_prints_the_table() -> None:
     command = [sys.executable, "-W", "error", "-m", "plugrt.config"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == options_table()
+    assert done.stdout == Config.table()

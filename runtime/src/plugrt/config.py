@@ -6,11 +6,9 @@ The documentation's table (``docs/configuration.md``) is generated from here; so
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from plugrt.errors import ConfigError
 from plugrt.interface import OptionValue
 from plugrt.kinds import (
     BOOLEAN,
@@ -20,25 +18,11 @@ from plugrt.kinds import (
     NAMES,
     TEXT,
     choice,
+    forced_cpu_devices,
     integer,
     number,
 )
 from plugrt.options import Options, option
-
-_FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
-
-
-def _forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
-    found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
-    if not found:
-        return None
-    if not found[-1].isdecimal() or int(found[-1]) < 1:
-        raise ConfigError(
-            f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
-            "understood; accepted: a whole number from 1"
-        )
-    return int(found[-1])  # XLA takes the last one, too
-
 
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
 
@@ -114,7 +98,7 @@ class Config(Options):
         "JAX_NUM_CPU_DEVICES", integer(1), None,
         "How many virtual devices the cpu backend has; else XLA_FLAGS' "
         "--xla_force_host_platform_device_count says, else 1.",
-        derive=_forced_cpu_devices,
+        derive=forced_cpu_devices,
     )  # fmt: skip
     cpu_enable_async_dispatch = option(
         "JAX_CPU_ENABLE_ASYNC_DISPATCH", BOOLEAN, True,
@@ -131,10 +115,12 @@ class Config(Options):
     rocm_visible_devices = option(
         "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
         "The devices that the rocm backend uses, by index. (JAX takes it as a flag only.)",
+        pending=True,
     )  # fmt: skip
     oneapi_visible_devices = option(
         "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
         "The devices that the oneapi backend uses, by index. (JAX takes it as a flag only.)",
+        pending=True,
     )  # fmt: skip
     mock_gpu_topology = option(
         "JAX_MOCK_GPU_TOPOLOGY", TEXT, None,
@@ -227,49 +213,62 @@ class Config(Options):
     enable_compilation_cache = option(
         "JAX_ENABLE_COMPILATION_CACHE", BOOLEAN, True,
         "Whether the persistent compilation cache is used where a folder for it is set.",
+        pending=True,
     )  # fmt: skip
     compilation_cache_dir = option(
         "JAX_COMPILATION_CACHE_DIR", TEXT, None,
-        "The folder of the persistent compilation cache; unset means there is none.",
+        "The folder of the persistent compilation cache; unset means there is none.", pending=True,
     )  # fmt: skip
     compilation_cache_max_size = option(
         "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,
         "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
+        pending=True,
     )  # fmt: skip
     persistent_cache_min_compile_time_secs = option(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 1.0,
         "Programs that compiled faster than this are not kept in the persistent cache.",
+        pending=True,
     )  # fmt: skip
     persistent_cache_min_entry_size_bytes = option(
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", integer(-1), 0,
-        "Executables smaller than this are not kept in the persistent cache.",
+        "Executables smaller than this are not kept in the persistent cache.", pending=True,
     )  # fmt: skip
     raise_persistent_cache_errors = option(
         "JAX_RAISE_PERSISTENT_CACHE_ERRORS", BOOLEAN, False,
-        "Whether a fault of the persistent cache raises instead of warning.",
+        "Whether a fault of the persistent cache raises instead of warning.", pending=True,
     )  # fmt: skip
 
     # --- several processes --------------------------------------------------------------------
     coordinator_address = option(
-        "JAX_COORDINATOR_ADDRESS", TEXT, None, "host:port of the first process's coordinator."
-    )
+        "JAX_COORDINATOR_ADDRESS", TEXT, None, "host:port of the first process's coordinator.",
+        pending=True,
+    )  # fmt: skip
     coordinator_port = option(
-        "JAX_COORDINATOR_PORT", integer(1), None, "The coordinator's port where none is given."
-    )
+        "JAX_COORDINATOR_PORT", integer(1), None, "The coordinator's port where none is given.",
+        pending=True,
+    )  # fmt: skip
     coordinator_bind_address = option(
-        "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None, "The address that the coordinator listens on."
-    )
-    num_processes = option("JAX_NUM_PROCESSES", integer(1), None, "How many processes there are.")
-    process_id = option("JAX_PROCESS_ID", integer(0), None, "The index of this process.")
+        "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None, "The address that the coordinator listens on.",
+        pending=True,
+    )  # fmt: skip
+    num_processes = option(
+        "JAX_NUM_PROCESSES", integer(1), None, "How many processes there are.", pending=True,
+    )  # fmt: skip
+    process_id = option(
+        "JAX_PROCESS_ID", integer(0), None, "The index of this process.", pending=True,
+    )  # fmt: skip
     local_device_ids = option(
-        "JAX_LOCAL_DEVICE_IDS", INTEGERS, None, "The local devices that this process uses."
-    )
+        "JAX_LOCAL_DEVICE_IDS", INTEGERS, None, "The local devices that this process uses.",
+        pending=True,
+    )  # fmt: skip
     partition_index = option(
-        "JAX_PARTITION_INDEX", integer(0), None, "The index of the partition of this process."
-    )
+        "JAX_PARTITION_INDEX", integer(0), None, "The index of the partition of this process.",
+        pending=True,
+    )  # fmt: skip
     slice_index = option(
-        "JAX_SLICE_INDEX", integer(0), None, "The index of the slice of this process."
-    )
+        "JAX_SLICE_INDEX", integer(0), None, "The index of the slice of this process.",
+        pending=True,
+    )  # fmt: skip
 
     # --- read by libraries below us -----------------------------------------------------------
     xla_flags = option(
@@ -288,19 +287,5 @@ config = Config()
 """The settings of this process."""
 
 
-def options_table() -> str:
-    """Returns the table of all options as Markdown."""
-    rows = [
-        "| variable | `config.` | accepts | default | affects tracing | what it does |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for o in Config.declared().values():
-        accepts = o.kind.accepts.replace("|", "\\|")
-        default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
-        traced = "yes" if o.traced else ""
-        rows.append(f"| `{o.env}` | `{o.name}` | {accepts} | {default} | {traced} | {o.doc} |")
-    return "\n".join(rows) + "\n"
-
-
 if __name__ == "__main__":
-    print(options_table(), end="")
+    print(Config.table(), end="")

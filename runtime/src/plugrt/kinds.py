@@ -1,10 +1,15 @@
-"""The kinds of values that options have: how each is read from text and checked."""
+"""The kinds of values that options have: how each is read from text and checked.
+
+One is read from XLA's flags, too: `forced_cpu_devices`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from plugrt.errors import ConfigError
 from plugrt.interface import Device, OptionValue
 from plugrt.options import Kind
 
@@ -153,3 +158,19 @@ CREATE_OPTIONS: Kind[dict[str, OptionValue]] = Kind(
     "options", "key:value;key:value (in Python a dict)", _parse_create_options,
     _check_create_options,
 )  # fmt: skip
+
+
+_FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
+
+
+def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
+    """Returns how many virtual devices XLA_FLAGS asks for, None if it says nothing of them."""
+    found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
+    if not found:
+        return None
+    if not found[-1].isdecimal() or int(found[-1]) < 1:
+        raise ConfigError(
+            f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
+            "understood; accepted: a whole number from 1"
+        )
+    return int(found[-1])  # XLA takes the last one, too

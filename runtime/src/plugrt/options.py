@@ -39,7 +39,8 @@ class Option(Generic[T]):
 
     ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
     ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
-    affects what is traced or dispatched, and so is part of `Options.token`.
+    affects what is traced or dispatched, and so is part of `Options.token`; ``pending`` says that
+    what it sets is not built yet, so that it has no effect.
     """
 
     def __init__(
@@ -50,11 +51,12 @@ class Option(Generic[T]):
         doc: str,
         *,
         traced: bool = False,
+        pending: bool = False,
         also: str = "",
         derive: Callable[[Mapping[str, str]], T] | None = None,
     ) -> None:
         self.env, self.kind, self.default, self.doc = env, kind, default, doc
-        self.traced, self.also, self.derive = traced, also, derive
+        self.traced, self.pending, self.also, self.derive = traced, pending, also, derive
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -161,6 +163,21 @@ class Options:
         """Returns every option by name, in the order of declaration."""
         return {n: o for base in reversed(cls.__mro__) for n, o in vars(base).items()
                 if isinstance(o, Option)}  # fmt: skip
+
+    @classmethod
+    def table(cls) -> str:
+        """Returns the table of all options as Markdown."""
+        rows = [
+            "| variable | `config.` | accepts | default | affects tracing | what it does |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        for o in cls.declared().values():
+            accepts = o.kind.accepts.replace("|", "\\|")
+            default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
+            traced = "yes" if o.traced else ""
+            says = f"{o.doc} **No effect yet.**" if o.pending else o.doc
+            rows.append(f"| `{o.env}` | `{o.name}` | {accepts} | {default} | {traced} | {says} |")
+        return "\n".join(rows) + "\n"
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
         """Returns the value and where it comes from: override, update, environment or default."""

@@ -52,6 +52,12 @@ def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
     assert "JAX_DEBUG_NAN is not known; did you mean JAX_DEBUG_NANS?" in found["warnings"]
 
 
+def test_a_setting_without_effect_is_a_warning(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a")
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", JAX_COMPILATION_CACHE_DIR="/nowhere")
+    assert found["warnings"] == ["JAX_COMPILATION_CACHE_DIR is set, but has no effect yet"]
+
+
 def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
     found = doctor(tmp_path, code=1, JAX_ENABLE_X64="perhaps")
     assert "JAX_ENABLE_X64='perhaps'" in found["problems"][0]
