@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 
 import pytest
 
 from support.markdown import ROOT
+from support.xla_cpu import library_path
+
+pytestmark = pytest.mark.skipif(library_path() is None, reason="needs xla-cpu-pjrt")
 
 
 def _generator() -> object:
@@ -20,9 +22,7 @@ def _generator() -> object:
     return module
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="xla-cpu-pjrt has wheels for Linux only")
 def test_the_table_is_current() -> None:
-    pytest.importorskip("importlib.metadata").distribution("xla-cpu-pjrt")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     made = _generator().page(readme)  # type: ignore[attr-defined]
     assert made == readme, "run `make docs`: the support table in README.md is out of date"
