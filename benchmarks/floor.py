@@ -86,8 +86,8 @@ class Floor:
         """Times putting ``array`` on that many devices."""
         return lambda count: self._call("floor_put", array.ctypes.data, array.size, replicas, count)
 
-    def get(self, array: npt.NDArray[np.float32], direct: bool) -> Timer:
-        """Times reading ``array`` back; ``direct``: from the buffer's memory."""
+    def get(self, array: npt.NDArray[np.float32], direct: bool = True) -> Timer:
+        """Times reading ``array`` back: where the buffer is, or by a transfer."""
         return lambda count: self._call("floor_get", array.ctypes.data, array.size, direct, count)
 
     def nothing(self) -> Timer:

@@ -25,7 +25,6 @@ import pypjrt  # noqa: E402
 from floor import Floor  # noqa: E402
 
 import plugrt  # noqa: E402
-from plugrt.capi.reads import DIRECT_LIMIT  # noqa: E402
 
 FLOAT32 = 11
 FOUR = np.arange(4, dtype=np.float32)
@@ -118,7 +117,7 @@ class Sides:
                 "plugrt": _fresh(put, np.asarray),
                 "JAX": _fresh(put_jax, np.asarray),
                 "pypjrt": timed(lambda: read(buffer)),
-                "C": self.floor.get(host, host.nbytes <= DIRECT_LIMIT),
+                "C": self.floor.get(host),
             },
             rounds=_rounds(size),
             most=_most(size),
