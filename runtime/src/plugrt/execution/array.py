@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.conversions import Conversions
+from plugrt.execution.frames import called_at
 from plugrt.execution.kin import ArrayMeta
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
@@ -37,7 +38,8 @@ class Array(Conversions, metaclass=ArrayMeta):
     """
 
     # `_extra` stays unset until it is needed, which keeps making an array two assignments:
-    # it holds the host copy, or after a donation the words that say which call took the data.
+    # it holds the host copy, then the words that say which call took the data: after a donation as
+    # they are, after `delete` in a tuple.
     __slots__ = ("__weakref__", "_extra", "_shards", "_signature")
 
     __array_priority__ = 100  # NumPy arrays on the left of an operator give way
@@ -148,7 +150,8 @@ class Array(Conversions, metaclass=ArrayMeta):
         what = f"the array {self._signature.tensor_type} was"
         if isinstance(taker, str):
             return f"{what} donated to {taker}, which took its memory; it cannot be used again"
-        return f"{what} deleted and cannot be used again"
+        place = taker[0] if isinstance(taker, tuple) else ""
+        return f"{what} deleted{place}; it cannot be used again"
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
@@ -223,7 +226,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         """Gives the memory back now. A second call does nothing; use afterwards raises."""
         shards, self._shards = self._shards, None
         if shards is not None:
-            self._extra = None
+            self._extra = (called_at(),)
             for shard in shards:
                 shard.delete()
 
