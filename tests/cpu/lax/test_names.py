@@ -12,7 +12,7 @@ import plugrt
 
 LEFT_OUT = {"accuracy", "out_sharding", "sharding", "to", "out_dtype", "_split_transpose"}
 """Parameters of JAX that plugrt's functions lack: each is a keyword with a default."""
-LEFT_OUT_OF = {"key": {"dtype"}, "wrap_key_data": {"dtype"}}
+LEFT_OUT_OF = {"key": {"dtype"}, "wrap_key_data": {"dtype"}, "dot": {"args"}}  # args: JAX 0.9's
 NOT_JAXS = {"custom_call"}
 
 
