@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import io
@@ -59,6 +60,9 @@ def _read(source: Any) -> tuple[bytes, str]:
         path = Path(source)
         if path.is_dir():
             raise ProgramError(f"{path} is a folder; expected a file with a StableHLO module")
+        if isinstance(source, str) and not path.exists():
+            says = "No such file, and no StableHLO text, which has a module or a func.func"
+            raise FileNotFoundError(errno.ENOENT, says, source)
         return path.read_bytes(), str(path)
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
