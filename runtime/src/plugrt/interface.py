@@ -562,6 +562,16 @@ class LoadedExecutable(_Backed, ABC):
         result, and makes no event that nobody asked for.
         """
 
+    @property
+    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        """`execute` without options, for callers that vouch for the arguments.
+
+        They are as many as the program takes, of its parameters' types, in the form that
+        `Client.shards` and launches give, on the client's devices that the program runs on. Only
+        whether they were deleted is left for the backend to find out.
+        """
+        return self.execute
+
     @abstractmethod
     def delete(self) -> None:
         """Unloads it; launches under way finish. A second call does nothing."""

@@ -47,14 +47,15 @@ def test_view_outlives_its_buffer(client: Client, device: Device, end: str) -> N
 
 
 def test_donated_memory_is_not_written_while_it_is_viewed(client: Client, device: Device) -> None:
-    """The library copies for the launch then, and leaves the argument as it is."""
+    """The library copies for the launch then; to the caller the argument is gone all the same."""
     loaded = client.compile(add(KIND, DONATED), CompileOptions())
     for viewed in (True, False):
         taken, other = (client.buffer_from_host(LARGE, device) for _ in range(2))
         where = taken.unsafe_pointer()
         out = taken.to_host() if viewed else None
         ((result,),) = loaded.execute([(taken,), (other,)])
-        assert taken.is_deleted() is not viewed
+        assert taken.is_deleted()
+        assert not other.is_deleted()
         assert (result.unsafe_pointer() == where) is not viewed  # type: ignore[attr-defined]
         np.testing.assert_array_equal(result.to_host(), 2 * LARGE)
         if out is not None:

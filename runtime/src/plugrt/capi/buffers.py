@@ -13,7 +13,7 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.executables import Executable
-from plugrt.capi.reads import Lease, minor_to_major, read
+from plugrt.capi.reads import Lease, minor_to_major, read, wait_for
 from plugrt.capi.specs import BufferSpec
 from plugrt.errors import DeletedBuffer, InvalidArgument
 
@@ -101,6 +101,9 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
                 self.__class__ = LentBuffer
             return self._lease
 
+    def block_until_ready(self) -> None:
+        wait_for(self._spec.home, self._live())
+
     def delete(self) -> None:
         if self._pointer is not None:
             self._spec.home.library.call("Buffer_Delete", buffer=self._pointer)
@@ -115,13 +118,17 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def is_deleted(self) -> bool:
         return self._pointer is None
 
-    def _check_donated(self, by: Executable) -> None:
-        """Notes whether a launch of ``by`` took the memory."""
+    def _was_donated(self, by: Executable, known: bool) -> None:
+        """Notes that a launch of ``by`` took the memory; where that is not known, if it did."""
         pointer = self._pointer
         if pointer is None:
             return
-        if self._spec.home.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted:
-            self._retire(f"was donated to a launch of {by.name!r}")
+        call = self._spec.home.library.call
+        if not call("Buffer_IsDeleted", buffer=pointer).is_deleted:
+            if not known:
+                return
+            call("Buffer_Delete", buffer=pointer)
+        self._retire(f"was donated to a launch of {by.name!r}")
 
     def ready_event(self) -> Event:
         home = self._spec.home

@@ -17,11 +17,12 @@ from plugrt.capi.buffers import Buffer
 from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.dlpack import import_capsule
+from plugrt.capi.donation import may_donate
 from plugrt.capi.executables import Executable, program_struct
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.library import Library
-from plugrt.capi.loaded import LoadedExecutable, may_donate
+from plugrt.capi.loaded import LoadedExecutable
 from plugrt.capi.strictness import Strictness
 from plugrt.capi.topology import Topology
 from plugrt.capi.transfers import ClosedTransfers, Transfers

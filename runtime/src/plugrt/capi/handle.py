@@ -30,7 +30,7 @@ class ClientHandle:
 
     __slots__ = (
         "__weakref__", "aliased", "buffer_destroy", "destroy_frames", "exiting", "keep", "library",
-        "lock", "pending", "pointer", "readers",
+        "lock", "lookers", "pending", "pointer",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -47,8 +47,8 @@ class ClientHandle:
         self.destroy_frames: list[Any] = []
         self.lock = threading.Lock()
         """Held while a buffer changes who destroys it."""
-        self.readers: list[Any] = []
-        """`plugrt.capi.reads.Viewer` objects that no thread uses now."""
+        self.lookers: list[Any] = []
+        """`plugrt.capi.reads.Looker` objects that no thread uses now."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         self.aliased: dict[int, Any] = {}

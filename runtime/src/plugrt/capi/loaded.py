@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ from plugrt.capi import protos, values
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Device
+from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
 from plugrt.capi.executables import Executable
 from plugrt.capi.frames import Frame
 from plugrt.capi.specs import BufferSpec
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
-from plugrt.interface import DeviceAssignment, ExecuteOptions, Program, Shards
+from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 
 if TYPE_CHECKING:
     from plugrt.capi.client import Client
@@ -26,15 +27,6 @@ _unpack = ffi.unpack
 _new: Any = object.__new__
 _kind_of = attrgetter("_spec.kind")
 _pointer_of = attrgetter("_pointer")
-_DONATION_MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
-
-
-def may_donate(program: Program) -> bool:
-    """Whether a program may take its arguments' memory, by the attributes that ask for it.
-
-    The attributes' names stand in MLIR text and in bytecode alike; other formats may do anything.
-    """
-    return program.format != "mlir" or any(mark in program.code for mark in _DONATION_MARKS)
 
 
 class LoadedExecutable(interface.LoadedExecutable):
@@ -45,9 +37,9 @@ class LoadedExecutable(interface.LoadedExecutable):
     """
 
     __slots__ = (
-        "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donates", "_executable",
-        "_first_specs", "_fit", "_frames", "_home", "_launch", "_one_device",
-        "_only_spec", "_pointer", "_specs",
+        "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donation", "_executable",
+        "_first_specs", "_fit", "_frames", "_home", "_launch", "_one_device", "_only_spec",
+        "_pointer", "_specs",
     )  # fmt: skip
 
     def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
@@ -75,7 +67,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._fit: list[Any] | None = None
         """The arguments' kinds at the last launch that was checked, on one device."""
         self._launch = library.hot_slot("LoadedExecutable_Execute")
-        self._donates = donates
+        self._donation = Donation(self._executable) if donates else None
         self._deleted = False
         self._arity: int | None = None
         self._frames: list[Frame] = []
@@ -119,19 +111,29 @@ class LoadedExecutable(interface.LoadedExecutable):
             fit = [*map(_kind_of, arguments)] == self._fit
         except AttributeError:
             fit = False
-        if not fit or options is not None:
-            if self._one_device or options is not None or len(arguments) != self._arity:
-                return self._execute(arguments, options)
-            return self._execute_on_all(arguments)
+        if fit and options is None:
+            return self._launch_fitting(arguments)
+        if self._one_device or options is not None or len(arguments) != self._arity:
+            return self._execute(arguments, options)
+        return self._execute_on_all(arguments)
+
+    @property
+    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        return self._launch_fitting if self._one_device else self.execute
+
+    def _launch_fitting(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
+        """Launches on one device with arguments of the right number, kinds and client."""
         try:
             frame = self._frames.pop()
         except IndexError:
+            if self._arity is None:
+                return self._execute(arguments, None)
             frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
         args, places, everything, produced = frame.hot
         try:
             places[everything] = [*map(_pointer_of, arguments)]
-        except TypeError:
-            raise self._refusal(arguments) from None
+        except (TypeError, ValueError, AttributeError):
+            return self._execute(arguments, None)  # which finds the fault, if it is one
         error = self._launch(args)
         if error:
             raise self._failure(error)
@@ -144,8 +146,8 @@ class LoadedExecutable(interface.LoadedExecutable):
         else:
             results = [*map(Buffer, _unpack(*frame.produced), self._first_specs)]
         self._frames.append(frame)
-        if self._donates:
-            self._mark_donated(arguments)
+        if self._donation:
+            self._donation.mark(arguments)
         return results
 
     def _execute_on_all(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
@@ -173,8 +175,8 @@ class LoadedExecutable(interface.LoadedExecutable):
             for row, specs in zip(frame.outputs, self._specs)  # noqa: B905 - hot
         ]
         self._frames.append(frame)
-        if self._donates:
-            self._mark_donated(arguments)
+        if self._donation:
+            self._donation.mark(arguments)
         return list(zip(*made))  # noqa: B905 - hot
 
     def _failure(self, error: Any) -> Exception:
@@ -218,18 +220,9 @@ class LoadedExecutable(interface.LoadedExecutable):
         ]
         if self._one_device and options is None:
             self._fit = [shards[0]._spec.kind for shards in arguments]  # type: ignore[attr-defined]
-        if self._donates:
-            self._mark_donated(arguments)
+        if self._donation:
+            self._donation.mark(arguments, options.non_donatable_input_indices if options else ())
         return made[0] if self._one_device else list(zip(*made, strict=True))
-
-    def _mark_donated(self, arguments: Sequence[Shards]) -> None:
-        """Finds out which arguments the launch took, and makes those unusable.
-
-        A library leaves those alone whose memory somebody looks at.
-        """
-        for shards in arguments:
-            for buffer in shards:
-                buffer._check_donated(self._executable)  # type: ignore[attr-defined]
 
     def _refusal(self, arguments: Sequence[Shards]) -> Exception:
         fault = self._find_fault(arguments)
@@ -287,6 +280,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             self._deleted = True
             self._home.library.call("LoadedExecutable_Delete", executable=self._pointer)
             self._arity = self._fit = None
+            self._frames.clear()
 
     def is_deleted(self) -> bool:
         return self._deleted

@@ -13,7 +13,7 @@ from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.events import await_and_destroy
 from plugrt.capi.specs import BufferSpec
-from plugrt.capi.tables import Slot, new_struct
+from plugrt.capi.tables import new_struct
 from plugrt.errors import PjrtError, Unimplemented
 
 if TYPE_CHECKING:
@@ -24,26 +24,40 @@ LOOK = True
 _BYTES = ffi.typeof("char*")
 
 
-class Viewer:
-    """Lends out the memory of buffers that the host can address; its structs serve one call."""
+class Looker:
+    """Waits for buffers and says where they are; its argument structs serve one call."""
 
-    __slots__ = ("_address", "_await", "_calls", "_destroy", "_home", "_increase", "_ready")
+    __slots__ = (
+        "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_home", "_increase",
+        "_increase_args", "_ready", "_ready_args", "_where",
+    )  # fmt: skip
 
     def __init__(self, home: ClientHandle) -> None:
         self._home = home
-        slots = home.library.slots
-        self._calls: tuple[Slot, ...] = (
-            slots["Buffer_IncreaseExternalReferenceCount"],
-            slots["Buffer_ReadyEvent"],
-            slots["Event_Await"],
-            slots["Event_Destroy"],
-            slots["Buffer_UnsafePointer"],
-        )
-        self._increase = new_struct("struct PJRT_Buffer_IncreaseExternalReferenceCount_Args")
-        self._ready = new_struct("struct PJRT_Buffer_ReadyEvent_Args")
-        self._await = new_struct("struct PJRT_Event_Await_Args")
-        self._destroy = new_struct("struct PJRT_Event_Destroy_Args")
+        slot = home.library.hot_slot
+        self._increase = slot("Buffer_IncreaseExternalReferenceCount")
+        self._ready = slot("Buffer_ReadyEvent")
+        self._await = slot("Event_Await")
+        self._destroy = slot("Event_Destroy")
+        self._where = slot("Buffer_UnsafePointer")
+        self._increase_args = new_struct("struct PJRT_Buffer_IncreaseExternalReferenceCount_Args")
+        self._ready_args = new_struct("struct PJRT_Buffer_ReadyEvent_Args")
+        self._await_args = new_struct("struct PJRT_Event_Await_Args")
+        self._destroy_args = new_struct("struct PJRT_Event_Destroy_Args")
         self._address = new_struct("struct PJRT_Buffer_UnsafePointer_Args")
+
+    def wait(self, pointer: Any) -> None:
+        """Returns when the buffer's contents are there; raises if making them failed."""
+        args = self._ready_args
+        args.buffer = pointer
+        error = self._ready(args)
+        if error:
+            raise self._home.library.take_error(error)
+        self._await_args.event = self._destroy_args.event = args.event
+        failed = self._await(self._await_args)
+        error = self._destroy(self._destroy_args)
+        if error or failed:
+            raise self._home.library.take_error(failed or error)
 
     def address(self, pointer: Any) -> int:
         """Waits for the buffer and returns where it is; the caller releases the reference.
@@ -51,25 +65,31 @@ class Viewer:
         The reference keeps the memory although the buffer may be deleted or donated meanwhile;
         XLA's CPU client then copies for the launch that was to take it.
         """
-        increase, ready, wait, destroy, address = self._calls
-        check = self._check
-        self._increase.buffer = self._ready.buffer = self._address.buffer = pointer
-        check(increase(self._increase))
+        self._increase_args.buffer = self._address.buffer = pointer
+        error = self._increase(self._increase_args)
+        if error:
+            raise self._home.library.take_error(error)
         try:
-            check(ready(self._ready))
-            self._await.event = self._destroy.event = self._ready.event
-            failed = wait(self._await)
-            check(destroy(self._destroy))
-            check(failed)
-            check(address(self._address))
+            self.wait(pointer)
+            error = self._where(self._address)
+            if error:
+                raise self._home.library.take_error(error)
         except BaseException:
             _release(self._home, pointer, None, None)
             raise
         return int(self._address.buffer_pointer)
 
-    def _check(self, error: Any) -> None:
-        if error:
-            raise self._home.library.take_error(error)
+
+def wait_for(home: ClientHandle, pointer: Any) -> None:
+    """Returns when a buffer's contents are there; raises if making them failed."""
+    try:
+        looker = home.lookers.pop()
+    except IndexError:
+        looker = Looker(home)
+    looker.wait(pointer)
+    home.lookers.append(looker)
+    if home.pending:
+        home.sweep()
 
 
 class Lease:
@@ -97,11 +117,11 @@ def _release(home: ClientHandle, pointer: Any, lease: Lease | None, _: Any) -> N
 def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Lease) -> npt.NDArray[Any]:
     """Returns the buffer's memory as a read-only array that keeps it alive."""
     try:
-        viewer = home.readers.pop()
+        looker = home.lookers.pop()
     except IndexError:
-        viewer = Viewer(home)
-    address = ffi.cast(_BYTES, viewer.address(pointer))
-    home.readers.append(viewer)
+        looker = Looker(home)
+    address = ffi.cast(_BYTES, looker.address(pointer))
+    home.lookers.append(looker)
     kept = ffi.gc(address, partial(_release, home, pointer, lease), spec.nbytes)
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
@@ -123,7 +143,7 @@ def read(
     else:
         out = np.empty(spec.stored_shape, spec.dtype)
         if spec.nbytes == 0:
-            await_and_destroy(home, home.library.call("Buffer_ReadyEvent", buffer=pointer).event)
+            wait_for(home, pointer)
         else:
             _transfer(home, pointer, spec, out)
         out.flags.writeable = False

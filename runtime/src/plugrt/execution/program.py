@@ -62,7 +62,7 @@ class LoadedProgram:
         self.executable = executable
         self._results = tuple(results)
         self._prepare = prepare
-        self._execute = executable.execute if executable else _nothing_to_execute
+        self._execute = executable.launcher if executable else _nothing_to_execute
 
     def runner(self, count: int) -> Callable[[Sequence[Array]], list[Array]]:
         """Returns the shortest way to run it on ``count`` arguments."""

@@ -155,6 +155,8 @@ def block_until_ready(x: Any) -> Any:
 
     Raises the error of a computation that failed to make one. Other leaves are passed over.
     """
+    if type(x) is Array:
+        return x.block_until_ready()
     for leaf in tree.flatten(x)[0]:
         if isinstance(leaf, Array):
             leaf.block_until_ready()
@@ -221,22 +223,38 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
     """Returns the dtype that a Python scalar has when it meets no array."""
-    wide = config.enable_x64 is True
-    if isinstance(x, bool):
-        return np.dtype(np.bool_)
-    if isinstance(x, int):
-        narrow = config.enable_x64 is False
-        for dtype in (np.int64,) if wide else (np.int32,) if narrow else (np.int32, np.int64):
-            info = np.iinfo(dtype)
-            if info.min <= x <= info.max:
-                return np.dtype(dtype)
-        if 0 <= x <= np.iinfo(np.uint64).max and not narrow:
-            return np.dtype(np.uint64)
-        why = "32 bits, and JAX_ENABLE_X64 is 0" if narrow else "64 bits"
+    defaults, integers = _scalar_dtypes(config.token())
+    found = defaults.get(type(x))
+    if found is not None:
+        return found
+    if isinstance(x, int) and not isinstance(x, bool):
+        for dtype in integers:
+            if _LEAST[dtype] <= x <= _MOST[dtype]:
+                return dtype
+        why = "32 bits, and JAX_ENABLE_X64 is 0" if config.enable_x64 is False else "64 bits"
         raise OverflowError(f"the Python integer {x} does not fit {why}")
-    if isinstance(x, float):
-        return np.dtype(np.float64 if wide else np.float32)
-    return np.dtype(np.complex128 if wide else np.complex64)
+    kind = next(k for k in (bool, float, complex) if isinstance(x, k))  # a subclass
+    return defaults[kind]
+
+
+_INT32, _INT64, _UINT64 = (np.dtype(n) for n in ("int32", "int64", "uint64"))
+_LEAST = {d: int(np.iinfo(d).min) for d in (_INT32, _INT64, _UINT64)}
+_MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64, _UINT64)}
+
+
+@cache
+def _scalar_dtypes(
+    settings: Token,
+) -> tuple[dict[type, np.dtype[Any]], tuple[np.dtype[Any], ...]]:
+    """The dtype of each kind of scalar under these settings, and those tried for an integer."""
+    wide, narrow = config.enable_x64 is True, config.enable_x64 is False
+    integers = (_INT32,) if narrow else (_INT64, _UINT64) if wide else (_INT32, _INT64, _UINT64)
+    defaults = {
+        bool: np.dtype(np.bool_),
+        float: np.dtype(np.float64 if wide else np.float32),
+        complex: np.dtype(np.complex128 if wide else np.complex64),
+    }
+    return defaults, integers
 
 
 def _kind_of(x: Any) -> str:

@@ -1,0 +1,52 @@
+"""Which parameters a program donates, read from its optimised form."""
+
+from __future__ import annotations
+
+import pytest
+
+from plugrt.capi.donation import donated_parameters, may_donate
+from plugrt.capi.protos import integer, message
+from plugrt.errors import Unimplemented
+from plugrt.interface import Executable, Program
+
+
+class Shown(Executable):
+    """An executable that shows the program that it was given, or none."""
+
+    name = backend_name = "shown"
+    num_replicas = num_partitions = 1
+    output_types = ()
+
+    def __init__(self, program: Program | None) -> None:
+        self._program = program
+
+    def optimized_program(self) -> Program:
+        if self._program is None:
+            raise Unimplemented("shown does not show its program")
+        return self._program
+
+
+ALIASES = message(8, message(1, integer(2, 3)) + message(1, b""))
+DONORS = message(18, message(1, integer(1, 5)))
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (Program(ALIASES + DONORS, "hlo"), {0, 3, 5}),
+        (Program(message(1, ALIASES), "hlo_with_config"), {0, 3}),
+        (Program(b"", "hlo"), set()),
+        (Program(ALIASES[:-1], "hlo"), None),
+        (Program(ALIASES, "text"), None),
+        (None, None),
+    ],
+    ids=["both", "with config", "none", "cut", "format", "not shown"],
+)
+def test_donated_parameters(program: Program | None, expected: set[int] | None) -> None:
+    assert donated_parameters(Shown(program)) == expected
+
+
+def test_may_donate() -> None:
+    assert may_donate(Program(b"... {jax.buffer_donor = true}"))
+    assert may_donate(Program(b"anything", "hlo"))
+    assert not may_donate(Program(b"func.func @main"))
