@@ -59,13 +59,13 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
     programs, token, state = function._cache, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
+        if state.trace is not None:
+            return mixed(self, other, False)
         try:
             run = programs.get((token(), self._signature, other._signature))
-        except AttributeError:  # a traced array, a scalar, NumPy's, or something else
+        except AttributeError:  # a scalar, NumPy's, or something else
             return mixed(self, other, False)
-        if run is not None and state.trace is None:
-            return run((self, other))
-        return function(self, other)
+        return function(self, other) if run is None else run((self, other))
 
     def reflected(self: Any, other: Any, /) -> Any:
         return mixed(self, other, True)
@@ -89,11 +89,13 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
     programs, token, state = function._cache, config.token, _state
 
     def method(self: Any, /) -> Any:
+        if state.trace is not None:
+            return function(self)
         try:
             run = programs.get((token(), self._signature))
-        except AttributeError:  # a traced array
+        except AttributeError:  # a traced array that leaked
             return function(self)
-        return function(self) if run is None or state.trace is not None else run((self,))
+        return function(self) if run is None else run((self,))
 
     return method
 

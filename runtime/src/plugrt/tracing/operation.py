@@ -78,12 +78,14 @@ class Operation(Generic[P, R]):
         remember(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if _state.trace is not None:
+            return self._in_place(args, kwargs)  # type: ignore[no-any-return]
         try:
             key = _short_key(args, kwargs) if kwargs else (_token(), *map(_signature_of, args))
             run = self._cache.get(key)
         except (AttributeError, TypeError):  # not all are arrays, or hashable
             run = None
-        if run is not None and _state.trace is None:
+        if run is not None:
             return run(args)  # type: ignore[arg-type, no-any-return]
         return self._general(args, kwargs)  # type: ignore[no-any-return]
 
@@ -100,8 +102,6 @@ class Operation(Generic[P, R]):
     # --- the general way ----------------------------------------------------------------------
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if _state.trace is not None:
-            return self._in_place(args, kwargs)
         found: list[Any] = []
         skeleton: list[tuple[str, Any]] = []
         names: list[str] = []
