@@ -1,8 +1,9 @@
 """One PJRT library (xla-cpu-pjrt) under plugrt, JAX, pypjrt, and plain C, measured in turn.
 
 The C column is the floor: what the library itself takes (see floor.c). pypjrt has no asynchronous
-call: it waits for the results of each, as the rows that say "awaited" do. ``--profile yes`` says
-where the time of a jitted call goes that the floor does not explain.
+call: it waits for the results of each, as the rows that say "awaited" do. JAX and plugrt read
+memory that the host can address without copying it; pypjrt copies. ``--profile yes`` says where
+the time of a jitted call goes that the floor does not explain.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from harness import (
-    Comparison, Timer, arguments, compare_sides, prepare_library, report_sides, timed,
+    Comparison,
+    Timer,
+    arguments,
+    compare_sides,
+    prepare_library,
+    report_sides,
+    timed,
 )  # fmt: skip
 
 LIBRARY = prepare_library()
@@ -23,6 +30,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pypjrt  # noqa: E402
 from floor import Floor  # noqa: E402
+from layers import print_layers  # noqa: E402
 
 import plugrt  # noqa: E402
 
@@ -40,6 +48,10 @@ class Sides:
         self.pypjrt = pypjrt.Client.create(str(LIBRARY))
         self._borrowed = self.pypjrt.devices()
         self.devices = self._borrowed.__enter__()
+
+    def addition(self) -> str:
+        """Returns the program that adds two arrays of 4 floats."""
+        return plugrt.jit(lambda a, b: a + b).lower(FOUR, FOUR).as_text()
 
     def call(
         self, name: str, function: Callable[..., Any], count: int, results: int = 1,
@@ -208,3 +220,5 @@ if __name__ == "__main__":
     options = arguments(__doc__, profile="also say where a jitted call spends its time")
     everyone = Sides()
     report_sides("One PJRT library, four hosts", measure(everyone), options.json)
+    if options.profile:
+        print_layers(everyone.floor, everyone.addition(), FOUR)

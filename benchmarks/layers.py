@@ -1,0 +1,70 @@
+"""Where the time of a jitted call goes, layer by layer: what a profiler would blur.
+
+cProfile costs more than most of what is measured here, so that each layer is timed by itself: the
+library from C, its functions through cffi with nothing around, the C API host, and the call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from floor import Floor
+
+import plugrt
+from harness import compare_sides, human, timed
+from plugrt.interface import LoadedExecutable
+
+ROUNDS = 25
+
+
+def print_layers(floor: Floor, program: str, array: Any) -> None:
+    """Prints what each layer adds to a jitted call on two arrays."""
+    call = plugrt.jit(lambda a, b: a + b)
+    x, y = plugrt.device_put(array), plugrt.device_put(array)
+    executable = plugrt.compile(program).runtime_executable()
+    shards = [x._live(), y._live()]
+    for _ in range(2):  # the second launch is the first that is as all later ones
+        executable.execute(shards)
+    call(x, y)
+    launch = executable.launcher
+    row = compare_sides(
+        "layers",
+        {
+            "jit": timed(lambda: call(x, y)),
+            "host": timed(lambda: launch(shards)),
+            "cffi": timed(bare_launch(executable)),
+            "C": floor.launch(program, array, 2, 1),
+        },
+        rounds=ROUNDS,
+    )
+    whole = row.seconds["jit"]
+    print("\nWhere a jitted call on 2 arrays spends its time")
+    below = 0.0
+    for layer, what in (
+        ("C", "the library: Execute and Buffer_Destroy, called from C"),
+        ("cffi", "the same two calls from Python, through cffi"),
+        ("host", "plugrt.capi: arguments in, a Buffer out, its finaliser"),
+        ("jit", "plugrt.jit: the look-up by signatures, an Array out"),
+    ):
+        added = row.seconds[layer] - below
+        below = row.seconds[layer]
+        print(f"  {human(added):>9} {added / whole:6.0%}  {what}")
+    print(f"  {human(whole):>9}          the call; the library's share is the floor")
+
+
+def bare_launch(executable: LoadedExecutable) -> Any:
+    """Returns a function that makes the two calls of a launch and nothing else."""
+    home: Any = executable._home  # type: ignore[attr-defined]
+    frame = executable._frames[-1]  # type: ignore[attr-defined]
+    execute, arguments = executable._launch, frame.args  # type: ignore[attr-defined]
+    results = frame.outputs[0]
+    destroy, place = home.buffer_destroy, home.new_destroy_frame()
+    keep = [*frame.arguments[0]]
+    assert keep, "the frame must hold the arguments of an earlier launch"
+
+    def launch() -> None:
+        execute(arguments)
+        place.buffer = results[0]
+        destroy(place)
+
+    return launch
