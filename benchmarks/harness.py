@@ -45,13 +45,14 @@ Timer = Callable[[int], float]
 """Makes that many calls and returns the seconds that one took."""
 
 
-def calls_for(function: Callable[[], object], seconds: float = SAMPLE_SECONDS) -> int:
-    """Returns how many calls take about ``seconds``."""
+def calls_for(function: Callable[[], object], seconds: float | None = None) -> int:
+    """Returns how many calls take about ``seconds``, as `count_for` does."""
     return count_for(timed(function), seconds)
 
 
-def count_for(timer: Timer, seconds: float = SAMPLE_SECONDS, most: int = 1 << 30) -> int:
-    """Returns how many calls take about ``seconds``, at most ``most``."""
+def count_for(timer: Timer, seconds: float | None = None, most: int = 1 << 30) -> int:
+    """Returns how many calls take about ``seconds`` (`SAMPLE_SECONDS`), at most ``most``."""
+    seconds = seconds or SAMPLE_SECONDS
     count = 1
     while True:
         taken = timer(count) * count
@@ -117,7 +118,7 @@ class Comparison:
 
 def compare_sides(
     name: str, timers: dict[str, Timer], budgets: dict[str, float] | None = None,
-    rounds: int = ROUNDS, most: int = 1 << 30,
+    rounds: int | None = None, most: int = 1 << 30,
 ) -> Comparison:  # fmt: skip
     """Measures all sides in turn, with at most ``most`` calls a sample; the first is ours."""
     counts = {}
@@ -127,7 +128,7 @@ def compare_sides(
     gc.collect()
     gc.disable()
     try:
-        found = [{s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds)]
+        found = [{s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds or ROUNDS)]
     finally:
         gc.enable()
     ours = next(iter(timers))

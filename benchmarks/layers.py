@@ -14,8 +14,6 @@ import plugrt
 from harness import compare_sides, human, timed
 from plugrt.interface import LoadedExecutable
 
-ROUNDS = 25
-
 
 def print_layers(floor: Floor, program: str, array: Any) -> None:
     """Prints what each layer adds to a jitted call on two arrays."""
@@ -35,7 +33,6 @@ def print_layers(floor: Floor, program: str, array: Any) -> None:
             "cffi": timed(bare_launch(executable)),
             "C": floor.launch(program, array, 2, 1),
         },
-        rounds=ROUNDS,
     )
     whole = row.seconds["jit"]
     print("\nWhere a jitted call on 2 arrays spends its time")

@@ -195,8 +195,8 @@ def _most(size: int) -> int:
     return max(1, min(2_000, (1 << 24) // size))
 
 
-def _rounds(size: int) -> int:
-    return 15 if size < 1 << 20 else 4
+def _rounds(size: int) -> int | None:
+    return None if size < 1 << 20 else 4
 
 
 def measure(sides: Sides) -> list[Comparison]:
