@@ -128,7 +128,9 @@ def compare_sides(
     gc.collect()
     gc.disable()
     try:
-        found = [{s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds or ROUNDS)]
+        found = [
+            {s: timer(counts[s]) for s, timer in timers.items()} for _ in range(rounds or ROUNDS)
+        ]
     finally:
         gc.enable()
     ours = next(iter(timers))
