@@ -199,7 +199,10 @@ class CpuClient(Client):
 
     def _open(self) -> Any:
         if self._raw is None:
-            raise FailedPrecondition("this cpu client is closed")
+            raise FailedPrecondition(
+                "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "
+                "programs of it that are not in host memory are gone; make them anew"
+            )
         return self._raw
 
     def _assignment(self, options: CompileOptions) -> DeviceAssignment:

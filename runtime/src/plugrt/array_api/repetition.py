@@ -59,6 +59,7 @@ def repeat(
 
 @operation(static=("times", "axis"))
 def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
+    """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
     x, along = _flat("repeat", x, axis)
     shape = x.shape
     wide = (*shape[: along + 1], times, *shape[along + 1 :])
@@ -69,6 +70,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
 
 @operation(static=("total", "axis"))
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
+    """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)
     x, along = _flat("repeat", x, axis)
     size, index = x.shape[along], default_int()

@@ -41,9 +41,10 @@ def jit(  # type: ignore[misc]
     and placement of the arguments, the static values and the configuration, and the cache is
     shared by all jits of one function with the same options.
 
-    The parameters are ``jax.jit``'s. ``in_shardings`` and ``out_shardings`` take a single device's
-    sharding for now; ``inline`` puts the body in place when another traced function calls it,
-    instead of a call to a function of the module.
+    The parameters are ``jax.jit``'s but for ``compiler_options``, which is not taken.
+    ``in_shardings`` and ``out_shardings`` take a single device's sharding for now; ``inline`` puts
+    the body in place when another traced function calls it, instead of a call to a function of
+    the module.
     """
     if fun is None:
         return lambda f: jit(
