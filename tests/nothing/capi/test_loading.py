@@ -174,7 +174,7 @@ def test_message_that_does_not_end(tmp_path: Path) -> None:
     [
         ("e->text = 0;", ""),
         ("e->size = 0;", ""),
-        ("e->text = \"\\xff\\x41\"; e->size = 2;", r"\\xffA"),
+        ('e->text = "\\xff\\x41"; e->size = 2;', r"\\xffA"),
     ],
 )
 def test_odd_messages(tmp_path: Path, setup: str, message: str) -> None:

@@ -17,8 +17,13 @@ def test_six_bytes_suffice() -> None:
 
 @pytest.mark.parametrize(
     ("value", "encoded"),
-    [(0, b"\x00"), (127, b"\x7f"), (128, b"\x80\x01"), (300, b"\xac\x02"),
-     (-1, b"\xff" * 9 + b"\x01")],
+    [
+        (0, b"\x00"),
+        (127, b"\x7f"),
+        (128, b"\x80\x01"),
+        (300, b"\xac\x02"),
+        (-1, b"\xff" * 9 + b"\x01"),
+    ],
 )
 def test_varint(value: int, encoded: bytes) -> None:
     assert protos.varint(value) == encoded

@@ -25,7 +25,7 @@ _numbers = itertools.count()
 
 
 def custom_call(name: str, config: str = "") -> Any:
-    call = f'stablehlo.custom_call @{name}(%a) {{api_version = 4 : i32{config}}}'
+    call = f"stablehlo.custom_call @{name}(%a) {{api_version = 4 : i32{config}}}"
     body = f"%0 = {call} : (tensor<2x3xf32>) -> tensor<2x3xf32> return %0 : tensor<2x3xf32>"
     return program(body, "%a: tensor<2x3xf32>", "tensor<2x3xf32>")
 

@@ -23,9 +23,7 @@ def test_header_of_the_wheel(header: str) -> None:
     assert diff.conflicts == []
     assert diff.added == []
     # Just what came after 0.81, by the minors that the declarations state.
-    newer = {
-        f"function {f.name!r} of PJRT_Api" for f in declarations.functions() if f.since > 81
-    }
+    newer = {f"function {f.name!r} of PJRT_Api" for f in declarations.functions() if f.since > 81}
     assert {line for line in diff.older if line.startswith("function")} == newer
     field = "field 'LoadOptions*load_options' of PJRT_Executable_DeserializeAndLoad_Args"
     assert field in diff.older

@@ -25,7 +25,9 @@ def add(kind):
 library = load_library(os.environ["PATH_OF_LIBRARY"])
 """
 
-PENDING = SETUP + """
+PENDING = (
+    SETUP
+    + """
 N = 1200
 mul = Program(f'''module {{ func.func @main(%a: tensor<{N}x{N}xf32>) -> tensor<{N}x{N}xf32> {{
   %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
@@ -38,6 +40,7 @@ source = np.ones((N, N), np.float32)
 buffer = client.buffer_from_host(source, device, None, HostBufferSemantics.IMMUTABLE_ZERO_COPY)
 results = [loaded.execute([(buffer,)]) for _ in range(4)]
 """
+)
 
 ENDINGS = {
     "everything alive": "",
@@ -83,7 +86,9 @@ def test_exit_ten_times(attempt: int) -> None:
 
 
 def test_memory_and_handles_after_many_launches() -> None:
-    code = SETUP + """
+    code = (
+        SETUP
+        + """
 ledger = Ledger(library)
 client = create_client(library, {}, name="x")
 device = client.devices()[0]
@@ -118,6 +123,7 @@ del client
 gc.collect()
 print(after - before, ledger.open_handles(), sum(ledger.created.values()) > 60_000)
 """
+    )
     done = run_python(code, timeout=200)
     assert done.stderr == ""
     growth, rest = done.stdout.split(maxsplit=1)
@@ -143,4 +149,3 @@ def test_destruction_in_any_order(library: Library, order: tuple[str, ...]) -> N
         gc.collect()
         if "out" in things:
             assert things["out"].to_host().tolist() == [2, 2, 2, 2]  # type: ignore[attr-defined]
-

@@ -77,9 +77,7 @@ def _wrong_file(path: str) -> PluginError | None:
     return None
 
 
-def _missing_message(
-    path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]
-) -> str:
+def _missing_message(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
     lines = []
     for name, needed_by in missing:
         package = hints.get(name) or hints.get(name.split(".so")[0])

@@ -113,9 +113,7 @@ class _Reference:
         self._home.library.call("Buffer_IncreaseExternalReferenceCount", buffer=self._pointer)
 
     def __del__(self) -> None:
-        self._home.release(
-            "Buffer_DecreaseExternalReferenceCount", "buffer", self._pointer
-        )
+        self._home.release("Buffer_DecreaseExternalReferenceCount", "buffer", self._pointer)
 
 
 @ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]

@@ -156,9 +156,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(
-                self._pointer, len(self._devices), len(arguments), len(self._first_specs)
-            )
+            frame = Frame(self._pointer, len(self._devices), len(arguments), len(self._first_specs))
         everything = frame.all
         try:
             columns = zip(*arguments, strict=True)

@@ -133,16 +133,12 @@ class Transfers:
             home.hold(event, array)
         return buffer
 
-    def _new(
-        self, array: Any, device: interface.Device, memory: interface.Memory | None
-    ) -> _Put:
+    def _new(self, array: Any, device: interface.Device, memory: interface.Memory | None) -> _Put:
         if not isinstance(array, np.ndarray | np.generic):
             raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
         for place in (device, memory):
             if place is not None and place.client is not self._client:
-                raise InvalidArgument(
-                    f"{place!r} belongs to another client than {self._client!r}"
-                )
+                raise InvalidArgument(f"{place!r} belongs to another client than {self._client!r}")
         if len(self._puts) >= _MAX_SPECS:
             self._puts.clear()
         assert isinstance(device, Device)

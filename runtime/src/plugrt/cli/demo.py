@@ -74,9 +74,7 @@ def _show_plugins() -> None:
     )
 
 
-def _with_bar(
-    title: str, steps: int, quiet: bool, train: Callable[[Progress], Result]
-) -> Result:
+def _with_bar(title: str, steps: int, quiet: bool, train: Callable[[Progress], Result]) -> Result:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
