@@ -56,13 +56,13 @@ _PLAIN = (int, float, bool)
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # Two arrays go the short way of `Operation.__call__`, which stands here again because a call
     # more is a tenth of what an operator costs. Anything else goes to `mixed`.
-    programs, token, state = function._cache, config.token, _state
+    find, token, state = function._cache.get, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
         if state.trace is not None:
             return mixed(self, other, False)
         try:
-            run = programs.get((token(), self._signature, other._signature))
+            run = find((token(), self._signature, other._signature))
         except AttributeError:  # a scalar, NumPy's, or something else
             return mixed(self, other, False)
         return function(self, other) if run is None else run((self, other))
@@ -76,7 +76,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
         if known and state.trace is None and type(self) is Array:
             scalar = scalar_beside(other, self)
             pair = (scalar, self) if swap else (self, scalar)
-            run = programs.get((token(), pair[0]._signature, pair[1]._signature))
+            run = find((token(), pair[0]._signature, pair[1]._signature))
             return function(*pair) if run is None else run(pair)
         if not isinstance(other, _OPERANDS):
             return NotImplemented
@@ -86,13 +86,13 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
 
 
 def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
-    programs, token, state = function._cache, config.token, _state
+    find, token, state = function._cache.get, config.token, _state
 
     def method(self: Any, /) -> Any:
         if state.trace is not None:
             return function(self)
         try:
-            run = programs.get((token(), self._signature))
+            run = find((token(), self._signature))
         except AttributeError:  # a traced array that leaked
             return function(self)
         return function(self) if run is None else run((self,))

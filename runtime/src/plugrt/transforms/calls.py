@@ -83,16 +83,20 @@ class CachedFunction:
         self._function = function
         self._rules = rules
         self._cache = cache_for(function, options)
+        self._find = self._cache.get
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            try:
-                run = self._cache.get((_token(), *map(_signature_of, args)))
-            except AttributeError:  # not all are arrays
-                run = None
-            if run is not None and _state.trace is None:
-                return run(args)
-        return self._general(args, kwargs)
+        if kwargs or _state.trace is not None:
+            return self._general(args, kwargs)
+        try:
+            if len(args) == 2:  # the usual number, unrolled: a tenth less
+                first, second = args
+                run = self._find((_token(), first._signature, second._signature))
+            else:
+                run = self._find((_token(), *map(_signature_of, args)))
+        except AttributeError:  # not all are arrays
+            run = None
+        return self._general(args, kwargs) if run is None else run(args)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NotImplementedError
