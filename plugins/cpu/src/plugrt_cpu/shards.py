@@ -82,8 +82,12 @@ class CpuShards(Sequence[Buffer]):
 
     def block_until_ready(self) -> None:
         """Waits until the contents of all buffers are there."""
-        self.require_alive()
+        if not self.place.single:
+            self.require_alive()
         try:
+            if self.place.single:
+                self.raw.block_until_ready()
+                return
             for raw in self._parts or (self.raw,):
                 raw.block_until_ready()
         except JAXLIB_ERRORS as error:

@@ -75,6 +75,10 @@ class SingleDeviceSharding(Sharding):
     _memory_kind: str | None
 
     def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+        if memory_kind is None:  # the usual case, wherever data are put: one plain look-up
+            alive = _DEFAULT.get(device, _gone)()
+            if alive is not None:
+                return alive
         if not isinstance(device, Device):
             raise InvalidArgument(
                 f"SingleDeviceSharding takes a device (see plugrt.devices()); got {device!r}"
@@ -87,6 +91,8 @@ class SingleDeviceSharding(Sharding):
             found = super().__new__(cls)
             found._device, found._memory_kind = device, memory_kind
             found = _SINGLE.setdefault(key, found)
+        if memory_kind is None:
+            _DEFAULT[device] = weakref.ref(found, lambda ref: _forget(device, ref))
         return found
 
     @property
@@ -119,6 +125,17 @@ class SingleDeviceSharding(Sharding):
 
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]
 _SINGLE = weakref.WeakValueDictionary()
+_DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}
+"""Those of the devices' default memories; an entry goes with its sharding, as in `_SINGLE`."""
+
+
+def _gone() -> None:
+    return None
+
+
+def _forget(device: Device, ref: weakref.ref[SingleDeviceSharding]) -> None:
+    if _DEFAULT.get(device) is ref:
+        del _DEFAULT[device]
 
 
 class PmapSharding(Sharding):
