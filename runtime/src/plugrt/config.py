@@ -213,29 +213,26 @@ class Config(Options):
     enable_compilation_cache = option(
         "JAX_ENABLE_COMPILATION_CACHE", BOOLEAN, True,
         "Whether the persistent compilation cache is used where a folder for it is set.",
-        pending=True,
     )  # fmt: skip
     compilation_cache_dir = option(
         "JAX_COMPILATION_CACHE_DIR", TEXT, None,
-        "The folder of the persistent compilation cache; unset means there is none.", pending=True,
+        "The folder of the persistent compilation cache; unset means there is none.",
     )  # fmt: skip
     compilation_cache_max_size = option(
         "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,
         "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
-        pending=True,
     )  # fmt: skip
     persistent_cache_min_compile_time_secs = option(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 1.0,
         "Programs that compiled faster than this are not kept in the persistent cache.",
-        pending=True,
     )  # fmt: skip
     persistent_cache_min_entry_size_bytes = option(
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", integer(-1), 0,
-        "Executables smaller than this are not kept in the persistent cache.", pending=True,
+        "Executables smaller than this are not kept in the persistent cache.",
     )  # fmt: skip
     raise_persistent_cache_errors = option(
         "JAX_RAISE_PERSISTENT_CACHE_ERRORS", BOOLEAN, False,
-        "Whether a fault of the persistent cache raises instead of warning.", pending=True,
+        "Whether a fault of the persistent cache raises instead of warning.",
     )  # fmt: skip
 
     # --- several processes --------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from plugrt import monitoring
 from plugrt.config import config
+from plugrt.execution import compile_cache
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 
 logger = logging.getLogger("plugrt.compile")
@@ -21,12 +22,17 @@ _dumped = itertools.count()
 def compile_program(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType] = ()
 ) -> LoadedExecutable:
-    """Returns the program compiled and loaded by ``client``.
+    """Returns the program compiled and loaded by ``client``, or loaded from the persistent cache.
 
     Says so in the log at WARNING under ``config.log_compiles`` (else DEBUG), and tells
     `plugrt.monitoring` how long it took. Raises the backend's `PjrtError`.
     """
+    entry = compile_cache.entry_for(client, program, options)
+    kept = entry and compile_cache.load(entry, client, options)
     level = logging.WARNING if config.log_compiles else logging.DEBUG
+    if kept:
+        logger.log(level, "Persistent compilation cache hit for %s", program.name)
+        return kept
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
@@ -36,6 +42,8 @@ def compile_program(
         monitoring.COMPILE, seconds, fun_name=program.name, platform=client.platform
     )
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
+    if entry:
+        compile_cache.store(entry, executable, seconds)
     return executable
 
 
