@@ -54,8 +54,8 @@ def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
 
 def test_a_setting_without_effect_is_a_warning(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
-    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", JAX_COMPILATION_CACHE_DIR="/nowhere")
-    assert found["warnings"] == ["JAX_COMPILATION_CACHE_DIR is set, but has no effect yet"]
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", JAX_COORDINATOR_ADDRESS="localhost:1234")
+    assert found["warnings"] == ["JAX_COORDINATOR_ADDRESS is set, but has no effect yet"]
 
 
 def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
