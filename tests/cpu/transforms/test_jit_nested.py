@@ -88,6 +88,22 @@ def test_captured_tracers_of_the_function_around() -> None:
     np.testing.assert_allclose(outer(x, y), expected, rtol=1e-6)
 
 
+def test_a_captured_name_that_is_bound_anew_between_calls() -> None:
+    """The function of the module for the first call closes over another array than the second."""
+
+    @jit
+    def outer(a: Any, b: Any) -> Any:
+        y = a
+        inner = jit(lambda x: add(x, y))
+        first = inner(a)
+        y = b
+        return first, inner(a)
+
+    first, second = outer(X, 10 * X)
+    np.testing.assert_array_equal(first, 2 * X)
+    np.testing.assert_array_equal(second, 11 * X)
+
+
 def test_a_captured_tracer_returned_as_it_is() -> None:
     @jit
     def outer(x: Any) -> Any:

@@ -135,9 +135,8 @@ class Trace:
         Raises `LeakedTracer` if the tracer belongs to another trace or to a scope that is closed.
         """
         scope = self.scope
-        if tracer.scope is not scope and (
-            tracer.trace is not self or not tracer.scope.open or not tracer.scope.encloses(scope)
-        ):
+        # A scope that is closed encloses none that is open, so that one question tells.
+        if tracer.scope is not scope and not tracer.scope.encloses(scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:  # a Python scalar: a constant wherever it is used
             return constant_value(self, np.asarray(tracer.scalar, tracer.dtype))
