@@ -236,13 +236,16 @@ def test_donated_shards_are_deleted_too(client: Client, put: Any) -> None:
     assert shards[0].is_deleted()
 
 
+@pytest.mark.parametrize("launch", ["execute", "launcher"])
 @pytest.mark.parametrize("how", ["to_host", "to_dlpack"])
-def test_donation_of_what_the_host_looks_at(client: Client, put: Any, how: str) -> None:
+def test_donation_of_what_the_host_looks_at(
+    client: Client, put: Any, how: str, launch: str
+) -> None:
     loaded = client.compile(add(donate=True), CompileOptions())
-    first = put([1, 2, 3, 4])
+    first = client.shards(put([1, 2, 3, 4]))
     host = first[0].to_host()
     view = getattr(first[0], how)()
-    result = loaded.execute([first, put([1] * 4)])[0][0]
+    result = getattr(loaded, launch)([first, client.shards(put([1] * 4))])[0][0]
     assert first[0].is_deleted()
     assert host.tolist() == [1, 2, 3, 4]
     assert result.to_host().tolist() == [2, 3, 4, 5]
