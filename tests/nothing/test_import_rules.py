@@ -15,7 +15,7 @@ SDK = ROOT / "plugin_sdk/src/plugrt_sdk"
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 ROOMS = [
-    {"errors", "interface", "config", "kinds", "options", "monitoring"},
+    {"errors", "files", "interface", "config", "kinds", "options", "monitoring"},
     {"switches"},
     {"capi"},
     {"plugins"},

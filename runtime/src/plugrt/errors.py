@@ -188,6 +188,16 @@ class ConfigError(PlugrtError, ValueError):
     """An environment variable or an option has a value that cannot be understood."""
 
 
+class FileRefused(PlugrtError, OSError):
+    """A file or folder is not what may be used: no regular file, too large, or not this user's.
+
+    ``filename``, ``strerror`` (why, and what would help) and ``errno`` are `OSError`'s.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
 # --- what the caller passed ------------------------------------------------------------------
 
 

@@ -1,0 +1,190 @@
+"""Files at paths that others choose or can change: read with a bound, kept where only we write.
+
+A path from a setting, an installation or a cache may lead to a FIFO, a device or another user's
+file. Every read here opens regular files only, never waits, and stops at a bound; what is kept
+from run to run goes to folders that belong to this user and that nobody else can write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from plugrt.errors import FileRefused
+
+AnyPath = str | os.PathLike[str]
+
+MOST = 16 * 2**20
+"""The bound on what is read where a caller states none, in bytes; metadata stay far below."""
+
+_CHUNK = 2**16
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
+    """Opens a regular file for reading bytes, unbuffered; never waits for another process.
+
+    With ``own`` the file must belong to this user and be writable by nobody else; the file that
+    is checked is the one that was opened. Raises `FileRefused` (an `OSError`) for anything else,
+    and the `OSError` of opening.
+    """
+    # Before the opening, too: opening a device can have effects (a watchdog's starts its count).
+    _check_regular(os.stat(path), path)
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    stream = open(os.open(path, flags), "rb", buffering=0)  # noqa: SIM115 the caller closes it
+    try:
+        found = os.fstat(stream.fileno())
+        _check_regular(found, path)
+        if own:
+            _check_own(found, path)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def read_bytes(path: AnyPath, most: int = MOST, *, own: bool = False) -> bytes:
+    """Returns what a regular file holds; `FileRefused` beyond ``most`` bytes.
+
+    See `open_regular` for ``own`` and for what else is refused.
+    """
+    with open_regular(path, own=own) as stream:
+        stated = os.fstat(stream.fileno()).st_size
+        if stated > most:
+            raise _too_large(path, most)
+        # Files under /proc state no size, and a file can grow: the count decides.
+        parts, left = [], most + 1
+        while part := stream.read(min(max(stated + 1, _CHUNK), left)):
+            parts.append(part)
+            left -= len(part)
+    if left == 0:
+        raise _too_large(path, most)
+    return b"".join(parts)
+
+
+def read_text(path: AnyPath, most: int = MOST, *, errors: str = "strict") -> str:
+    """Returns the text of a regular file in UTF-8; `UnicodeDecodeError` if it is none."""
+    return read_bytes(path, most).decode("utf-8", errors)
+
+
+def read_json(path: AnyPath, most: int = MOST, *, own: bool = False) -> Any:
+    """Returns the JSON value in a regular file; `ValueError` if it holds none."""
+    return parse_json(read_bytes(path, most, own=own))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Returns a JSON value; `ValueError` for anything else, however deep it is nested."""
+    import json  # not needed by every start
+
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _check_regular(found: os.stat_result, path: AnyPath) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise FileRefused(errno.EINVAL, f"it is {kind}, not a regular file", os.fspath(path))
+
+
+def _too_large(path: AnyPath, most: int) -> FileRefused:
+    return FileRefused(errno.EFBIG, f"it holds more than {most} bytes", os.fspath(path))
+
+
+# --- what only this user can change -----------------------------------------------------------
+
+
+def private_folder(path: AnyPath) -> Path:
+    """Returns the folder, made if need be: this user's, and writable by nobody else.
+
+    ``~`` expands. What is made (parents, too) has mode 0700 whatever the umask is; the mode of a
+    folder that is there stays. Raises `FileRefused`, saying what would help, for a folder of
+    another user or one that others can write, and the `OSError` of making it.
+    """
+    folder = Path(os.path.expanduser(path))
+    if not folder.is_absolute() and str(path).startswith("~"):
+        raise FileRefused(errno.ENOENT, "there is no such user", os.fspath(path))
+    _make(folder)
+    found = os.stat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise FileRefused(errno.ENOTDIR, "it is not a folder", str(folder))
+    _check_own(found, folder)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    """Makes a folder and its missing parents, each with mode 0700."""
+    missing = []
+    for place in (folder, *folder.parents):
+        if place.exists():
+            break
+        missing.append(place)
+    for place in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # another process was faster; it is checked
+            place.mkdir(mode=0o700)
+            place.chmod(0o700)  # a umask can take bits of the owner, too
+
+
+def _check_own(found: os.stat_result, path: AnyPath) -> None:
+    """Raises `FileRefused` if another user owns the file or folder, or can write it."""
+    if not hasattr(os, "geteuid"):
+        return  # Windows: the mode says nothing of other users there
+    mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
+    if found.st_uid != os.geteuid():
+        raise FileRefused(
+            errno.EPERM,
+            f"it belongs to {_user(found.st_uid)} ({mode}) and not to {_user(os.geteuid())}, so "
+            "that what it holds cannot be trusted; name another folder, or remove it",
+            os.fspath(path),
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise FileRefused(
+            errno.EPERM,
+            f"it belongs to {_user(found.st_uid)}, but others can write it ({mode}), so that what "
+            f"it holds cannot be trusted; empty it, and chmod go-w {os.fspath(path)}",
+            os.fspath(path),
+        )
+
+
+def _user(number: int) -> str:
+    import pwd  # not on Windows, which does not get here
+
+    try:
+        return f"the user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"the user {number}"
+
+
+def write(path: AnyPath, content: bytes) -> None:
+    """Writes a file, mode 0600: another process reads the old content or all of the new.
+
+    Raises the `OSError` of writing, and leaves nothing behind then.
+    """
+    aside = f"{os.fspath(path)}.{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    number = os.open(aside, flags, 0o600)
+    try:
+        with open(number, "wb") as stream:
+            os.chmod(aside, 0o600)  # a umask can take bits of the owner, too
+            stream.write(content)
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
