@@ -104,7 +104,7 @@ def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
         if module.split(".")[0] in ours or module.split(".")[0] in ("jax", "pytest")
     ]
     # jax is imported where the user hands over something that jax made, and nowhere else.
-    allowed = {"plugins/jax_made.py", "programs/jax_export.py"}
+    allowed = {"plugins/jax_plugins.py", "programs/jax_export.py"}
     wrong = [w for w in wrong if not any(f"plugrt/{a}:" in w for a in allowed)]
     assert not wrong, "\n".join(wrong)
 
@@ -161,9 +161,21 @@ def test_jaxlib_is_imported_in_two_places() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_vendors_are_named_in_hints_alone() -> None:
+def test_one_module_reads_the_metadata_of_distributions() -> None:
+    wrong = [
+        f"{path}:{line} imports {module}"
+        for folder in (RUNTIME, SDK, *PLUGINS)
+        for path in sources(folder)
+        if path != RUNTIME / "plugins/distributions.py"
+        for module, line in imports(path)
+        if module.startswith(("importlib_metadata", "importlib.metadata", "pkg_resources"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_vendors_are_named_in_one_module() -> None:
     # config.py declares the variables that JAX has for particular vendors, under JAX's names.
-    allowed = {RUNTIME / "plugins/hints.py", RUNTIME / "config.py"}
+    allowed = {RUNTIME / "plugins/vendors.py", RUNTIME / "config.py"}
     wrong = [
         f"{path}:{line}: {text!r}"
         for path in sources(RUNTIME)

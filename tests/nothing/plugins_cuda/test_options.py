@@ -33,6 +33,8 @@ DEFAULTS = {
         ({"JAX_CUDA_VISIBLE_DEVICES": "0,2"}, {"visible_devices": [0, 2]}),
         ({"JAX_MOCK_GPU_TOPOLOGY": "2x3x4"},
          {"enable_mock_nccl": True, "num_nodes": 6, "mock_gpu_topology": "2x3x4"}),
+        ({"JAX_MOCK_GPU_TOPOLOGY": "2 x 1 x 4"},
+         {"enable_mock_nccl": True, "num_nodes": 2, "mock_gpu_topology": "2 x 1 x 4"}),
         ({"JAX_MOCK_NUM_GPU_PROCESSES": "2"}, {"enable_mock_nccl": True, "num_nodes": 2}),
         ({"JAX_PJRT_CLIENT_CREATE_OPTIONS": "allocator:vmm;more:1"},
          {"allocator": "vmm", "more": 1}),

@@ -8,11 +8,14 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plugrt.errors import PluginIncompatible
-from plugrt_cuda import components, versions
+from plugrt.plugins import LibraryPlugin
+from plugrt_cuda import components, driver, library, versions
+from plugrt_cuda.plugin import CudaPlugin
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -159,6 +162,27 @@ def test_pairs_that_compute_wrong_numbers(
     faults = versions.check(loaded, 12, capabilities).faults
     assert bool(faults) is bool(words)
     assert words in "".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [({}, True), ({"visible_devices": [0, 1]}, True), ({"visible_devices": [1]}, False)],
+)
+def test_gpus_that_are_not_used_do_not_count(
+    wheels: Wheels, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], refused: bool
+) -> None:
+    loaded = wheels.good(cuDNN=90800, cuBLAS=120900)
+    started: list[Any] = []
+    monkeypatch.setattr(components, "preload", lambda cuda: loaded)
+    monkeypatch.setattr(driver, "compute_capabilities", lambda: [90, 90])
+    monkeypatch.setattr(library, "find_library", lambda: library.Found("l.so", "a wheel", 12))
+    monkeypatch.setattr(LibraryPlugin, "create_client", lambda *args: started.append(args))
+    if refused:
+        with pytest.raises(PluginIncompatible, match="on several GPUs"):
+            CudaPlugin().create_client(options)
+    else:
+        CudaPlugin().create_client(options)
+    assert bool(started) is not refused
 
 
 @pytest.mark.parametrize(

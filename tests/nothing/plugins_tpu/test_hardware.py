@@ -37,6 +37,13 @@ def test_chips_are_counted_by_generation(tmp_path: Path) -> None:
     assert str(seen) == "2 TPU chips on the PCI bus (v5e)"
 
 
+@pytest.mark.parametrize(("device", "generation"), [("0x007c", "8t"), ("0x0083", "8i")])
+def test_new_generations(tmp_path: Path, device: str, generation: str) -> None:
+    seen = hardware.look(tree(tmp_path, ("0x1ae0", device)))
+    assert seen.is_tpu_machine
+    assert seen.chips == (generation,)
+
+
 @pytest.mark.parametrize("files", [("accel0", "accel1"), ("vfio/vfio", "vfio/0")])
 def test_accelerator_files_count_on_a_machine_of_googles(
     tmp_path: Path, files: tuple[str, ...]

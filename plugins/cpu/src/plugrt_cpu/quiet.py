@@ -7,9 +7,8 @@ import os
 import sys
 from typing import Any
 
-import importlib_metadata
-
 from plugrt.errors import PluginIncompatible
+from plugrt.plugins import distributions
 
 MINIMUM_JAXLIB = (0, 9)
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
@@ -17,10 +16,7 @@ _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 def jaxlib_version() -> str:
     """Returns the version of the installed jaxlib; ``none`` when there is none."""
-    try:
-        return str(importlib_metadata.version("jaxlib"))
-    except importlib_metadata.PackageNotFoundError:
-        return "none"
+    return distributions.version("jaxlib") or "none"
 
 
 def jaxlib_minor() -> tuple[int, ...]:
@@ -59,7 +55,7 @@ def import_jaxlib() -> tuple[Any, Any]:
 
 def _misfit(version: str) -> str:
     return (
-        f"the cpu plugin (plugrt-cpu {importlib_metadata.version('plugrt-cpu')}) needs jaxlib "
+        f"the cpu plugin (plugrt-cpu {distributions.version('plugrt-cpu')}) needs jaxlib "
         f">= {'.'.join(map(str, MINIMUM_JAXLIB))}; installed: {version}. "
         'Cure: pip install --upgrade "jaxlib>=0.9"'
     )

@@ -50,7 +50,7 @@ def _mock(config: Config) -> dict[str, OptionValue]:
     if not shape:
         count = config.mock_num_gpu_processes
         return {"enable_mock_nccl": count > 0, **({"num_nodes": count} if count else {})}
-    parts = shape.split("x")
+    parts = [part.strip() for part in shape.split("x")]  # JAX's help has spaces
     if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ConfigError(
             f"JAX_MOCK_GPU_TOPOLOGY={shape} cannot be understood; expected slices x hosts a slice "

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 from plugrt.plugins.plugin import Availability
+from plugrt.plugins.vendors import NVIDIA_FILES
 
-DRIVER_FILES = ("dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg")
-"""The driver's control device, its version, and the way WSL2 shows a GPU."""
+_DRIVER_VERSION = "proc/driver/nvidia/version"
+DRIVER_FILES = (*NVIDIA_FILES, _DRIVER_VERSION)
 _VERSION = re.compile(r"Kernel Module.*?\s(\d{3,})\.\d+")
 
 
@@ -19,7 +20,7 @@ def look(root: str | Path = "/") -> Availability:
     seen = [f"/{file}" for file in DRIVER_FILES if (top / file).exists()]
     if not seen:
         return Availability.no(
-            "no NVIDIA driver is loaded (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg)",
+            f"no NVIDIA driver is loaded (none of {', '.join(f'/{f}' for f in DRIVER_FILES)})",
             "install the driver, or, in a container, start it with access to the GPUs; to compile "
             'for a GPU none is needed: plugrt.topology("cuda:h100")',
         )
@@ -34,7 +35,7 @@ def look(root: str | Path = "/") -> Availability:
 def driver_branch(root: str | Path = "/") -> int | None:
     """Returns the driver's branch, such as 570; None where it does not say."""
     try:
-        text = (Path(root) / DRIVER_FILES[1]).read_text()
+        text = (Path(root) / _DRIVER_VERSION).read_text()
     except OSError:  # WSL2 has no such file.
         return None
     found = _VERSION.search(text)

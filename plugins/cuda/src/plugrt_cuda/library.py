@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
 from dataclasses import dataclass
 
-from plugrt.config import config
 from plugrt.errors import PluginBroken
+from plugrt.plugins import distributions
+from plugrt.plugins.library import named_library
 from plugrt_cuda import hardware
 
 CURE = 'pip install "plugrt[cuda12]" or "plugrt[cuda13]"'
@@ -58,13 +57,8 @@ def find_library() -> Found:
 
     Raises `PluginBroken` when the file that was named does not exist, and when there is none.
     """
-    named = config.cuda_library_path
+    named = named_library("cuda_library_path")
     if named:
-        if not os.path.isfile(named):
-            raise PluginBroken(
-                f"PLUGRT_CUDA_LIBRARY_PATH names {named}, which is not a file; correct the path, "
-                "or unset the variable to use an installed library"
-            )
         return Found(named, "PLUGRT_CUDA_LIBRARY_PATH", None)
     found = installed()
     if not found:
@@ -74,13 +68,10 @@ def find_library() -> Found:
 
 
 def _of(wheel: Wheel) -> Found | None:
-    try:
-        distribution = importlib.metadata.distribution(wheel.distribution)
-    except importlib.metadata.PackageNotFoundError:
+    distribution = distributions.find(wheel.distribution)
+    if distribution is None:
         return None
-    for file in distribution.files or ():
-        if file.suffix == ".so" and "cuda" in file.name:
-            path = str(file.locate())
-            if os.path.isfile(path):
-                return Found(path, f"{wheel.distribution} {distribution.version}", wheel.cuda)
+    for file in distribution.files():
+        if file.suffix == ".so" and "cuda" in file.name and file.is_file():
+            return Found(str(file), f"{wheel.distribution} {distribution.version}", wheel.cuda)
     return None

@@ -1,30 +1,24 @@
-"""What plugrt finds: the plugin object named ``cuda``."""
+"""What plugrt finds: the plugin object named ``cuda``.
+
+It is imported wherever a backend is chosen automatically, GPU or not, so that only what `probe`
+needs is imported here, and the rest where it is used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from plugrt.capi.log_level import few_log_lines
-from plugrt.capi.options import check_options
-from plugrt.config import config
 from plugrt.errors import FailedPrecondition, PluginBroken
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability
-from plugrt_cuda import (
-    components,
-    create_options,
-    driver,
-    hardware,
-    library,
-    topologies,
-    versions,
-)
+from plugrt_cuda import hardware
 
 if TYPE_CHECKING:
     from plugrt.capi.library import Library
     from plugrt.config import Config
+    from plugrt_cuda.components import Loaded
 
 Options = Mapping[str, OptionValue]
 _NO_GPU = "No visible GPU devices"
@@ -37,7 +31,7 @@ class CudaPlugin(LibraryPlugin):
 
     def __init__(self) -> None:
         super().__init__("cuda", "xla_cuda_plugin.so", priority=500)
-        self.components: dict[str, components.Loaded] = {}
+        self.components: dict[str, Loaded] = {}
         """NVIDIA's libraries that were loaded for the last client, and why others were not."""
 
     def probe(self) -> Availability:
@@ -46,14 +40,20 @@ class CudaPlugin(LibraryPlugin):
 
     def library(self) -> str:
         """Returns the path of the PJRT library: `plugrt_cuda.library.find_library`."""
+        from plugrt_cuda import library
+
         return library.find_library().path
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the create options that JAX passes, and those that the configuration adds."""
+        from plugrt_cuda import create_options
+
         return {**create_options.from_config(config), **config.pjrt_client_create_options}
 
     def open(self) -> Library:
         """Returns the loaded PJRT library."""
+        from plugrt.capi.log_level import few_log_lines
+
         with few_log_lines():
             return super().open()
 
@@ -63,12 +63,12 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginIncompatible` naming all libraries that are missing or too old, unless
         JAX_SKIP_CUDA_CONSTRAINTS_CHECK is set, and `PluginBroken` when the driver offers no GPU.
         """
+        from plugrt.capi.options import check_options
+        from plugrt_cuda import create_options, library
+
         check_options(options, create_options.OPTION_TYPES, self.name)
         found = library.find_library()
-        cuda = found.cuda or _cuda_of(self)
-        self.components = components.preload(cuda)
-        if not config.skip_cuda_constraints_check:
-            versions.require(self.components, cuda, found.who, driver.compute_capabilities())
+        self._prepare(found.cuda or _cuda_of(self), found.who, options)
         try:
             return super().create_client(options, distributed)
         except FailedPrecondition as error:
@@ -81,11 +81,29 @@ class CudaPlugin(LibraryPlugin):
                 "be started with access to the GPUs"
             ) from error
 
+    def _prepare(self, cuda: int, who: str, options: Options) -> None:
+        """Loads NVIDIA's libraries for a version of CUDA, and checks that they fit."""
+        from plugrt.config import config
+        from plugrt_cuda import components, driver, versions
+
+        self.components = components.preload(cuda)
+        if not config.skip_cuda_constraints_check:
+            visible = options.get("visible_devices")
+            versions.require(
+                self.components, cuda, who,
+                [
+                    capability for index, capability in enumerate(driver.compute_capabilities())
+                    if not isinstance(visible, list) or index in visible
+                ],
+            )  # fmt: skip
+
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns GPUs to compile for; needs none. `plugrt_cuda.topologies.GRAMMAR` has the names.
 
         Raises `InvalidArgument` for a name or a description that the library does not take.
         """
+        from plugrt_cuda import topologies
+
         return super().create_topology(name, topologies.library_options(name, options))
 
 

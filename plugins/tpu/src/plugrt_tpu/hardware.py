@@ -6,17 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-VENDOR = "0x1ae0"
-CHIPS = {
-    "0x0027": "v2 or v3",
-    "0x0056": "an unnamed generation",
-    "0x005e": "v4",
-    "0x0062": "v5p",
-    "0x0063": "v5e",
-    "0x006f": "v6e",
-    "0x0076": "7x",
-}
-"""PCI device id of Google's to the generation; the vendor's network cards have other ids."""
+from plugrt.plugins.vendors import GOOGLE, TPU_CHIPS, pci_devices, read_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +40,14 @@ def look(root: str | Path = "/") -> Hardware:
     """Returns what ``/sys`` and ``/dev`` show; opens no device and asks no network."""
     top = Path(root)
     return Hardware(
-        chips=tuple(_chips(top / "sys/bus/pci/devices")),
+        chips=tuple(
+            TPU_CHIPS[device]
+            for vendor, device, _ in pci_devices(top)
+            if vendor == GOOGLE and device in TPU_CHIPS
+        ),
         files=tuple(_files(top)),
-        google_machine=_word(top / "sys/class/dmi/id/product_name").startswith("Google"),
+        google_machine=read_word(top / "sys/class/dmi/id/product_name").startswith("Google"),
     )
-
-
-def _chips(folder: Path) -> list[str]:
-    return [
-        CHIPS[device]
-        for name in _names(folder)
-        if _word(folder / name / "vendor") == VENDOR
-        and (device := _word(folder / name / "device")) in CHIPS
-    ]
 
 
 def _files(top: Path) -> list[str]:
@@ -80,10 +65,3 @@ def _names(folder: Path) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:  # There is no such bus or folder here.
         return []
-
-
-def _word(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except OSError:  # Absent, or not for this user.
-        return ""

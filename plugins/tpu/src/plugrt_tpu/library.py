@@ -6,8 +6,8 @@ import importlib.util
 import os
 from pathlib import Path
 
-from plugrt.config import config
 from plugrt.errors import Aborted, NotFound, PjrtError, PluginBroken
+from plugrt.plugins.library import named_library
 from plugrt_tpu import hardware
 
 FILE = "libtpu.so"
@@ -20,13 +20,8 @@ def find_library() -> str:
     The package is not imported. Raises `PluginBroken` when the file that was named does not
     exist (JAX falls back with a warning), and when there is none.
     """
-    named = config.tpu_library_path
+    named = named_library("tpu_library_path")
     if named:
-        if not os.path.isfile(named):
-            raise PluginBroken(
-                f"TPU_LIBRARY_PATH names {named}, which is not a file; correct the path, or unset "
-                "the variable to use the installed libtpu"
-            )
         return named
     spec = importlib.util.find_spec("libtpu")
     for folder in (spec.submodule_search_locations or ()) if spec else ():

@@ -1,4 +1,8 @@
-"""What plugrt finds: the plugin object named ``tpu``."""
+"""What plugrt finds: the plugin object named ``tpu``.
+
+It is imported wherever a backend is chosen automatically, TPU or not, so that only what `probe`
+needs is imported here, and the rest where it is used.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability
-from plugrt_tpu import environment, hardware, library, topologies
+from plugrt_tpu import hardware
 
 if TYPE_CHECKING:
     from plugrt.capi.probe import ProbeResult
@@ -29,7 +33,7 @@ class TpuPlugin(LibraryPlugin):
     )
 
     def __init__(self) -> None:
-        super().__init__("tpu", library.FILE, priority=300)
+        super().__init__("tpu", "libtpu.so", priority=300)
 
     def probe(self) -> Availability:
         """Available if chips or accelerator files of a Google machine are seen.
@@ -49,10 +53,14 @@ class TpuPlugin(LibraryPlugin):
 
     def library(self) -> str:
         """Returns the path of libtpu: `plugrt_tpu.library.find_library`."""
+        from plugrt_tpu import library
+
         return library.find_library()
 
     def try_apart(self, config: Config, seconds: float = 20.0) -> ProbeResult:
         """Returns what libtpu does in a child process; this one cannot come to harm."""
+        from plugrt_tpu import environment
+
         with environment.prepared(hardware.look()):
             return super().try_apart(config, seconds)
 
@@ -66,6 +74,8 @@ class TpuPlugin(LibraryPlugin):
 
         Raises `InvalidArgument` for a name or an option that libtpu does not know.
         """
+        from plugrt_tpu import topologies
+
         ready = topologies.library_options(options)
         asked = topologies.library_name(name)
         with _starting():
@@ -78,6 +88,8 @@ class TpuPlugin(LibraryPlugin):
 @contextmanager
 def _starting() -> Iterator[None]:
     """Prepares the environment for libtpu and explains what it refuses to start for."""
+    from plugrt_tpu import environment, library
+
     with environment.prepared(hardware.look()):
         try:
             yield

@@ -19,7 +19,7 @@ from typing import Any
 
 from plugrt.config import Config
 from plugrt.errors import ConfigError
-from plugrt.plugins import environment, hints
+from plugrt.plugins import distributions, environment, vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.registry import Registry, default_registry
@@ -70,20 +70,15 @@ def examine(registry: Registry | None = None, seconds: float = CHILD_SECONDS) ->
         probes = pool.map(lambda r: _probe(r, registry.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
-    found.hints = hints.missing_plugins({r.name for r in records})
+    found.hints = vendors.missing_plugins({r.name for r in records})
     found.elapsed_s = round(time.monotonic() - begin, 3)
     return found
 
 
 def _versions() -> dict[str, str]:
-    import importlib_metadata
-
     versions = {"python": platform.python_version(), "machine": platform.platform()}
     for name in ("plugrt", "jaxlib", "jax", "numpy"):
-        try:
-            versions[name] = importlib_metadata.version(name)
-        except importlib_metadata.PackageNotFoundError:
-            versions[name] = "not installed"
+        versions[name] = distributions.version(name) or "not installed"
     return versions
 
 

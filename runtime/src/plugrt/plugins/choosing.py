@@ -10,7 +10,7 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import hints, selection
+from plugrt.plugins import selection, vendors
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.registry import Choice, Registry
@@ -143,15 +143,15 @@ def _suggest(chosen: Record, registry: Registry) -> None:
     if (chosen.priority or 0) > 0 or "hardware" in registry.warned:
         return
     registry.warned.add("hardware")
-    for sentence in hints.missing_plugins({r.name for r in registry.records}):
+    for sentence in vendors.missing_plugins({r.name for r in registry.records}):
         logger.warning("%s", sentence)
 
 
 def _nothing_works(registry: Registry) -> PluginError:
     if not registry.records:
-        return UnknownPlatform(f"no plugin is installed; {hints.install('cpu')}")
+        return UnknownPlatform(f"no plugin is installed; {vendors.install('cpu')}")
     cure = "`plugrt doctor` explains more"
     if registry.get("cpu") is None:
-        cure = f"{hints.install('cpu')}, or see `plugrt doctor`"
+        cure = f"{vendors.install('cpu')}, or see `plugrt doctor`"
     rows = [f"{r}: {r.state}: {r.reason}".rstrip(": ") for r in registry.records]
     return PluginUnavailable("\n  ".join([f"no installed plugin can be used; {cure}:", *rows]))

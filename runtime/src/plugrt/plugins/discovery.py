@@ -1,21 +1,17 @@
-"""Which plugins are installed: reads metadata of distributions, imports and opens nothing.
-
-The scan lists ``*.dist-info`` folders itself and reads only their ``entry_points.txt``:
-importing importlib_metadata costs 18 ms, and its scan fails as a whole on one sick folder
-(measured, version 10.2). It serves what a folder listing cannot: zip files and eggs.
-"""
+"""Which plugins are installed: reads metadata of distributions, imports and opens nothing."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
-from pathlib import Path
 
-from plugrt.plugins.record import Record, Source, State, normalised
+from plugrt.plugins import distributions
+from plugrt.plugins.distributions import Distribution
+from plugrt.plugins.record import Record, Source, State
 
 PLUGIN_GROUPS = {source.value: source for source in (Source.ENTRY_POINT, Source.JAX, Source.XLA)}
 ALIAS_GROUP = "plugrt.aliases"
@@ -36,103 +32,40 @@ class Discovered:
     commands: list[Record] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Metadata:
-    """One distribution: its name and version as the folder's name says, and where it is."""
-
-    name: str
-    version: str
-    folder: str
-    text: str = ""
-    fault: str = ""
-
-
 def discover(path: Sequence[str] | None = None) -> Discovered:
     """Returns every candidate that is installed on ``path`` (``sys.path`` if None)."""
     found = Discovered()
-    entries = list(sys.path) if path is None else list(path)
-    for metadata in _distributions(entries):
-        _read_entry_points(metadata, found)
+    for distribution in distributions.installed(path):
+        _read_entry_points(distribution, found)
     for group in ("jax_plugins", "xla_plugins"):
-        _add_namespace_modules(group, entries, found)
+        _add_namespace_modules(group, list(sys.path) if path is None else path, found)
     return found
-
-
-# --- distributions ----------------------------------------------------------------------------
-
-
-def _distributions(entries: Iterable[str]) -> Iterator[_Metadata]:
-    """Yields the distributions that have entry points of ours, or that cannot be read.
-
-    As for importers, the first distribution of a name on the path hides later ones: an editable
-    install is found twice, by its dist-info and by the egg-info beside its sources.
-    """
-    seen: set[str] = set()
-    for entry in entries:
-        for metadata in _in_folder(entry or os.curdir):
-            key = normalised(metadata.name)
-            if key not in seen and (metadata.fault or metadata.text):
-                yield metadata
-            seen.add(key)
-
-
-def _in_folder(entry: str) -> Iterator[_Metadata]:
-    try:
-        names = sorted(n for n in os.listdir(entry) if n.endswith((".dist-info", ".egg-info")))
-    except NotADirectoryError:
-        yield from _in_archive(entry)
-        return
-    except OSError:
-        return  # a path entry that does not exist is no fault
-    for name in names:
-        stem, _, _ = name.rpartition(".")
-        distribution, _, version = stem.partition("-")
-        folder = os.path.join(entry, name)
-        text, fault = _read_ours(os.path.join(folder, "entry_points.txt"))
-        yield _Metadata(distribution.replace("_", "-"), version, folder, text, fault)
-
-
-def _read_ours(file: str) -> tuple[str, str]:
-    """Returns the text of an entry_points.txt if it has a group of ours, and what is wrong."""
-    try:
-        with open(file, "rb", buffering=0) as stream:
-            content = stream.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return "", ""
-    except OSError as error:
-        return "", f"its entry_points.txt cannot be read: {error.strerror}"
-    if not any(group in content for group in _OURS):
-        return "", ""
-    try:
-        return content.decode(), ""
-    except UnicodeDecodeError as error:
-        return "", f"its entry_points.txt is not UTF-8: {error.reason} at byte {error.start}"
-
-
-def _in_archive(entry: str) -> Iterator[_Metadata]:
-    """Yields the distributions inside a zip file or an egg on the path."""
-    import importlib_metadata
-
-    for found in importlib_metadata.distributions(path=[entry]):
-        name, version, text, fault = entry, "", "", ""
-        try:
-            name, version = found.metadata["Name"], found.version
-            text = found.read_text("entry_points.txt") or ""
-        except Exception as error:  # noqa: BLE001 a sick distribution becomes a row that says so
-            fault = f"its metadata cannot be read: {type(error).__name__}: {error}"
-        yield _Metadata(name, version, entry, text, fault)
 
 
 # --- entry points -----------------------------------------------------------------------------
 
 
-def _read_entry_points(metadata: _Metadata, found: Discovered) -> None:
-    if metadata.fault:
-        found.records.append(_sick(metadata, metadata.name, "", metadata.fault))
+def _text_of_ours(distribution: Distribution) -> tuple[str, str]:
+    """Returns the text of its entry_points.txt if it has a group of ours, and what is wrong."""
+    try:
+        content = distribution.read("entry_points.txt")
+    except OSError as error:
+        return "", f"its entry_points.txt cannot be read: {error.strerror}"
+    if not any(group in content for group in _OURS):
+        return "", distribution.fault
+    try:
+        return content.decode(), distribution.fault
+    except UnicodeDecodeError as error:
+        return "", f"its entry_points.txt is not UTF-8: {error.reason} at byte {error.start}"
+
+
+def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
+    text, fault = _text_of_ours(distribution)
+    if fault:
+        found.records.append(_sick(distribution, distribution.name, "", fault))
         found.records[-1].named = False
         return
-    version = metadata.version or _version_in(metadata.folder)
-    for group, name, value in _parse(metadata.text):
+    for group, name, value in _parse(text):
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
@@ -140,10 +73,11 @@ def _read_entry_points(metadata: _Metadata, found: Discovered) -> None:
             continue
         if not name or not _VALUE.fullmatch(value):
             fault = f"the entry point {name!r} = {value!r} of the group {group} is malformed"
-            found.records.append(_sick(metadata, name or metadata.name, value, fault))
+            found.records.append(_sick(distribution, name or distribution.name, value, fault))
             continue
         source = PLUGIN_GROUPS.get(group, Source.ENTRY_POINT)
-        record = Record(name, source, metadata.name, version, value, metadata.folder)
+        record = Record(name, source, distribution.name, distribution.version, value,
+                        distribution.location)  # fmt: skip
         if group == COMMAND_GROUP:
             found.commands.append(record)
             continue
@@ -163,21 +97,11 @@ def _parse(text: str) -> Iterator[tuple[str, str, str]]:
             yield group, name.strip(), value.strip()
 
 
-def _sick(metadata: _Metadata, name: str, value: str, fault: str) -> Record:
-    record = Record(name, Source.ENTRY_POINT, metadata.name, metadata.version, value,
-                    metadata.folder)  # fmt: skip
-    record.became(State.BROKEN, fault, f"pip install --force-reinstall {metadata.name}")
+def _sick(distribution: Distribution, name: str, value: str, fault: str) -> Record:
+    record = Record(name, Source.ENTRY_POINT, distribution.name, distribution.version, value,
+                    distribution.location)  # fmt: skip
+    record.became(State.BROKEN, fault, f"pip install --force-reinstall {distribution.name}")
     return record
-
-
-def _version_in(folder: str) -> str:
-    """Returns the version in the PKG-INFO of an egg-info folder, whose name may lack it."""
-    try:
-        text = Path(folder, "PKG-INFO").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE)
-    return found[1] if found else ""
 
 
 # --- modules made for JAX ---------------------------------------------------------------------

@@ -6,16 +6,32 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from plugrt.config import Config, config
+from plugrt.errors import PluginBroken
 from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins import hints
+from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
 
 if TYPE_CHECKING:
     from plugrt.capi.library import Library
     from plugrt.capi.probe import ProbeResult
-    from plugrt.config import Config
 
 Options = Mapping[str, OptionValue]
+
+
+def named_library(setting: str) -> str | None:
+    """Returns the library that a setting of `plugrt.config` names, None where it is unset.
+
+    Raises `PluginBroken` where there is no such file. (JAX warns and uses another one.)
+    """
+    option = config.declared()[setting]
+    named: str | None = config.lookup(option)[0]
+    if named and not os.path.isfile(named):
+        raise PluginBroken(
+            f"{option.env} names {named}, which is not a file; correct the path, or unset the "
+            "variable to use an installed library"
+        )
+    return named
 
 
 class LibraryPlugin(Plugin):
@@ -62,7 +78,7 @@ class LibraryPlugin(Plugin):
         """Returns the loaded library; a missing shared library is named with its package."""
         from plugrt import capi
 
-        return capi.load_library(self.library(), hints=hints.SHARED_LIBRARIES)
+        return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def try_apart(self, config: Config, seconds: float = 20.0) -> ProbeResult:
         """Returns what the library does in a child process; this one cannot come to harm."""
@@ -70,7 +86,7 @@ class LibraryPlugin(Plugin):
 
         return capi.probe_library(
             self.library(), seconds, options=self.client_options(config),
-            hints=hints.SHARED_LIBRARIES,
+            hints=vendors.SHARED_LIBRARIES,
         )  # fmt: skip
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:

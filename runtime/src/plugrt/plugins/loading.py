@@ -60,9 +60,9 @@ def _load(record: Record, registry: Registry) -> Plugin:
     hint = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
     with watch(what, registry.config.load_warn_seconds, hint):
         if record.source in (Source.JAX, Source.XLA):
-            from plugrt.plugins import jax_made
+            from plugrt.plugins import jax_plugins
 
-            return jax_made.load(record)
+            return jax_plugins.load(record)
         return _from_entry_point(record, registry)
 
 

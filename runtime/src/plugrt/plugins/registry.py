@@ -13,7 +13,7 @@ from plugrt.config import Config
 from plugrt.config import config as default_config
 from plugrt.errors import PlugrtError, RegistrationError
 from plugrt.interface import Client
-from plugrt.plugins import discovery, environment, hints, selection
+from plugrt.plugins import discovery, environment, selection, vendors
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source, State, order
 from plugrt.plugins.validation import fault_of, implements_hooks
@@ -95,7 +95,7 @@ class Registry:
     @property
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Alias to plugin names: built in, from metadata, and from the plugins loaded so far."""
-        aliases = dict(hints.ALIASES)
+        aliases = dict(vendors.ALIASES)
         found = self._discovered.aliases if self._discovered else {}
         for more in (found, self._extra_aliases):
             for alias, names in more.items():

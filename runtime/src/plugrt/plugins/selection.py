@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
-from plugrt.plugins import hints
+from plugrt.plugins import vendors
 from plugrt.plugins.record import Record, Source, State, normalised
 
 MADE_FOR_JAX = (Source.JAX, Source.XLA)
@@ -173,8 +173,8 @@ def unknown(
     names = sorted({r.name for r in records if r.named})
     known = ", ".join(names) or "none"
     close = get_close_matches(name.lower(), {*names, *aliases}, n=1, cutoff=0.6)
-    if name in hints.INSTALL:
-        cure = f"to get it: {hints.install(name)}"
+    if name in vendors.INSTALL:
+        cure = f"to get it: {vendors.install(name)}"
     elif close:
         cure = f"did you mean {close[0]!r}?"
     else:

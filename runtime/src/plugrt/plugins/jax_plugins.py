@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable
+from plugrt.plugins import distributions
 from plugrt.plugins.library import LibraryPlugin, TablePlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source
@@ -132,12 +133,10 @@ def find_library(record: Record) -> str:
 def _files(record: Record) -> list[Path]:
     """Returns the files of the record's distribution; without one, those beside its module."""
     if record.distribution:
-        import importlib_metadata
-
-        distribution = importlib_metadata.Distribution.at(record.location)
-        listed = distribution.files
+        distribution = distributions.at(record.location)
+        listed = distribution.files() if distribution else []
         if listed:
-            return sorted(Path(str(file.locate())) for file in listed)
+            return listed
         root = Path(record.location).parent.joinpath(*record.value.split("."))
     else:
         root = Path(record.location)

@@ -77,14 +77,29 @@ class Hardware:
 _GPU_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
 """PCI class codes: VGA, 3D and other display controllers, processing accelerators."""
 
+NVIDIA_FILES = ("dev/nvidia0", "dev/nvidiactl", "dev/dxg")
+"""A GPU, the driver's control device, and the way WSL2 shows a GPU: the files JAX looks for."""
+
+GOOGLE = "0x1ae0"
+TPU_CHIPS: Mapping[str, str] = {
+    "0x0027": "v2 or v3",
+    "0x0056": "an unnamed generation",
+    "0x005e": "v4",
+    "0x0062": "v5p",
+    "0x0063": "v5e",
+    "0x006f": "v6e",
+    "0x0076": "7x",
+    "0x007c": "8t",
+    "0x0083": "8i",
+}
+"""PCI device id of Google's to the generation; the vendor's network cards and disks, which are in
+every such machine, have other ids. JAX has the same."""
+
 HARDWARE = (
-    # /dev/dxg is how WSL2 shows a GPU.
-    Hardware("an NVIDIA GPU", ("cuda", "xla_cuda12", "xla_cuda13"), ("dev/nvidiactl", "dev/dxg"),
+    Hardware("an NVIDIA GPU", ("cuda", "xla_cuda13", "xla_cuda12"), NVIDIA_FILES,
              "0x10de", _GPU_CLASSES),
     Hardware("an AMD GPU", ("rocm", "xla_rocm7"), ("dev/kfd",), "0x1002", ("0x1200",)),
-    # By device id (v2 to 7x): the vendor's network cards and disks are in every such machine.
-    Hardware("a Google TPU", ("tpu",), (), "0x1ae0", (),
-             ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")),
+    Hardware("a Google TPU", ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
     # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
     Hardware("an Intel data-centre GPU", ("oneapi", "xla_oneapi"), (), "0x8086", ("0x0380",)),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),
@@ -94,39 +109,55 @@ HARDWARE = (
 
 def hardware_seen(root: str | Path = "/") -> list[Hardware]:
     """Returns the accelerators that this machine shows; reads /dev and /sys, opens no device."""
-    pci = _pci_devices(Path(root))
+    pci = pci_devices(root)
     return [hardware for hardware in HARDWARE if hardware.is_seen(Path(root), pci)]
 
 
-def _pci_devices(root: Path) -> set[tuple[str, str, str]]:
-    """Returns (vendor id, device id, class code) of PCI devices; empty where there is no /sys."""
-    folder = root / "sys/bus/pci/devices"
+def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
+    """Returns (vendor id, device id, class code) of each PCI device; empty without a /sys."""
+    folder = Path(root, "sys/bus/pci/devices")
     try:
-        names = os.listdir(folder)
+        names = sorted(os.listdir(folder))
     except OSError:
-        return set()
-    return {
-        (_word(folder / name / "vendor"), _word(folder / name / "device"),
-         _word(folder / name / "class"))
+        return []
+    return [
+        (read_word(folder / name / "vendor"), read_word(folder / name / "device"),
+         read_word(folder / name / "class"))
         for name in names
-    }  # fmt: skip
+    ]  # fmt: skip
 
 
-def _word(file: Path) -> str:
+def read_word(file: Path) -> str:
+    """Returns what a small file of the system says, without the line's end; empty if nothing."""
     try:
         return file.read_text().strip()
     except OSError:
-        return ""  # the device went away while we looked
+        return ""  # it is not there, not for this user, or the device went away meanwhile
 
 
-def missing_plugins(names: Collection[str], root: str | Path = "/") -> list[str]:
-    """Returns a sentence for each accelerator here that no plugin in ``names`` drives."""
+def missing_plugins(
+    names: Collection[str], on_request: Collection[str] = (), root: str | Path = "/"
+) -> list[str]:
+    """Returns a sentence for each accelerator here that no plugin in ``names`` drives.
+
+    ``on_request`` are the plugins that no automatic choice takes: the sentence says how to.
+    """
     return [
-        f"this machine has {hardware.label}, but no plugin for it is installed; "
-        + install(hardware.plugins[0])
+        _sentence(hardware, on_request)
         for hardware in hardware_seen(root)
         if not set(hardware.plugins) & set(names)
     ]
+
+
+def _sentence(hardware: Hardware, on_request: Collection[str]) -> str:
+    has = f"this machine has {hardware.label}, but no plugin for it is"
+    there = [name for name in hardware.plugins if name in on_request]
+    if not there:
+        return f"{has} installed; {install(hardware.plugins[0])}"
+    return (
+        f"{has} one of plugrt's own; {there[0]}, which is made for JAX, is used when it is asked "
+        f"for (JAX_PLATFORMS={there[0]}), or: {install(hardware.plugins[0])}"
+    )
 
 
 def install(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`plugrt.plugins.hints`: hardware without a plugin is seen, from files only."""
+"""`plugrt.plugins.vendors`: hardware without a plugin is seen, from files only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.config import Config
-from plugrt.plugins import Registry, backends, hints
+from plugrt.plugins import Registry, backends, vendors
 from support.fake_client import FakePlugin
 
 
@@ -20,15 +20,15 @@ def pci(root: Path, vendor: str, device: str = "0x0001", code: str = "0x030000")
 
 
 def test_a_bare_machine_shows_nothing(tmp_path: Path) -> None:
-    assert hints.hardware_seen(tmp_path) == []
-    assert hints.missing_plugins([], tmp_path) == []
+    assert vendors.hardware_seen(tmp_path) == []
+    assert vendors.missing_plugins([], root=tmp_path) == []
 
 
-@pytest.mark.parametrize("file", ["dev/nvidiactl", "dev/kfd", "dev/neuron0"])
+@pytest.mark.parametrize("file", ["dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/neuron0"])
 def test_a_device_file_is_hardware(tmp_path: Path, file: str) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / file).touch()
-    (seen,) = hints.hardware_seen(tmp_path)
+    (seen,) = vendors.hardware_seen(tmp_path)
     assert file in seen.files
 
 
@@ -37,6 +37,8 @@ def test_a_device_file_is_hardware(tmp_path: Path, file: str) -> None:
     [
         ("0x10de", "0x2330", "0x030200", "an NVIDIA GPU"),
         ("0x1ae0", "0x0063", "0xff0000", "a Google TPU"),
+        ("0x1ae0", "0x007c", "0xff0000", "a Google TPU"),  # 8t
+        ("0x1ae0", "0x0083", "0xff0000", "a Google TPU"),  # 8i
         ("0x1ae0", "0x0042", "0x020000", ""),  # the vendor's network card
         ("0x8086", "0x46a6", "0x030000", ""),  # integrated graphics
         ("0x8086", "0x0bd5", "0x038000", "an Intel data-centre GPU"),
@@ -45,21 +47,28 @@ def test_a_device_file_is_hardware(tmp_path: Path, file: str) -> None:
 )
 def test_pci_devices(tmp_path: Path, vendor: str, device: str, code: str, label: str) -> None:
     pci(tmp_path, vendor, device, code)
-    assert [h.label for h in hints.hardware_seen(tmp_path)] == ([label] if label else [])
+    assert [h.label for h in vendors.hardware_seen(tmp_path)] == ([label] if label else [])
 
 
 def test_the_missing_plugin_is_named_with_what_to_type(tmp_path: Path) -> None:
     pci(tmp_path, "0x10de")
-    (sentence,) = hints.missing_plugins(["cpu"], tmp_path)
+    (sentence,) = vendors.missing_plugins(["cpu"], root=tmp_path)
     assert "NVIDIA GPU" in sentence
     assert 'pip install "plugrt[cuda12]"' in sentence
-    assert hints.missing_plugins(["cpu", "cuda"], tmp_path) == []
-    assert hints.missing_plugins(["cpu", "xla_cuda12"], tmp_path) == []
+    assert vendors.missing_plugins(["cpu", "cuda"], root=tmp_path) == []
+
+
+def test_a_plugin_that_must_be_asked_for_is_named(tmp_path: Path) -> None:
+    pci(tmp_path, "0x10de")
+    (sentence,) = vendors.missing_plugins(["cpu"], ["xla_cuda12", "xla_cpu"], tmp_path)
+    assert "NVIDIA GPU" in sentence
+    assert "JAX_PLATFORMS=xla_cuda12" in sentence
+    assert 'pip install "plugrt[cuda12]"' in sentence
 
 
 def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "sys/bus/pci/devices/gone").mkdir(parents=True)
-    assert hints.hardware_seen(tmp_path) == []
+    assert vendors.hardware_seen(tmp_path) == []
 
 
 @pytest.mark.parametrize(("priority", "expected"), [(0, 1), (400, 0)])
@@ -69,7 +78,7 @@ def test_said_once_where_only_cpu_could_be_chosen(
     priority: int,
     expected: int,
 ) -> None:
-    monkeypatch.setattr(hints, "missing_plugins", lambda names: [f"no plugin; have {names}"])
+    monkeypatch.setattr(vendors, "missing_plugins", lambda names: [f"no plugin; have {names}"])
     made = Registry(Config({}), path=[])
     made.register(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):
@@ -80,6 +89,6 @@ def test_said_once_where_only_cpu_could_be_chosen(
 
 
 def test_every_alias_and_hardware_has_a_way_to_install() -> None:
-    for hardware in hints.HARDWARE:
-        assert hints.install(hardware.plugins[0])
-    assert "mychip" in hints.install("mychip")
+    for hardware in vendors.HARDWARE:
+        assert vendors.install(hardware.plugins[0])
+    assert "mychip" in vendors.install("mychip")

@@ -12,7 +12,7 @@ import pytest
 
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
-from plugrt.plugins import Registry, jax_made
+from plugrt.plugins import Registry, jax_plugins
 from plugrt.plugins.library import LibraryPlugin, TablePlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
@@ -126,7 +126,7 @@ def test_a_table_in_a_capsule(site: Path) -> None:
 def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        jax_made.importlib.util, "find_spec", lambda n, *a: None if n == "jax" else real(n, *a)
+        jax_plugins.importlib.util, "find_spec", lambda n, *a: None if n == "jax" else real(n, *a)
     )
 
 
@@ -194,4 +194,4 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
 def test_the_group_for_xla_is_never_initialized(site: Path) -> None:
     record = Record("x", Source.XLA, value="not_there", location=str(site))
     with pytest.raises(PluginIncompatible):
-        jax_made.load(record)
+        jax_plugins.load(record)
