@@ -35,27 +35,31 @@ _KINDS = {
 
 
 def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
-    """Opens a regular file for reading bytes, unbuffered; never waits for another process.
+    """Opens a regular file for reading bytes; never waits for another process.
 
     With ``own`` the file must belong to this user and be writable by nobody else; the file that
     is checked is the one that was opened. Raises `FileRefused` (an `OSError`) for anything else,
     and the `OSError` of opening.
     """
+    return open(_open(path, own), "rb")
+
+
+def _open(path: AnyPath, own: bool) -> int:
     # Before the opening, too: opening a device can have effects (a watchdog's starts its count).
     _check_regular(os.stat(path), path)
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
         flags |= getattr(os, name, 0)
-    stream = open(os.open(path, flags), "rb", buffering=0)  # noqa: SIM115 the caller closes it
+    number = os.open(path, flags)
     try:
-        found = os.fstat(stream.fileno())
+        found = os.fstat(number)
         _check_regular(found, path)
         if own:
             _check_own(found, path)
     except BaseException:
-        stream.close()
+        os.close(number)
         raise
-    return stream
+    return number
 
 
 def read_bytes(path: AnyPath, most: int = MOST, *, own: bool = False) -> bytes:
@@ -63,15 +67,18 @@ def read_bytes(path: AnyPath, most: int = MOST, *, own: bool = False) -> bytes:
 
     See `open_regular` for ``own`` and for what else is refused.
     """
-    with open_regular(path, own=own) as stream:
-        stated = os.fstat(stream.fileno()).st_size
+    number = _open(path, own)
+    try:
+        stated = os.fstat(number).st_size
         if stated > most:
             raise _too_large(path, most)
         # Files under /proc state no size, and a file can grow: the count decides.
         parts, left = [], most + 1
-        while part := stream.read(min(max(stated + 1, _CHUNK), left)):
+        while part := os.read(number, min(max(stated + 1, _CHUNK), left)):
             parts.append(part)
             left -= len(part)
+    finally:
+        os.close(number)
     if left == 0:
         raise _too_large(path, most)
     return b"".join(parts)
@@ -110,17 +117,18 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
 # --- what only this user can change -----------------------------------------------------------
 
 
-def private_folder(path: AnyPath) -> Path:
-    """Returns the folder, made if need be: this user's, and writable by nobody else.
+def private_folder(path: AnyPath, *, make: bool = True) -> Path:
+    """Returns the folder, made if need be and ``make``: this user's, writable by nobody else.
 
     ``~`` expands. What is made (parents, too) has mode 0700 whatever the umask is; the mode of a
     folder that is there stays. Raises `FileRefused`, saying what would help, for a folder of
-    another user or one that others can write, and the `OSError` of making it.
+    another user or one that others can write, and the `OSError` of making or finding it.
     """
     folder = Path(os.path.expanduser(path))
     if not folder.is_absolute() and str(path).startswith("~"):
         raise FileRefused(errno.ENOENT, "there is no such user", os.fspath(path))
-    _make(folder)
+    if make:
+        _make(folder)
     found = os.stat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise FileRefused(errno.ENOTDIR, "it is not a folder", str(folder))

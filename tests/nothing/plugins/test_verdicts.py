@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,8 +50,9 @@ def test_a_missing_library_is_not_good(library: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]"])
 def test_a_broken_memory_is_an_empty_one(library: Path, content: str) -> None:
     place = verdicts.cache_folder() / "good-libraries.json"
-    place.parent.mkdir(parents=True)
+    place.parent.mkdir(mode=0o700)
     place.write_text(content)
+    place.chmod(0o600)
     assert not verdicts.is_known_good(str(library), {})
     verdicts.remember_good(str(library), {})
     assert verdicts.is_known_good(str(library), {})
@@ -77,3 +78,57 @@ def test_the_memory_is_bounded(library: Path) -> None:
         verdicts.remember_good(str(library), {})
     assert len(verdicts._read()) == 256
     assert verdicts.is_known_good(str(library), {})
+
+
+def sick_folder(cache: Path) -> None:
+    cache.chmod(0o777)
+
+
+def sick_file(cache: Path) -> None:
+    (cache / "good-libraries.json").chmod(0o666)
+
+
+def of_another_user(cache: Path) -> None:
+    os.chown(cache / "good-libraries.json", 54321, -1)
+
+
+def folder_of_another_user(cache: Path) -> None:
+    os.chown(cache, 54321, -1)
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        sick_folder,
+        sick_file,
+        pytest.param(of_another_user, marks=AS_ROOT),
+        pytest.param(folder_of_another_user, marks=AS_ROOT),
+    ],
+)
+def test_a_memory_that_others_could_have_written_counts_for_nothing(
+    library: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    verdicts.remember_good(str(library), {})
+    cache = verdicts.cache_folder()
+    spoil(cache)
+    for _ in range(3):
+        assert not verdicts.is_known_good(str(library), {})
+    (message,) = [r.getMessage() for r in caplog.records]
+    assert str(cache) in message
+    assert "54321" in message or "others can write it" in message
+
+
+@pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o277])
+def test_the_folder_is_private_whatever_the_umask(library: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        verdicts.remember_good(str(library), {})
+    finally:
+        os.umask(before)
+    assert verdicts.is_known_good(str(library), {})
+    cache = verdicts.cache_folder()
+    assert cache.stat().st_mode & 0o777 == 0o700
+    assert (cache / "good-libraries.json").stat().st_mode & 0o777 == 0o600

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from plugrt import files
 from plugrt.plugins.plugin import Availability
 from plugrt.plugins.vendors import NVIDIA_FILES
 
@@ -35,7 +36,7 @@ def look(root: str | Path = "/") -> Availability:
 def driver_branch(root: str | Path = "/") -> int | None:
     """Returns the driver's branch, such as 570; None where it does not say."""
     try:
-        text = (Path(root) / _DRIVER_VERSION).read_text()
+        text = files.read_text(Path(root) / _DRIVER_VERSION, errors="replace")
     except OSError:  # WSL2 has no such file.
         return None
     found = _VERSION.search(text)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 
+from plugrt import files
 from plugrt.errors import Aborted, NotFound, PjrtError, PluginBroken
 from plugrt.plugins.library import named_library
 from plugrt_tpu import hardware
@@ -64,10 +65,10 @@ def processes_with_libtpu(proc: Path) -> list[str]:
         if folder.name == str(os.getpid()):
             continue
         try:
-            if FILE not in (folder / "maps").read_text(errors="replace"):
+            if FILE not in files.read_text(folder / "maps", errors="replace"):
                 continue
             command = (
-                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                files.read_bytes(folder / "cmdline").replace(b"\0", b" ").decode(errors="replace")
             )
         except OSError:  # It ended meanwhile, or belongs to somebody else.
             continue

@@ -14,6 +14,7 @@ from typing import Any
 
 from plugrt.capi.library import Library
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
+from plugrt.files import parse_json
 
 MAGIC = b"plugrt executable 1\n"
 
@@ -68,7 +69,7 @@ def unseal(content: bytes) -> Opened:
         return Opened(content, {}, None)
     header, found, payload = content[len(MAGIC) :].partition(b"\n")
     try:
-        facts: dict[str, Any] = json.loads(header)
+        facts: dict[str, Any] = parse_json(header)
         digest, abi = facts.pop("sha256"), facts.pop("abi")
     except (ValueError, KeyError, AttributeError) as error:
         raise DataLoss("the serialised executable is damaged: its header is not whole") from error

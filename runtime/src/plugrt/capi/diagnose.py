@@ -7,7 +7,8 @@ import platform
 from collections.abc import Mapping
 
 from plugrt.capi.elf import NotElf, expected_machine, missing_libraries, read_elf
-from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
+from plugrt.errors import FileRefused, PluginBroken, PluginError, PluginIncompatible
+from plugrt.files import open_regular
 
 _MAGICS = {
     b"MZ": "a Windows library",
@@ -49,11 +50,11 @@ def _wrong_file(path: str) -> PluginError | None:
     """Returns the exception for a file that no loader could open here."""
     if not os.path.exists(path):
         return PluginBroken(f"{path} does not exist")
-    if not os.path.isfile(path):
-        return PluginBroken(f"{path} is a folder; the path of a shared library was expected")
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             start = stream.read(32)
+    except FileRefused as error:
+        return PluginBroken(f"{error}; the path of a shared library was expected")
     except OSError as error:
         return PluginBroken(f"{path} cannot be read: {error.strerror}")
     if not start:

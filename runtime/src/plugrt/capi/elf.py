@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from plugrt.errors import FileRefused
+from plugrt.files import open_regular
+
 _MACHINES = {
     "x86_64": "EM_X86_64",
     "amd64": "EM_X86_64",
@@ -51,7 +54,7 @@ def read_elf(path: str) -> ElfFacts:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         try:
             elf = ELFFile(stream)
             needed: list[str] = []
@@ -88,10 +91,11 @@ def is_cut_short(path: str) -> bool:
     """Whether a 64-bit little-endian ELF file ends before what its header says it holds.
 
     The loader maps such a file, and the process dies of a bus error when it reads past the end;
-    so this is asked before, and reads 64 bytes and the segment table only.
+    so this is asked before, and reads 64 bytes and the segment table only. Raises `FileRefused`
+    for what is no regular file: the loader would wait for ever at a FIFO.
     """
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             header = stream.read(_HEADER.size)
             if not header.startswith(b"\x7fELF\x02\x01"):
@@ -101,6 +105,8 @@ def is_cut_short(path: str) -> bool:
             segments_at, sections_at, entry, count, section, sections = _HEADER.unpack(header)
             stream.seek(segments_at)
             table = stream.read(entry * count)
+    except FileRefused:
+        raise
     except OSError:
         return False
     if entry < _SEGMENT.size or len(table) < entry * count:

@@ -14,7 +14,13 @@ from plugrt.capi.diagnose import why_not_loaded
 from plugrt.capi.elf import is_cut_short
 from plugrt.capi.maps import AddressMap
 from plugrt.capi.tables import ExtensionTable, Table
-from plugrt.errors import PjrtError, PluginBroken, PluginIncompatible, Unimplemented
+from plugrt.errors import (
+    FileRefused,
+    PjrtError,
+    PluginBroken,
+    PluginIncompatible,
+    Unimplemented,
+)
 from plugrt.interface import OptionValue
 
 OLDEST_MINOR = 29
@@ -153,7 +159,11 @@ def library_at(address: int, name: str) -> Library:
 
 
 def _open(path: str, hints: Mapping[str, str]) -> Any:
-    if is_cut_short(path):
+    try:
+        cut = is_cut_short(path)
+    except FileRefused as error:
+        raise why_not_loaded(path, str(error), hints) from error
+    if cut:
         raise PluginBroken(
             f"{path} is not a shared library, or is cut short: the file ends before what its "
             "header announces. Install the package that brings it again"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plugrt import files
 from plugrt.plugins.record import normalised
 
 _SUFFIXES = (".dist-info", ".egg-info")
@@ -43,8 +44,7 @@ class Distribution:
         if self.foreign is not None:
             return (self.foreign.read_text(file) or "").encode()
         try:
-            with open(os.path.join(self.location, file), "rb", buffering=0) as stream:
-                return stream.read()
+            return files.read_bytes(os.path.join(self.location, file))
         except (FileNotFoundError, NotADirectoryError):
             return b""
 
@@ -109,7 +109,8 @@ def _all(path: Sequence[str] | None) -> Iterator[Distribution]:
         try:
             names = sorted(n for n in os.listdir(folder) if n.endswith(_SUFFIXES))
         except NotADirectoryError:
-            yield from _foreign([folder])
+            if os.path.isfile(folder):  # reading a FIFO or a device would not end
+                yield from _foreign([folder])
             continue
         except OSError:
             continue  # a path entry that does not exist is no fault
@@ -137,7 +138,7 @@ def _version_in(location: str) -> str:
     """Returns the version in the metadata of a folder whose name lacks it."""
     for file in ("METADATA", "PKG-INFO"):
         try:
-            text = Path(location, file).read_text(encoding="utf-8", errors="replace")
+            text = files.read_text(os.path.join(location, file), errors="replace")
         except OSError:
             continue
         found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE)

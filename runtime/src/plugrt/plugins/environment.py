@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 
+from plugrt import files
 from plugrt.errors import ConfigError
 from plugrt.kinds import CREATE_OPTIONS
 from plugrt.plugins.record import Record, Source, State
@@ -64,8 +64,7 @@ def missing(record: Record) -> str:
 def read_json(path: str) -> tuple[str, dict[str, str | bool | int | float | list[int]]]:
     """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` names the fault."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
+        content = files.read_json(path)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

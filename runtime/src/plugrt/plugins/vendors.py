@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from plugrt import files
+
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
 """Names that mean any of several plugins, in order of preference. JAX has the same."""
 
@@ -130,7 +132,7 @@ def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
 def read_word(file: Path) -> str:
     """Returns what a small file of the system says, without the line's end; empty if nothing."""
     try:
-        return file.read_text().strip()
+        return files.read_text(file, errors="replace").strip()
     except OSError:
         return ""  # it is not there, not for this user, or the device went away meanwhile
 

@@ -1,7 +1,7 @@
 """Which libraries were tried in a process of their own and did no harm, remembered on disk.
 
 Trying one takes half a second, and a library does not change between two starts: its path, size,
-time of change and options tell.
+times of change and options tell.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+from plugrt import files
 from plugrt.config import config
+from plugrt.errors import FileRefused
 from plugrt.interface import OptionValue
+from plugrt.plugins.watch import logger
 
 _MOST = 256
 _FILE = "good-libraries.json"
+_TRIAL = 2
+"""What a trial looks at; another number has every library tried again."""
 
 
 def cache_folder() -> Path:
@@ -33,33 +38,49 @@ def fingerprint(library: str, options: Mapping[str, OptionValue]) -> str:
     """Returns what stands for this very file, started with these options."""
     path = os.path.realpath(library)
     found = os.stat(path)
-    facts = [path, found.st_size, found.st_mtime_ns, found.st_ino, sorted(options.items())]
+    times = found.st_mtime_ns, found.st_ctime_ns
+    facts = [_TRIAL, path, found.st_size, *times, found.st_ino, sorted(options.items())]
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
 
 
 def is_known_good(library: str, options: Mapping[str, OptionValue]) -> bool:
-    """Whether this library was tried before, unchanged, and started."""
+    """Whether this library was tried before, unchanged, and started.
+
+    A memory that others could have written counts for nothing, with one warning.
+    """
     try:
         return fingerprint(library, options) in _read()
+    except FileRefused as error:
+        _warn(f"what is remembered of libraries that were tried is not used: {error}")
+        return False
     except OSError:
         return False
+
+
+@cache
+def _warn(message: str) -> None:
+    logger.warning("%s", message)
 
 
 def remember_good(library: str, options: Mapping[str, OptionValue]) -> None:
     """Notes that this library started. Where the folder cannot be written, it is tried again."""
     with contextlib.suppress(OSError):
-        known = [*_read(), fingerprint(library, options)][-_MOST:]
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and moved: another process reads the old file or the new, never half.
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-            json.dump(known, file)
-        os.replace(file.name, folder / _FILE)
+        known = [*_known(), fingerprint(library, options)][-_MOST:]
+        files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
+
+
+def _known() -> list[str]:
+    """Returns what is remembered; nothing where that is refused, as it will be overwritten."""
+    try:
+        return _read()
+    except FileRefused:
+        return []
 
 
 def _read() -> list[str]:
     try:
-        known = json.loads((cache_folder() / _FILE).read_text(encoding="utf-8"))
+        folder = files.private_folder(cache_folder(), make=False)
+        known = files.read_json(folder / _FILE, own=True)
     except (FileNotFoundError, ValueError):
         return []
     return [k for k in known if isinstance(k, str)] if isinstance(known, list) else []
