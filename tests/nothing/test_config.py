@@ -64,6 +64,20 @@ def test_create_options_are_typed() -> None:
     assert [type(v) for v in options.values()] == [int, bool, float, list, str, str]
 
 
+def test_create_options_of_one_plugin_are_typed() -> None:
+    text = "chip:a:1; chip : b:text:with:colons;;other.chip-2:a:true"
+    assert Config({"PLUGRT_CLIENT_CREATE_OPTIONS": text}).client_create_options == {
+        "chip": {"a": 1, "b": "text:with:colons"},
+        "other.chip-2": {"a": True},
+    }
+    config = Config({})
+    config.update("client_create_options", {"chip": {"n": [1, 2]}})
+    assert config.client_create_options == {"chip": {"n": [1, 2]}}
+    for wrong in ({"chip": 1}, {"chip": {"n": object()}}, {1: {}}):
+        with pytest.raises(ConfigError, match=r"client_create_options = .*plugin:key:value"):
+            config.update("client_create_options", wrong)
+
+
 @pytest.mark.parametrize(
     ("variable", "text", "name", "accepted"),
     [
@@ -73,6 +87,8 @@ def test_create_options_are_typed() -> None:
         ("PLUGRT_INIT_WARN_SECONDS", "nan", "init_warn_seconds", "a number from 0"),
         ("JAX_CUDA_VISIBLE_DEVICES", "0,x", "cuda_visible_devices", "all, or whole numbers"),
         ("JAX_PJRT_CLIENT_CREATE_OPTIONS", "a", "pjrt_client_create_options", "key:value"),
+        ("PLUGRT_CLIENT_CREATE_OPTIONS", "a:1", "client_create_options", "plugin:key:value"),
+        ("PLUGRT_CLIENT_CREATE_OPTIONS", ":a:1", "client_create_options", "plugin:key:value"),
         ("JAX_CPU_COLLECTIVES_IMPLEMENTATION", "x", "cpu_collectives_implementation", "gloo"),
     ],
 )

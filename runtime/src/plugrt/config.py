@@ -15,6 +15,7 @@ from plugrt.kinds import (
     CREATE_OPTIONS,
     DEVICE,
     INTEGERS,
+    NAMED_OPTIONS,
     NAMES,
     TEXT,
     choice,
@@ -25,6 +26,7 @@ from plugrt.kinds import (
 from plugrt.options import Options, option
 
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
+_NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})
 
 
 class Config(Options):
@@ -94,6 +96,11 @@ class Config(Options):
         "Create options for every PJRT library that is started. Values are typed: true, 4, 0.5, "
         "1,2 and text (also in quotes).",
     )  # fmt: skip
+    client_create_options = option(
+        "PLUGRT_CLIENT_CREATE_OPTIONS", NAMED_OPTIONS, _NO_PLUGINS,
+        "Create options for one plugin each, by its name; they win over those for every library. "
+        "Values are typed as there.",
+    )  # fmt: skip
     num_cpu_devices = option(
         "JAX_NUM_CPU_DEVICES", integer(1), None,
         "How many virtual devices the cpu backend has; else XLA_FLAGS' "
@@ -110,21 +117,19 @@ class Config(Options):
     )  # fmt: skip
     cuda_visible_devices = option(
         "JAX_CUDA_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that the cuda backend uses, by index. (JAX takes it as a flag only.)",
+        "The devices that a library named cuda uses, by index. (JAX takes it as a flag only.)",
     )  # fmt: skip
     rocm_visible_devices = option(
         "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that the rocm backend uses, by index. (JAX takes it as a flag only.)",
-        pending=True,
+        "The devices that a library named rocm uses, by index. (JAX takes it as a flag only.)",
     )  # fmt: skip
     oneapi_visible_devices = option(
         "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
-        "The devices that the oneapi backend uses, by index. (JAX takes it as a flag only.)",
-        pending=True,
+        "The devices that a library named oneapi uses, by index. (JAX takes it as a flag only.)",
     )  # fmt: skip
     mock_gpu_topology = option(
         "JAX_MOCK_GPU_TOPOLOGY", TEXT, None,
-        "Slices x hosts x devices of a topology to pretend, such as 2x1x4.",
+        "Slices x hosts x devices of GPUs to pretend, such as 2x1x4. (JAX: a flag only.)",
     )  # fmt: skip
     mock_num_gpu_processes = option(
         "JAX_MOCK_NUM_GPU_PROCESSES", integer(0), 0,

@@ -130,6 +130,22 @@ def _parse_create_options(text: str) -> dict[str, OptionValue]:
     return found
 
 
+def _parse_named_options(text: str) -> dict[str, dict[str, OptionValue]]:
+    found: dict[str, dict[str, OptionValue]] = {}
+    for item in filter(None, map(str.strip, text.split(";"))):
+        name, _, rest = item.partition(":")
+        if not name.strip() or ":" not in rest:
+            raise ValueError(f"the item {item!r} is not plugin:key:value")
+        found.setdefault(name.strip(), {}).update(_parse_create_options(rest))
+    return found
+
+
+def _check_named_options(value: Any) -> dict[str, dict[str, OptionValue]]:
+    if not isinstance(value, dict) or any(type(name) is not str for name in value):
+        raise ValueError
+    return {name: _check_create_options(options) for name, options in value.items()}
+
+
 def _check_create_options(value: Any) -> dict[str, OptionValue]:
     if not isinstance(value, dict):
         raise ValueError
@@ -157,6 +173,12 @@ NAMES: Kind[tuple[str, ...]] = Kind(
 CREATE_OPTIONS: Kind[dict[str, OptionValue]] = Kind(
     "options", "key:value;key:value (in Python a dict)", _parse_create_options,
     _check_create_options,
+)  # fmt: skip
+
+
+NAMED_OPTIONS: Kind[dict[str, dict[str, OptionValue]]] = Kind(
+    "named options", "plugin:key:value;plugin:key:value (in Python a dict of dicts)",
+    _parse_named_options, _check_named_options,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import Registry, jax_plugins
-from plugrt.plugins.library import LibraryPlugin, TablePlugin
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
 from support.distributions import install
@@ -118,7 +118,7 @@ def test_a_module_without_initialize(site: Path) -> None:
 def test_a_table_in_a_capsule(site: Path) -> None:
     made = made_for_jax(site, "chip", REGISTERS.replace('library_path="/x/chip.so"', "c_api=xb"))
     plugin = load(made.table()[0], made)
-    assert isinstance(plugin, TablePlugin)
+    assert isinstance(plugin, LibraryPlugin)
     assert plugin.probe().available
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 from pathlib import Path
 
+import pytest
+
 from plugrt.config import Config
+from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import LibraryPlugin, Registry
+from support.distributions import run_python
 
 
 def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
@@ -24,6 +30,61 @@ def test_options_are_merged_and_the_users_win() -> None:
         "a": 1, "b": 3, "c": "x"
     }  # fmt: skip
     assert LibraryPlugin("x", "l", lambda: {"z": True}).client_options(Config({})) == {"z": True}
+
+
+def test_options_can_be_given_to_one_plugin() -> None:
+    config = Config(
+        {
+            "JAX_PJRT_CLIENT_CREATE_OPTIONS": "a:1;b:1",
+            "PLUGRT_CLIENT_CREATE_OPTIONS": "x:b:2;y:b:3;second:c:4",
+        }
+    )
+    found = LibraryPlugin("x", "l", {"b": 0}, aliases=["second"]).client_options(config)
+    assert found == {"a": 1, "b": 2, "c": 4}
+    assert LibraryPlugin("z", "l").client_options(config) == {"a": 1, "b": 1}
+
+
+GPU_SETTINGS = (
+    {},
+    {"JAX_ROCM_VISIBLE_DEVICES": "0,2", "JAX_ONEAPI_VISIBLE_DEVICES": "1"},
+    {"JAX_CUDA_VISIBLE_DEVICES": "3", "JAX_ROCM_VISIBLE_DEVICES": "all"},
+    {"JAX_MOCK_GPU_TOPOLOGY": "2 x 1 x 4"},
+    {"JAX_MOCK_NUM_GPU_PROCESSES": "3"},
+)
+
+
+@pytest.mark.parametrize("environ", GPU_SETTINGS)
+def test_gpu_libraries_get_the_options_that_jax_passes(environ: dict[str, str]) -> None:
+    """JAX reads these as flags: they are set in a child, and its options are printed."""
+    pytest.importorskip("jax")
+    flags = {k.replace("JAX_MOCK_NUM", "MOCK_NUM").lower(): v for k, v in environ.items()}
+    names = ("cuda", "rocm", "oneapi", "mychip")
+    done = run_python(
+        f"""
+        import json, jax
+        from jax._src import xla_bridge
+        for name, value in {flags}.items():
+            jax.config.update(name, int(value) if name == "mock_num_gpu_processes" else value)
+        print(json.dumps({{n: xla_bridge._options_from_jax_configs(n) for n in {names}}}))
+        """
+    )
+    theirs = json.loads(done.stdout or done.stderr)
+    ours = {n: LibraryPlugin(n, "l.so").client_options(Config(environ)) for n in names}
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(("path", "c_api"), [(None, None), ("", None), ("/l.so", object())])
+def test_one_of_path_and_table_is_given(path: str | None, c_api: object) -> None:
+    with pytest.raises(RegistrationError, match=r"LibraryPlugin\('x'\).*library_path.*c_api"):
+        LibraryPlugin("x", path, c_api=c_api)
+
+
+@pytest.mark.parametrize("not_a_table", [datetime.datetime_CAPI, 3, "l.so"])
+def test_what_is_no_capsule_of_a_table_is_refused(not_a_table: object) -> None:
+    plugin = LibraryPlugin("x", c_api=not_a_table)
+    assert plugin.probe().available
+    with pytest.raises(PluginBroken, match=r"x: c_api is .* not a capsule named pjrt_c_api"):
+        plugin.open()
 
 
 def test_it_is_a_well_formed_plugin() -> None:

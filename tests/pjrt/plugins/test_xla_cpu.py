@@ -45,6 +45,27 @@ def test_by_json_with_create_options(tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) == 2
 
 
+def test_by_a_capsule_of_either_maker() -> None:
+    """The same capsule that jaxlib makes; the second one is ours."""
+    done = run_python(
+        f"""
+        import plugrt
+        from jaxlib import xla_client
+        from plugrt import capi
+        from plugrt.plugins import LibraryPlugin, register
+
+        theirs = xla_client.load_pjrt_plugin_dynamically("mine", {LIBRARY!r})
+        ours = capi.capsule_of(capi.load_library({LIBRARY!r}))
+        xla_client.load_pjrt_plugin_with_c_api("other", ours)
+        register(LibraryPlugin("one", None, {{"cpu_device_count": 2}}, c_api=theirs, priority=900))
+        register(LibraryPlugin("two", c_api=ours))
+        print(len(plugrt.devices()), len(plugrt.devices("two")), plugrt.devices()[0].client)
+        """,
+        PLUGRT_CLIENT_CREATE_OPTIONS="two:cpu_device_count:5",
+    )
+    assert done.stdout.startswith("2 5 <one"), done.stderr
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
     source = f"""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plugrt.config import Config
-from plugrt.errors import ConfigError
 from plugrt.interface import OptionValue
+from plugrt.plugins import vendors
 
 OPTION_TYPES: dict[str, type] = {
     "platform_name": str,
@@ -31,7 +31,7 @@ def from_config(config: Config) -> dict[str, OptionValue]:
         "allocator": config.xla_python_client_allocator,
         "abort_collectives_on_failure": bool(config.xla_python_client_abort_collectives_on_failure),
         "use_tfrt_gpu_client": bool(config.xla_python_client_use_tfrt_gpu_client),
-        **_mock(config),
+        **vendors.gpu_options("cuda", config),
     }
     if config.xla_client_mem_fraction is not None:
         options["memory_fraction"] = config.xla_client_mem_fraction
@@ -39,22 +39,4 @@ def from_config(config: Config) -> dict[str, OptionValue]:
         options["preallocate"] = config.xla_python_client_preallocate
     if config.xla_python_client_collective_mem_size_mb is not None:
         options["collective_memory_size"] = config.xla_python_client_collective_mem_size_mb * _MB
-    if config.cuda_visible_devices is not None:
-        options["visible_devices"] = list(config.cuda_visible_devices)
     return options
-
-
-def _mock(config: Config) -> dict[str, OptionValue]:
-    """Options that pretend GPUs of other hosts: slices x hosts a slice x devices a host."""
-    shape = config.mock_gpu_topology
-    if not shape:
-        count = config.mock_num_gpu_processes
-        return {"enable_mock_nccl": count > 0, **({"num_nodes": count} if count else {})}
-    parts = [part.strip() for part in shape.split("x")]  # JAX's help has spaces
-    if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ConfigError(
-            f"JAX_MOCK_GPU_TOPOLOGY={shape} cannot be understood; expected slices x hosts a slice "
-            "x devices a host, such as 2x1x4"
-        )
-    nodes = int(parts[0]) * int(parts[1])
-    return {"enable_mock_nccl": True, "num_nodes": nodes, "mock_gpu_topology": shape}

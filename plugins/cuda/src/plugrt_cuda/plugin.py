@@ -48,7 +48,7 @@ class CudaPlugin(LibraryPlugin):
         """Returns the create options that JAX passes, and those that the configuration adds."""
         from plugrt_cuda import create_options
 
-        return {**create_options.from_config(config), **config.pjrt_client_create_options}
+        return {**create_options.from_config(config), **self.configured_options(config)}
 
     def open(self) -> Library:
         """Returns the loaded PJRT library."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import distributions
-from plugrt.plugins.library import LibraryPlugin, TablePlugin
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source
 from plugrt.plugins.watch import logger
@@ -102,7 +102,7 @@ def _recorded(record: Record, registrations: list[_Registration]) -> Plugin:
         record.library = os.fspath(path)
         return LibraryPlugin(record.name, path, options, **more)
     if table is not None:
-        return TablePlugin(record.name, table, options, **more)
+        return LibraryPlugin(record.name, None, options, c_api=table, **more)
     raise PluginIncompatible(
         f"{record}: it registers {found.name!r} with neither library_path nor c_api (but "
         f"{', '.join(sorted(found.arguments)) or 'nothing'}), so that only jax can use it"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.config import Config, config
-from plugrt.errors import PluginBroken
+from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
@@ -35,55 +35,87 @@ def named_library(setting: str) -> str | None:
 
 
 class LibraryPlugin(Plugin):
-    """Offers a shared library that exports ``GetPjrtApi``.
+    """Offers a PJRT library: a shared library that exports ``GetPjrtApi``, or a table of one.
 
-    ``options`` are its create options, or a function that returns them, called when a client is
-    about to be started. JAX_PJRT_CLIENT_CREATE_OPTIONS is added to them and wins. Subclass it to
+    Give ``library_path``, the path of the file, or ``c_api``, a capsule named ``pjrt_c_api`` with
+    the address of a ``PJRT_Api`` in this process; as in JAX, one of the two
+    (`RegistrationError`). ``options`` are its create options, or a function that returns them,
+    called when a client is about to be started; what the settings add wins. Subclass it to
     compute the path (override `library`), to probe for hardware, or to prepare the environment.
     """
 
     def __init__(
         self,
         name: str,
-        library_path: str | os.PathLike[str],
+        library_path: str | os.PathLike[str] | None = None,
         options: Options | Callable[[], Options] | None = None,
         *,
+        c_api: object | None = None,
         priority: int = 400,
         platform: str = "",
         aliases: Sequence[str] = (),
         experimental: bool = False,
     ) -> None:
+        path = os.fspath(library_path) if library_path else ""
+        if bool(path) == (c_api is not None):
+            raise RegistrationError(
+                f"LibraryPlugin({name!r}) was given {'both' if path else 'neither'} library_path "
+                f"{'and' if path else 'nor'} c_api; give one of them"
+            )
         self.name, self.priority, self.platform = name, priority, platform
         self.aliases, self.experimental = tuple(aliases), experimental
-        self.library_path = os.fspath(library_path)
+        self.library_path = path
+        self._c_api = c_api
         self._options = options
 
     def library(self) -> str:
-        """Returns the path of the library; `PluginUnavailable` if a subclass finds none."""
+        """Returns the library's path; empty for a table that is in this process.
+
+        A subclass that finds none raises `PluginUnavailable`.
+        """
         return self.library_path
 
     def probe(self) -> Availability:
         """Available if the library's file is there (a bare file name is left to the loader)."""
+        if self._c_api is not None:
+            return Availability.yes("its table is in this process")
         path = self.library()
         if os.sep in path and not os.path.isfile(path):
             return Availability.no(f"the library {path} does not exist", "correct its path")
         return Availability.yes(f"the library is {path}")
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
-        """Returns the plugin's own create options, and those that the configuration adds."""
+        """Returns the plugin's own create options, and those that the settings add."""
         options = self._options() if callable(self._options) else self._options
-        return {**(options or {}), **config.pjrt_client_create_options}
+        found = dict(options or {})
+        for name in self._names():
+            found |= vendors.gpu_options(name, config)
+        return found | self.configured_options(config)
+
+    def configured_options(self, config: Config) -> dict[str, OptionValue]:
+        """Returns the create options that the user set: for every library, and for this one."""
+        found = dict(config.pjrt_client_create_options)
+        for name in self._names():
+            found |= config.client_create_options.get(name, {})
+        return found
+
+    def _names(self) -> tuple[str, ...]:
+        return (*self.aliases, self.platform, self.name)
 
     def open(self) -> Library:
         """Returns the loaded library; a missing shared library is named with its package."""
         from plugrt import capi
 
+        if self._c_api is not None:
+            return capi.library_in(self._c_api, self.name)
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def try_apart(self, config: Config, seconds: float = 20.0) -> ProbeResult:
         """Returns what the library does in a child process; this one cannot come to harm."""
         from plugrt import capi
 
+        if self._c_api is not None:
+            return capi.ProbeResult("ok")  # an address of this process means nothing in another
         return capi.probe_library(
             self.library(), seconds, options=self.client_options(config),
             hints=vendors.SHARED_LIBRARIES,
@@ -100,32 +132,3 @@ class LibraryPlugin(Plugin):
         from plugrt import capi
 
         return capi.create_topology(self.open(), name, options)
-
-
-class TablePlugin(LibraryPlugin):
-    """Offers a PJRT table that is in this process already, from a PyCapsule that holds it."""
-
-    def __init__(self, name: str, capsule: object, options: Any = None, **more: Any) -> None:
-        super().__init__(name, "", options, **more)
-        self._capsule = capsule
-
-    def probe(self) -> Availability:
-        """Available: whoever made the table has loaded it."""
-        return Availability.yes("its table is in this process")
-
-    def open(self) -> Library:
-        """Returns the library at the capsule's address."""
-        import ctypes
-
-        from plugrt.capi.library import library_at
-
-        api = ctypes.pythonapi
-        api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = (
-            ctypes.c_char_p, [ctypes.py_object],
-        )  # fmt: skip
-        api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = (
-            ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p],
-        )  # fmt: skip
-        capsule = self._capsule
-        address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-        return library_at(address, self.name)

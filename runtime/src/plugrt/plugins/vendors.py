@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plugrt import files
+from plugrt.config import Config
+from plugrt.errors import ConfigError
+from plugrt.interface import OptionValue
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
 """Names that mean any of several plugins, in order of preference. JAX has the same."""
@@ -24,6 +27,39 @@ INSTALL: Mapping[str, str] = {
     "xla_cpu": "pip install xla-cpu-pjrt",
 }
 """What to type to get a plugin of that name."""
+
+
+VISIBLE_DEVICES: Mapping[str, str] = {
+    "cuda": "cuda_visible_devices",
+    "rocm": "rocm_visible_devices",
+    "oneapi": "oneapi_visible_devices",
+}
+"""Name of a GPU library to the setting that says which devices it uses. JAX has the same."""
+
+
+def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
+    """Returns the create options that JAX derives from its settings for GPU libraries.
+
+    Empty for a name that is none of them. Raises `ConfigError` for a topology to pretend that
+    does not say slices x hosts a slice x devices a host.
+    """
+    if name not in VISIBLE_DEVICES:
+        return {}
+    options: dict[str, OptionValue] = {}
+    visible: tuple[int, ...] | None = getattr(config, VISIBLE_DEVICES[name])
+    if visible is not None:
+        options["visible_devices"] = list(visible)
+    shape, nodes = config.mock_gpu_topology, config.mock_num_gpu_processes
+    if shape:
+        parts = [part.strip() for part in shape.split("x")]  # JAX's help has spaces
+        if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            raise ConfigError(
+                f"JAX_MOCK_GPU_TOPOLOGY={shape} cannot be understood; expected slices x hosts a "
+                "slice x devices a host, such as 2x1x4"
+            )
+        nodes = int(parts[0]) * int(parts[1])
+        options["mock_gpu_topology"] = shape
+    return {**options, "enable_mock_nccl": nodes > 0, **({"num_nodes": nodes} if nodes else {})}
 
 
 SHARED_LIBRARIES: Mapping[str, str] = {

@@ -1,0 +1,45 @@
+"""A library's table of functions in a Python capsule, as JAX hands it around."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from plugrt.capi._abi import ffi
+from plugrt.capi.library import Library, library_at
+from plugrt.errors import PluginBroken
+
+NAME = b"pjrt_c_api"
+"""What jaxlib names the capsule, and refuses it by when it has another name."""
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """Returns a function of CPython's capsule API.
+
+    A prototype of our own: the argument types of ``ctypes.pythonapi.X`` are the whole process's.
+    """
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_new = _function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
+                 ctypes.c_void_p)  # fmt: skip
+_is_valid = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+
+
+def library_in(capsule: object, name: str) -> Library:
+    """Returns the library whose ``PJRT_Api`` a capsule named ``pjrt_c_api`` points to.
+
+    Raises `PluginBroken` for any other object; ``name`` is what messages call the library.
+    """
+    if not _is_valid(capsule, NAME):
+        raise PluginBroken(
+            f"{name}: c_api is {capsule!r:.80}, not a capsule named {NAME.decode()} with the "
+            "address of a PJRT_Api"
+        )
+    return library_at(_pointer(capsule, NAME), name)
+
+
+def capsule_of(library: Library) -> object:
+    """Returns a capsule with the address of a library's ``PJRT_Api``."""
+    return _new(int(ffi.cast("uintptr_t", library.api)), NAME, None)
