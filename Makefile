@@ -5,19 +5,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
+CHECK := import sys; sys.version_info >= (3, 11) or sys.exit("plugrt needs Python 3.11 or newer; \
+	%s is %d.%d. Name another: make PYTHON=/path/to/python3 (after \"make clean\" if .venv is of the \
+	old one)" % ((sys.executable,) + sys.version_info[:2]))
+# The lock's uv is the only one: another version would not find what this one has in its cache.
+UV_VERSION := $(shell sed -n '/^name = "uv"$$/{n;s/version = "\(.*\)"/\1/p;}' uv.lock)
+# An interpreter is the user's to install; uv would download the newest if .venv's did not fit.
+export UV_PYTHON_DOWNLOADS = never
 PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/pyproject.toml plugins/*/pyproject.toml)
 # Tests run on 8 virtual devices and keep vendor libraries quiet: tests/conftest.py sees to that.
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-all test-jaxlib test-vendors lint types format docs bench wheels clean help
+.PHONY: demo test test-jaxlib test-vendors lint types format docs bench wheels clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
 
 $(STAMP): $(PROJECTS)
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+	@python=$$(test -x $(BIN)/python && echo $(BIN)/python || echo $(PYTHON)); $$python -c '$(CHECK)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	@$(BIN)/uv --version 2>/dev/null | grep -q '^uv $(UV_VERSION) ' || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv==$(UV_VERSION)'
 	$(BIN)/uv sync --locked --inexact --quiet
 	@touch $@
 

@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.xla_cpu import library_path
+from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
-    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
+    needs_library,
     pytest.mark.timeout(600),
 ]
 TESTS = Path(__file__).parents[1]

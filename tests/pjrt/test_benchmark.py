@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from support.clib import needs_cc
 from support.markdown import ROOT
-from support.xla_cpu import library_path
+from support.xla_cpu import needs_library
 
-pytestmark = [
-    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
-    pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler"),
-]
+pytestmark = [needs_library, needs_cc]
 
 CODE = """
 import harness

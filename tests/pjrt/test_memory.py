@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 
-import pytest
+from support.xla_cpu import library_path, needs_library
 
-from support.xla_cpu import library_path
-
-pytestmark = pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed")
+pytestmark = needs_library
 
 CODE = """
 import gc, os

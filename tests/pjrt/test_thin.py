@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.installed import UV, build_wheel, environment, run
+from support.installed import UV, build_wheel, environment, needs_uv, run
 from support.markdown import ROOT
-from support.xla_cpu import library_path
+from support.xla_cpu import needs_library
 
 pytestmark = [
-    pytest.mark.skipif(not UV.exists(), reason="uv is not in this environment"),
-    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
+    needs_uv,
+    needs_library,
 ]
 
 PREAMBLE = """

@@ -7,11 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from plugrt.capi.cdef import cdef
+from support.requirements import needs
 
-needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+needs_cc = needs(shutil.which("cc"), "a C compiler")
 
 MINIMAL = r"""
 #include "pjrt.h"

@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from support import children
+
 PLUGIN = """
 from support.fake_client import FakePlugin
 plugin = FakePlugin({name!r}, priority={priority})
@@ -69,10 +71,8 @@ def run_python(
     tests = Path(__file__).parents[1]
     env["PYTHONPATH"] = os.pathsep.join(map(str, (*folders, tests)))
     env.update(environ)
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env=env, capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    return children.run(command, env=env, timeout=timeout)
 
 
 def run_cli(

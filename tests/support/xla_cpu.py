@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from plugrt.interface import Program
+from support import children
+from support.requirements import needs
 
 
 def library_path() -> Path | None:
@@ -21,6 +23,9 @@ def library_path() -> Path | None:
     return None
 
 
+needs_library = needs(library_path(), "the wheel xla-cpu-pjrt")
+
+
 def header_path() -> Path | None:
     """Returns the path of the header that the wheel carries."""
     path = library_path()
@@ -30,14 +35,7 @@ def header_path() -> Path | None:
 def run_python(code: str, *, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Runs code in a process of its own, with the library's path in ``PATH_OF_LIBRARY``."""
     env = {**os.environ, "PATH_OF_LIBRARY": str(library_path()), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env=env,
-        check=False,
-    )
+    return children.run([sys.executable, "-c", code], env=env, timeout=timeout)
 
 
 def program(body: str, arguments: str = "", results: str = "", name: str = "main") -> Program:

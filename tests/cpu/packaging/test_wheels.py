@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support.installed import UV, build_wheel, environment, run
+from support.installed import build_wheel, environment, needs_uv, run
 
 PROJECTS = ("runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/tpu")
 DISTRIBUTIONS = {"plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk"}
 
-pytestmark = pytest.mark.skipif(not UV.exists(), reason="uv is not in this environment")
+pytestmark = needs_uv
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,9 @@ from plugrt.errors import PluginIncompatible
 from plugrt.plugins import LibraryPlugin
 from plugrt_cuda import components, driver, library, versions
 from plugrt_cuda.plugin import CudaPlugin
+from support.clib import needs_cc
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = needs_cc
 
 GOOD = {
     "CUDA runtime": 12090, "cuDNN": 91002, "cuFFT": 11401, "cuPTI": 28, "cuBLAS": 120903,

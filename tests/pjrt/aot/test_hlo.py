@@ -12,9 +12,9 @@ from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import CompileOptions, Executable, LoadedExecutable, Program
 from plugrt.stablehlo.hlo import ESTIMATE, cost_analysis, optimized_text
 from support.fake_topology import FakeExecutable
-from support.xla_cpu import library_path
+from support.xla_cpu import needs_library
 
-pytestmark = pytest.mark.skipif(library_path() is None, reason="needs xla-cpu-pjrt")
+pytestmark = needs_library
 
 PROGRAM = """
 func.func public @main(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {

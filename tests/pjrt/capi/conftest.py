@@ -10,6 +10,7 @@ from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
 from plugrt.capi.library import Library
+from support.requirements import cannot
 from support.xla_cpu import library_path
 
 
@@ -17,7 +18,7 @@ from support.xla_cpu import library_path
 def library() -> Library:
     path = library_path()
     if path is None:
-        pytest.skip("xla-cpu-pjrt is not installed")
+        cannot("the wheel xla-cpu-pjrt is not installed")
     return load_library(path)
 
 

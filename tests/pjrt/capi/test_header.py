@@ -6,6 +6,7 @@ import pytest
 
 from plugrt.capi import declarations
 from plugrt.capi.header import compare
+from support.requirements import cannot
 from support.xla_cpu import header_path
 
 
@@ -13,7 +14,7 @@ from support.xla_cpu import header_path
 def header() -> str:
     path = header_path()
     if path is None:
-        pytest.skip("xla-cpu-pjrt is not installed")
+        cannot("the wheel xla-cpu-pjrt is not installed")
     return path.read_text()
 
 

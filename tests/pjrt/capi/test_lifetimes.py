@@ -10,6 +10,7 @@ import pytest
 
 from plugrt.capi import create_client
 from plugrt.capi.library import Library
+from support.requirements import cannot
 from support.xla_cpu import library_path, run_python
 
 SETUP = """
@@ -70,7 +71,7 @@ waiting = [calls.execute([(small,)]) for _ in range(2)]
 @pytest.fixture(autouse=True)
 def _needs_library() -> None:
     if library_path() is None:
-        pytest.skip("xla-cpu-pjrt is not installed")
+        cannot("the wheel xla-cpu-pjrt is not installed")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

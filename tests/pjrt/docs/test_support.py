@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 
-import pytest
-
 from support.markdown import ROOT
-from support.xla_cpu import library_path
+from support.xla_cpu import needs_library
 
-pytestmark = pytest.mark.skipif(library_path() is None, reason="needs xla-cpu-pjrt")
+pytestmark = needs_library
 
 
 def _generator() -> object:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.clib import needs_cc
 from support.distributions import install_plugin, run_cli
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = needs_cc
 
 SOURCES = {
     "aborts": "#include <stdlib.h>\nvoid* GetPjrtApi(void) { abort(); }",

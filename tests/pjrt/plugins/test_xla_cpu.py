@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 
 from support.distributions import install, run_cli, run_python
+from support.requirements import needs_jax
+from support.xla_cpu import library_path, needs_library
 
-_SPEC = importlib.util.find_spec("xla_plugins")
-_FOUND = [
-    str(file)
-    for folder in (_SPEC.submodule_search_locations or () if _SPEC else ())
-    for file in Path(folder).glob("xla_cpu_pjrt/*.so")
-]
-pytestmark = pytest.mark.skipif(not _FOUND, reason="needs the wheel xla-cpu-pjrt")
-LIBRARY = _FOUND[0] if _FOUND else ""
+pytestmark = needs_library
+LIBRARY = str(library_path())
 
 
 @pytest.mark.parametrize("name", ["xla_cpu", "xla_cpu_pjrt"])
@@ -66,7 +61,7 @@ def test_by_a_capsule_of_either_maker() -> None:
     assert done.stdout.startswith("2 5 <one"), done.stderr
 
 
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+@needs_jax
 def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
     source = f"""
         import jax._src.xla_bridge as xb
@@ -82,7 +77,7 @@ def test_by_a_plugin_made_for_jax(tmp_path: Path) -> None:
         assert [row["id"] for row in json.loads(done.stdout)] == [0, 1, 2]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+@needs_jax
 def test_by_a_table_in_a_capsule(tmp_path: Path) -> None:
     source = f"""
         import ctypes

@@ -15,6 +15,7 @@ from plugrt.capi.protos import integer, message
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
 from plugrt.programs.parameters import PRIMITIVE_TYPES, parameter_types
+from support.requirements import cannot
 from support.xla_cpu import library_path, program
 
 TYPES = {
@@ -30,7 +31,7 @@ TYPES = {
 def client() -> Iterator[Client]:
     path = library_path()
     if path is None:
-        pytest.skip("xla-cpu-pjrt is not installed")
+        cannot("the wheel xla-cpu-pjrt is not installed")
     made = create_client(load_library(path), {}, name="xla_cpu")
     yield made
     made.close()

@@ -1,0 +1,63 @@
+"""Tests that interrupt a child pass however the suite was started: here, with SIGINT ignored."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import children
+from support.distributions import run_python
+
+TESTS = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def _ignored() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ignored")
+def test_a_signal_interrupts_the_child() -> None:
+    code = "import time; print('go', flush=True); time.sleep(100)"
+    with children.start([sys.executable, "-c", code]) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "go\n"
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    assert errors.endswith("KeyboardInterrupt\n")
+    assert child.returncode == -signal.SIGINT
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("_ignored")
+def test_a_child_can_interrupt_itself() -> None:
+    done = run_python(
+        """
+        import _thread
+        try:
+            _thread.interrupt_main()
+            print("went on")
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_who_interrupts_children_starts_them_here() -> None:
+    """``subprocess`` hands an ignored SIGINT down, and then no interrupt arrives."""
+    interrupts, starts = (
+        re.compile(r"SIGINT|interrupt_main"),
+        re.compile(r"subprocess\.(Popen|run)\("),
+    )
+    files = [f for f in TESTS.rglob("*.py") if f.name != "children.py" and f != Path(__file__)]
+    texts = {str(f.relative_to(TESTS)): f.read_text() for f in files}
+    assert any(interrupts.search(text) for text in texts.values())
+    assert [n for n, t in texts.items() if interrupts.search(t) and starts.search(t)] == []

@@ -1,0 +1,45 @@
+"""Child processes that Ctrl-C reaches, however the suite itself was started.
+
+A shell without job control starts ``make test &`` with SIGINT ignored, and what is ignored stays
+ignored in children: Python then installs no handler, and neither a signal nor
+``_thread.interrupt_main`` interrupts anything.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+def start(
+    command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Starts a child with the default disposition of SIGINT and pipes for both its streams.
+
+    Only the main thread can do that: it changes this process's own disposition for the moment of
+    the start, since ``preexec_fn`` may deadlock where there are threads.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # becomes SIG_DFL by exec
+    try:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, env=env,
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def run(
+    command: Sequence[object], *, timeout: float, cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Runs a command to its end as `start` starts it; kills it after ``timeout`` seconds."""
+    with start(command, cwd=cwd, env=env) as child:
+        try:
+            output, errors = child.communicate(timeout=timeout)
+        except BaseException:
+            child.kill()
+            raise
+    return subprocess.CompletedProcess(child.args, child.returncode, output, errors)
