@@ -1,0 +1,42 @@
+"""What cannot be tested is said; in CI it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import installed, requirements
+
+Skipped, Failed = pytest.skip.Exception, pytest.fail.Exception
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [(False, Skipped), (True, Failed)])
+def test_what_cannot_be_had(
+    ci: bool, outcome: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "IN_CI", ci)
+    with pytest.raises(outcome, match="no plugin here"):
+        requirements.cannot("no plugin here")
+    (skips,) = requirements.needs(False, "a plugin").args
+    assert skips is not ci
+    assert requirements.needs(True, "a plugin").args == (False,)
+
+
+@pytest.mark.parametrize(
+    ("errors", "outcome"),
+    [
+        ("error: Failed to download `numpy==2.0`\n  cause: dns error", Skipped),
+        ("error: Failed to fetch: `https://example.org/simple/numpy/`", Skipped),
+        ("error: Group `thin` is not defined in the project's table", AssertionError),
+    ],
+)
+def test_only_what_is_out_of_reach_is_skipped(
+    errors: str, outcome: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = subprocess.CompletedProcess(["uv"], 2, "", errors)
+    monkeypatch.setattr(requirements, "IN_CI", False)
+    monkeypatch.setattr(installed, "attempt", lambda *_, **__: done)
+    with pytest.raises(outcome, match=r"numpy|thin"):
+        installed.environment("thin", tmp_path / "venv")
