@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-jaxlib test-vendors lint types format docs bench wheels clean help
+.PHONY: demo test test-fresh test-jaxlib test-vendors lint types format docs bench wheels clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -34,9 +34,13 @@ $(STAMP): $(PROJECTS)
 demo: $(STAMP)
 	$(BIN)/plugrt demo
 
-## make test         set up, then run the tests
+## make test         set up, then run the tests; TESTS=tests/nothing for a part of them
 test: $(STAMP)
-	$(PYTEST) -n $(WORKERS) -q
+	$(PYTEST) -n $(WORKERS) -q $(TESTS)
+
+## make test-fresh   the newcomer's test: demo and test in a clone, with empty HOME and caches
+test-fresh:
+	tools/fresh.sh demo test
 
 ## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
 test-vendors: $(STAMP)

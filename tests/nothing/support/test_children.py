@@ -53,10 +53,8 @@ def test_a_child_can_interrupt_itself() -> None:
 
 def test_who_interrupts_children_starts_them_here() -> None:
     """``subprocess`` hands an ignored SIGINT down, and then no interrupt arrives."""
-    interrupts, starts = (
-        re.compile(r"SIGINT|interrupt_main"),
-        re.compile(r"subprocess\.(Popen|run)\("),
-    )
+    interrupts = re.compile(r"SIGINT|interrupt_main")
+    starts = re.compile(r"subprocess\.(Popen|run)\(")
     files = [f for f in TESTS.rglob("*.py") if f.name != "children.py" and f != Path(__file__)]
     texts = {str(f.relative_to(TESTS)): f.read_text() for f in files}
     assert any(interrupts.search(text) for text in texts.values())
