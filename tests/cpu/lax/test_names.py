@@ -1,36 +1,38 @@
-"""`plugrt.lax` and `plugrt.random` go by JAX's names, for functions and for parameters."""
+"""`plugrt.lax` and `plugrt.random` go by the names of one JAX, for functions and parameters."""
 
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
 
 import jax
 import pytest
 
 import plugrt
+from support.jax_names import RECORD, VERSION, installed_names
 
 LEFT_OUT = {"accuracy", "out_sharding", "sharding", "to", "out_dtype", "_split_transpose"}
 """Parameters of JAX that plugrt's functions lack: each is a keyword with a default."""
-LEFT_OUT_OF = {"key": {"dtype"}, "wrap_key_data": {"dtype"}, "dot": {"args"}}  # args: JAX 0.9's
+LEFT_OUT_OF = {"key": {"dtype"}, "wrap_key_data": {"dtype"}}
 NOT_JAXS = {"custom_call"}
 
 
-@pytest.mark.parametrize(
-    ("ours", "jaxs"), [(plugrt.lax, jax.lax), (plugrt.random, jax.random)], ids=["lax", "random"]
-)
-def test_functions_take_jaxs_parameters(ours: ModuleType, jaxs: ModuleType) -> None:
-    different = {}
+@pytest.mark.parametrize("module", ["lax", "random"])
+def test_functions_take_jaxs_parameters(module: str) -> None:
+    ours, different = getattr(plugrt, module), {}
     for name in sorted(set(ours.__all__) - NOT_JAXS):
-        function, theirs = getattr(ours, name), getattr(jaxs, name)
-        if not inspect.isfunction(function) and isinstance(function, type):
+        asked = RECORD[module][name]
+        if asked is None:
             continue
-        taken = list(inspect.signature(function).parameters)
-        asked = list(inspect.signature(theirs).parameters)
+        taken = list(inspect.signature(getattr(ours, name)).parameters)
         lacking = set(asked) - set(taken) - LEFT_OUT - LEFT_OUT_OF.get(name, set())
         if lacking or [n for n in taken if n in asked] != [n for n in asked if n in taken]:
             different[name] = (taken, asked)
     assert not different
+
+
+@pytest.mark.skipif(jax.__version__ != VERSION, reason=f"the record is of JAX {VERSION}")
+def test_the_record_is_what_that_jax_says() -> None:
+    assert installed_names() == RECORD
 
 
 def test_listing_a_namespace_gives_its_public_names() -> None:
