@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.cli.examination import examine
 from plugrt.config import Config
-from plugrt.plugins import Registry
+from plugrt.plugins import Backends
 from support.distributions import install_plugin, run_cli
 
 
@@ -124,7 +124,7 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
-    found = examine(Registry(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=8.0)
+    found = examine(Backends(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=8.0)
     assert "had not ended after 8 s while loading 'hang'" in found.problems[0]
     (hang,) = found.candidates
     assert hang["state"] == "broken"

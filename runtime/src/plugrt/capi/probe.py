@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plugrt.errors import PjrtError, PluginBroken, PluginIncompatible, PlugrtError
+from plugrt.errors import HARDWARE_ABSENT, PluginBroken, PluginIncompatible, PlugrtError
 from plugrt.interface import OptionValue
 
 _STAGES = {
@@ -146,7 +146,7 @@ def main() -> None:
             result = ProbeResult("incompatible", str(error))
         except PluginBroken as error:
             result = ProbeResult("broken", str(error))
-        except PjrtError as error:
+        except HARDWARE_ABSENT as error:
             result = ProbeResult("unavailable", str(error))
         except PlugrtError as error:
             result = ProbeResult("broken", str(error))

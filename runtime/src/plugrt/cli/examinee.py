@@ -10,20 +10,16 @@ import logging
 import sys
 from typing import IO, Any
 
-from plugrt.errors import PlugrtError
-from plugrt.plugins.backends import initialise
-from plugrt.plugins.record import Record
-from plugrt.plugins.registry import Registry, default_registry
-
-
-def key(record: Record) -> list[str]:
-    """What tells a row from others, in the parent's table and in the child's."""
-    return [str(record.source), record.name, record.distribution, record.value]
+from plugrt.errors import PlugrtError, text_of
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.clients import Backends
 
 
 class _Journal(logging.Handler):
+    """Writes the steps that ``plugrt.plugins`` logs, each with its row, and all warnings."""
+
     def __init__(self, stream: IO[str]) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.DEBUG)
         self._stream = stream
 
     def write(self, **entry: Any) -> None:
@@ -32,27 +28,29 @@ class _Journal(logging.Handler):
         self._stream.flush()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.write(warning=record.getMessage())
+        if record.levelno >= logging.WARNING:
+            self.write(warning=record.getMessage())
+        elif hasattr(record, "row"):
+            self.write(step=record.getMessage(), of=record.row and record.row.identity)
 
 
-def main(journal_path: str, registry: Registry | None = None) -> None:
+def main(journal_path: str, backends: Backends | None = None) -> None:
     """Starts what the settings ask for and writes steps, warnings and the outcome as JSON lines."""
-    registry = registry or default_registry()
+    backends = backends or process_backends()
     with open(journal_path, "w", encoding="utf-8") as stream:
         journal = _Journal(stream)
         logger = logging.getLogger("plugrt")
         logger.addHandler(journal)
         logger.propagate = False
-        registry.listener = lambda text, record: journal.write(
-            step=text, of=key(record) if record else None
-        )
+        logging.getLogger("plugrt.plugins").setLevel(logging.DEBUG)
         try:
-            choice = initialise(registry)
+            choice = backends.initialise()
             outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
         except PlugrtError as error:
-            outcome = {"chosen": [], "error": str(error)}
-        counts = {r.name: len(r.client.devices()) for r in registry.records if r.client}
-        rows = [{**r.as_dict(), "key": key(r)} for r in registry.records]
+            outcome = {"chosen": [], "error": text_of(error)}
+        table = backends.table.rows
+        counts = {r.name: len(r.client.devices()) for r in table if r.client}
+        rows = [{**r.as_dict(), "key": r.identity} for r in table]
         journal.write(done={**outcome, "devices": counts, "rows": rows})
 
 
