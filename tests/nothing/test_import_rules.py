@@ -15,7 +15,8 @@ SDK = ROOT / "plugin_sdk/src/plugrt_sdk"
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 ROOMS = [
-    {"errors", "files", "interface", "config", "kinds", "options", "monitoring"},
+    {"errors", "files", "processes", "interface", "config", "kinds", "options", "monitoring"},
+    {"trial"},
     {"switches"},
     {"capi"},
     {"plugins"},

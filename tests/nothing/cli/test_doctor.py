@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.cli.examination import examine
 from plugrt.config import Config
-from plugrt.plugins import Backends
+from plugrt.plugins import Registry
 from support.distributions import install_plugin, run_cli
 
 
@@ -55,7 +55,7 @@ def test_settings_are_shown_with_their_source(tmp_path: Path) -> None:
 def test_a_setting_without_effect_is_a_warning(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
     found = doctor(tmp_path, code=0, JAX_PLATFORMS="a", JAX_COORDINATOR_ADDRESS="localhost:1234")
-    assert found["warnings"] == ["JAX_COORDINATOR_ADDRESS is set, but has no effect yet"]
+    assert "JAX_COORDINATOR_ADDRESS is set, but has no effect yet" in found["warnings"]
 
 
 def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
@@ -124,8 +124,9 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
-    found = examine(Backends(Config({"JAX_PLATFORMS": "hang"}), path=[str(tmp_path)]), seconds=8.0)
-    assert "had not ended after 8 s while loading 'hang'" in found.problems[0]
+    settings = Config({"JAX_PLATFORMS": "hang", "PLUGRT_DOCTOR_SECONDS": "6"})
+    found = examine(Registry(settings, path=[str(tmp_path)]))
+    assert "had not ended after 3 s while loading 'hang'" in found.problems[0]
     (hang,) = found.candidates
     assert hang["state"] == "broken"
 
@@ -172,5 +173,5 @@ def test_sentences_have_room_however_narrow_the_terminal(tmp_path: Path, columns
     done = run_cli("doctor", folders=(tmp_path,), JAX_PLATFORMS="a", COLUMNS=str(columns))
     lines = [line for line in done.stdout.splitlines() if "JAX_PLATFORMS=other" in line]
     assert len(lines) == 1, done.stdout
-    table = done.stdout[done.stdout.index("Plugins") : done.stdout.index("chosen")]
+    table = done.stdout[done.stdout.index("Plugins") : done.stdout.index("warning")]
     assert max(map(len, table.splitlines())) <= columns

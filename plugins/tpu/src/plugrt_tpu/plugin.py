@@ -58,13 +58,13 @@ class TpuPlugin(LibraryPlugin):
         return library.find_library()
 
     def try_apart(
-        self, config: Config, seconds: float = 20.0, *, start: bool = True
+        self, config: Config, seconds: float | None = None, *, trial: bool = False
     ) -> ProbeResult:
         """Returns what libtpu does in a child process; this one cannot come to harm."""
         from plugrt_tpu import environment
 
         with environment.prepared(hardware.look()):
-            return super().try_apart(config, seconds, start=start)
+            return super().try_apart(config, seconds, trial=trial)
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:
         """Starts libtpu on this machine's TPUs."""

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from plugrt.errors import HARDWARE_ABSENT, PluginBroken, PluginIncompatible, PlugrtError
+from plugrt.errors import (
+    HARDWARE_ABSENT,
+    PjrtError,
+    PluginBroken,
+    PluginIncompatible,
+    PluginUnavailable,
+    Unimplemented,
+    words_of,
+)
 from plugrt.interface import OptionValue
+from plugrt.processes.apart import Outcome, run_apart
 
+SECONDS = 20.0
 _STAGES = {
     "load": "while it was loaded",
     "initialize": "in PJRT_Plugin_Initialize",
     "client": "in PJRT_Client_Create",
-    "describe": "while its devices were listed",
+    "devices": "while its devices were listed",
+    "put": "while numbers were put on a device",
+    "read": "while numbers were read from a device",
+    "compile": "while a program was compiled",
+    "execute": "while a program was run",
+    "result": "while a program's result was read",
+    "end": "when the process ended, after all had worked",
 }
-_TAIL = 400
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """``state`` is ``ok``, ``unavailable`` (it works, but not on this machine), ``broken`` or
-    ``incompatible``; ``facts`` holds what was learnt until then (version, extensions, devices…).
+    ``incompatible``; ``facts`` holds what was learnt until then (version, extensions, devices,
+    and in ``remarks`` what it does to its process).
     """
 
     state: str
@@ -41,124 +50,112 @@ class ProbeResult:
 
 def probe_library(
     path: str | os.PathLike[str],
-    timeout: float = 20.0,
+    timeout: float = SECONDS,
     *,
     options: Mapping[str, OptionValue] | None = None,
     start: bool = True,
+    trial: bool = False,
     hints: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> ProbeResult:
     """Loads a library in a child process, starts a client there, and returns how far that went.
 
-    Whatever the library does (print, abort, crash, hang, leave the process) is a result.
-    ``start`` False stops after the initialisation. ``timeout`` is in seconds; ``env`` are
-    variables to set for the child.
+    Whatever the library does (print, abort, crash, hang, leave the process, fail to leave it) is
+    a result. ``start`` False stops after the initialisation; ``trial`` goes on to compute
+    something small. ``timeout`` is in seconds; ``env`` are variables to set for the child.
     """
     request = {
         "path": os.fspath(path),
         "options": dict(options or {}),
         "start": start,
+        "trial": trial,
         "hints": dict(hints or {}),
     }
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="plugrt-probe-") as folder:
-        report = Path(folder) / "report.jsonl"
-        errors = Path(folder) / "stderr"
-        with errors.open("wb") as sink:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-c", "from plugrt.capi.probe import main; main()",
-                 str(report), json.dumps(request)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=sink,
-                env={**os.environ, **(env or {})},
-                start_new_session=True,
-            )  # fmt: skip
-            try:
-                code: int | None = child.wait(timeout)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                _end(child)
-        lines = _read(report)
-        noise = errors.read_text(errors="replace").strip()
-    return _judge(lines, code, noise, timeout, round((time.monotonic() - began) * 1000))
+    outcome = run_apart("plugrt.capi.probe:examine", request, timeout, env=env)
+    return _judge(outcome, round((time.monotonic() - began) * 1000))
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the child and what it started; it leads a session of its own."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+# --- in the parent ----------------------------------------------------------------------------
 
 
-def _read(report: Path) -> list[dict[str, Any]]:
-    if not report.exists():
-        return []
-    found = []
-    for line in report.read_text().splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:  # The child was ended within a line.
-            break
-    return found
-
-
-def _judge(
-    lines: list[dict[str, Any]], code: int | None, noise: str, timeout: float, elapsed: int
-) -> ProbeResult:
+def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
+    """Returns what the child said, unless the way in which it ended says otherwise."""
     facts: dict[str, Any] = {"elapsed_ms": elapsed}
-    stage = ""
-    for line in lines:
+    remarks: list[str] = []
+    stage, said = "", None
+    for line in outcome.lines:
         stage = line.get("stage", stage)
-        facts.update(line.get("facts", {}))
-        if "result" in line:
-            return ProbeResult(facts=facts, **line["result"])
-    where = _STAGES.get(stage, "before it was loaded")
-    if code is None:
-        return ProbeResult(
-            "broken",
-            f"the library did not come back within {timeout:g} s {where}",
-            "a longer time limit may help if it waits for hardware or a network",
-            facts,
-        )
-    if code < 0:
-        how = f"ended the process with {signal.Signals(-code).name}"
-    else:
-        how = f"ended the process with exit code {code}"
-    last = f"; its last words: {noise[-_TAIL:]}" if noise else ""
-    return ProbeResult("broken", f"the library {how} {where}{last}", "", facts)
+        learnt = line.get("facts", {})
+        remarks += learnt.pop("remarks", [])
+        facts.update(learnt)
+        said = line.get("result", said)
+    remarks += [f"it {remark}" for remark in outcome.remarks()]
+    if remarks:
+        facts["remarks"] = remarks
+    if said is not None and (outcome.well or said["state"] != "ok"):
+        return ProbeResult(facts=facts, **said)
+    return replace(_ended(outcome, _STAGES.get(stage, "before it was loaded")), facts=facts)
 
 
-def main() -> None:
-    """The child: writes one JSON line for each stage and one for the result."""
-    report, request = sys.argv[1], json.loads(sys.argv[2])
-    with open(report, "a", buffering=1) as sink:
+def _ended(outcome: Outcome, where: str) -> ProbeResult:
+    """Returns the verdict on a library whose process did not end as it should."""
+    if outcome.how == "lost":
+        cure = "PLUGRT_PROBE_LIBRARIES=0 opens libraries without a trial"
+        return ProbeResult("broken", f"the process that tried it {outcome.words}", cure)
+    reason, cure = f"its process {outcome.words} {where}", ""
+    if outcome.how == "deadline":
+        reason = f"it did not come back within {outcome.seconds:.3g} s {where}"
+        cure = "PLUGRT_PROBE_SECONDS gives it more time, if it waits for hardware or a network"
+    elif outcome.lost_report:
+        reason = f"it closed files of its process that are not its own {where}"
+    if last := outcome.last_words():
+        reason += f"; its last words: {last}"
+    return ProbeResult("broken", reason, cure)
 
-        def say(**line: Any) -> None:
-            sink.write(json.dumps(line) + "\n")
-            sink.flush()
 
-        try:
-            _examine(request, say)
-            result = ProbeResult("ok")
-        except PluginIncompatible as error:
-            result = ProbeResult("incompatible", str(error))
-        except PluginBroken as error:
-            result = ProbeResult("broken", str(error))
-        except HARDWARE_ABSENT as error:
-            result = ProbeResult("unavailable", str(error))
-        except PlugrtError as error:
-            result = ProbeResult("broken", str(error))
-        say(result={k: v for k, v in asdict(result).items() if k != "facts"})
+# --- in the child -----------------------------------------------------------------------------
+
+
+def examine(request: dict[str, Any], say: Any) -> None:
+    """Says each stage as it begins, what was learnt, and the verdict."""
+    stages: list[str] = []
+
+    def begin(stage: str) -> None:
+        stages.append(stage)
+        say(stage=stage)
+
+    try:
+        _examine(request, begin, say)
+        verdict = ProbeResult("ok")
+    except BaseException as error:  # noqa: BLE001 whatever comes out is the library's doing
+        verdict = _verdict(error, _STAGES[stages[-1]])
+    say(result={k: v for k, v in asdict(verdict).items() if k != "facts"}, stage="end")
     # What the library does when the process ends is part of the answer.
 
 
-def _examine(request: dict[str, Any], say: Any) -> None:
-    from plugrt.capi.create import create_client
-    from plugrt.capi.library import load_library
+def _verdict(error: BaseException, where: str) -> ProbeResult:
+    if isinstance(error, PluginIncompatible):
+        return ProbeResult("incompatible", str(error))
+    if isinstance(error, PluginUnavailable):
+        return ProbeResult("unavailable", str(error))
+    if isinstance(error, PluginBroken):
+        return ProbeResult("broken", str(error))
+    if isinstance(error, PjrtError):
+        if isinstance(error, HARDWARE_ABSENT):
+            return ProbeResult("unavailable", str(error))
+        return ProbeResult("broken", f"{error} ({where})")
+    return ProbeResult("broken", f"{words_of(error)} ({where})")
 
-    say(stage="load")
+
+def _examine(request: dict[str, Any], begin: Any, say: Any) -> None:
+    from plugrt.capi.create import create_client
+    from plugrt.capi.effects import Effects
+    from plugrt.capi.library import load_library
+    from plugrt.trial import check_devices, try_client
+
+    effects = Effects()
+    begin("load")
     library = load_library(request["path"], hints=request["hints"])
     facts: dict[str, Any] = {
         "pjrt_api_version": f"{library.version[0]}.{library.version[1]}",
@@ -166,14 +163,15 @@ def _examine(request: dict[str, Any], say: Any) -> None:
         "extensions": sorted(library.extensions),
         "missing_functions": sorted(library.missing),
     }
-    say(facts=facts, stage="initialize")
+    say(facts=facts)
+    begin("initialize")
     library.initialize()
     say(facts={"attributes": dict(library.attributes())})
     if not request["start"]:
         return
-    say(stage="client")
+    begin("client")
     client = create_client(library, request["options"], name=os.path.basename(library.path))
-    say(stage="describe")
+    begin("devices")
     devices = [
         {"id": d.id, "kind": d.kind, "process_index": d.process_index} for d in client.devices()
     ]
@@ -184,3 +182,11 @@ def _examine(request: dict[str, Any], say: Any) -> None:
             "devices": devices,
         }
     )
+    check_devices(client)
+    if request["trial"]:
+        try:
+            try_client(client, begin)
+        except Unimplemented as error:
+            say(facts={"remarks": [f"it cannot run programs: {error}"]})
+    say(facts={"remarks": effects.remarks()})
+    effects.check_output()

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from plugrt.config import Config
 from plugrt.errors import ConfigError
-from plugrt.plugins import distributions, env_paths, vendors
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.clients import Backends
+from plugrt.plugins import distributions, environment, vendors
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.registry import Registry, default_registry
+from plugrt.processes.apart import Outcome, run_apart
 
-CHILD_SECONDS = 15.0
-"""How long the backends may take to start."""
-MORE_SECONDS = 3.0
-"""How long they may take in addition, without the plugins that ended the process."""
-PROBE_SECONDS = 12.0
-"""How long all libraries of the environment together may take; the whole stays under 30 s."""
+_BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
+"""The shares of PLUGRT_DOCTOR_SECONDS: to start the backends; to start them again without the
+plugins that ended the process; and to try all libraries of the environment."""
+_NESTED = 0.6
+"""The share of the first that the trial of one library may take there."""
+_ONE_PROBE = 0.67
+"""The share of the last that one library may take."""
+_LEAST = 0.3
+"""With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
 
 
@@ -54,21 +51,22 @@ class Examination:
         return {"ok": not self.problems, **asdict(self)}
 
 
-def examine(backends: Backends | None = None, seconds: float = CHILD_SECONDS) -> Examination:
+def examine(registry: Registry | None = None) -> Examination:
     """Returns the findings; no plugin is imported and no library opened in this process."""
     begin = time.monotonic()
-    backends = backends or process_backends()
+    registry = registry or default_registry()
     found = Examination(versions=_versions())
-    _examine_settings(found, backends.config, os.environ)
+    _examine_settings(found, registry.config, os.environ)
     if found.problems:
         return found  # a setting that cannot be read is what a program would stop at, too
-    records = backends.table.rows
-    _examine_backends(found, records, seconds)
+    seconds = registry.config.doctor_seconds
+    records = registry.records
+    _examine_backends(found, records, registry.config)
     # After the backends: a library may admit one process at a time.
     libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
-    deadline = time.monotonic() + PROBE_SECONDS
+    deadline = time.monotonic() + _PROBES * seconds
     with ThreadPoolExecutor(PROBE_WORKERS) as pool:
-        probes = pool.map(lambda r: _probe(r, backends.config, deadline), libraries)
+        probes = pool.map(lambda r: _probe(r, registry.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     found.hints = vendors.missing_plugins({r.name for r in records})
@@ -107,26 +105,30 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
 # --- the backends, in a child process ---------------------------------------------------------
 
 
-def _examine_backends(found: Examination, records: list[Record], seconds: float) -> None:
+def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
     """Starts them as a program would; where a plugin ends the process, then without that plugin."""
-    deadline = time.monotonic() + seconds + MORE_SECONDS
-    environ = dict(os.environ)
+    from plugrt.cli.examinee import key
+
+    seconds = _BACKENDS * settings.doctor_seconds
+    deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
+    one = min(settings.probe_seconds, _NESTED * seconds)
+    environ = {"PLUGRT_PROBE_SECONDS": repr(one)}
     faults: dict[str, dict[str, Any]] = {}
     while True:
-        ended, entries = _run_child(environ, min(seconds, deadline - time.monotonic()))
-        warnings = [e["warning"] for e in entries if "warning" in e]
+        left = min(seconds, deadline - time.monotonic())
+        outcome = run_apart("plugrt.cli.examinee:examine", None, left, env=environ)
+        warnings = [e["warning"] for e in outcome.lines if "warning" in e]
         found.warnings += [w for w in warnings if w not in found.warnings]
-        done = next((e["done"] for e in entries if "done" in e), None)
+        done = next((e["done"] for e in outcome.lines if "done" in e), None)
+        found.warnings += [f"starting the backends {remark}" for remark in outcome.remarks()]
+        culprit = ""
+        if done is None or not outcome.well:
+            culprit = _blame(found, outcome, faults)
         if done is not None:
             break
-        culprit = _blame(found, ended, [e for e in entries if e.get("of")], faults)
         if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
             break
-    rows = (
-        [{**r.as_dict(), "key": list(r.identity)} for r in records]
-        if done is None
-        else done["rows"]
-    )
+    rows = [{**r.as_dict(), "key": key(r)} for r in records] if done is None else done["rows"]
     found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
     if done is None:
         return
@@ -136,60 +138,35 @@ def _examine_backends(found: Examination, records: list[Record], seconds: float)
             done.get("why", ""),
             done["devices"],
         )
+    found.problems += [e["problem"] for e in outcome.lines if "problem" in e]
     if "error" in done:
         found.problems.append(done["error"])
-    for row in done["rows"]:
-        # Libraries of the environment are tried one by one, later.
-        named = row["library"] and row["source"] != Source.ENVIRONMENT
-        if named and row["state"] in (State.BROKEN, State.INCOMPATIBLE):
-            _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
 
 
 def _leave_out(environ: dict[str, str], culprit: str) -> bool:
     """Blocks a plugin in these settings; returns whether anything is left to be tried."""
     if not culprit:
         return False
-    blocked = environ.get("PLUGRT_PLUGINS_BLOCK", "")
+    current = {**os.environ, **environ}
+    blocked = current.get("PLUGRT_PLUGINS_BLOCK", "")
     environ["PLUGRT_PLUGINS_BLOCK"] = f"{blocked},{culprit}".strip(",")
-    asked = [name.strip() for name in environ.get("JAX_PLATFORMS", "").split(",") if name.strip()]
+    asked = [name.strip() for name in current.get("JAX_PLATFORMS", "").split(",") if name.strip()]
     left = [name for name in asked if name != culprit]
     environ["JAX_PLATFORMS"] = ",".join(left)
     return not asked or 0 < len(left) < len(asked)
 
 
-def _run_child(environ: Mapping[str, str], seconds: float) -> tuple[str, list[dict[str, Any]]]:
-    """Runs the examinee; returns in words how it ended, and its journal.
-
-    What it prints goes nowhere.
-    """
-    with tempfile.TemporaryDirectory(prefix="plugrt-doctor-") as folder:
-        journal = Path(folder, "journal.jsonl")
-        ended = _wait_for_child(journal, environ, seconds)
-        lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    return ended, [json.loads(line) for line in lines]
-
-
-def _wait_for_child(journal: Path, environ: Mapping[str, str], seconds: float) -> str:
-    command = [sys.executable, "-P", "-m", "plugrt.cli.examinee", str(journal)]
-    try:
-        done = subprocess.run(
-            command, timeout=seconds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, check=False, env=dict(environ),
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"had not ended after {seconds:.3g} s"
-    if done.returncode < 0:
-        return f"was killed by {signal.Signals(-done.returncode).name}"
-    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-    return " ".join([f"ended with exit code {done.returncode}", *last])
-
-
-def _blame(
-    found: Examination, ended: str, steps: list[dict[str, Any]], faults: dict[str, dict[str, Any]]
-) -> str:
-    """Notes which plugin was at work when the child ended before its time; returns its name."""
+def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any]]) -> str:
+    """Notes which plugin was at work when the child ended as it should not; returns its name."""
+    steps = [e for e in outcome.lines if "step" in e]
+    if done := any("done" in e for e in outcome.lines):
+        steps = steps[-1:]
     step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
-    problem = f"the process {ended} while {step['step']}"
+    problem = f"the process {outcome.words} while {step['step']}"
+    if done:
+        problem = f"the process {outcome.words} when {step['step']}"
+    if outcome.how == "exit" and (last := outcome.last_words(1)):
+        problem += f"; its last words: {last}"
     found.problems.append(problem)
     if step["of"] is None:
         return ""
@@ -206,27 +183,28 @@ def _probe(record: Record, settings: Config, deadline: float) -> dict[str, Any]:
     """Returns what opening a library in a process of its own showed."""
     if record.state is State.BROKEN:
         return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
-    if fault := env_paths.missing(record):
+    if fault := environment.missing(record):
         return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
-    seconds = min(8.0, deadline - time.monotonic())
-    if seconds < 0.5:
+    whole = _ONE_PROBE * _PROBES * settings.doctor_seconds
+    seconds = min(settings.probe_seconds, whole, deadline - time.monotonic())
+    if seconds < _LEAST:
         return {"state": "not tried", "reason": "there was no time left to try it", "cure": ""}
     plugin = LibraryPlugin(record.name, record.library, record.options)
-    return asdict(plugin.try_apart(settings, seconds))
+    return asdict(plugin.try_apart(settings, seconds, trial=True))
 
 
 def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
+    from plugrt.cli.examinee import key
+
     bad = probe["state"] != "ok"
     if bad and record.state is not State.DUPLICATE:
-        _add_problem(found, record.name, probe["reason"], f"{record}: {probe['reason']}")
+        problem = f"{record}: {probe['reason']}"
+        if not any(record.name in p and probe["reason"] in p for p in found.problems):
+            found.problems.append(problem)
+    for remark in probe.get("facts", {}).get("remarks", ()):
+        found.warnings.append(f"{record}: {remark}")
     for row in found.candidates:
-        if row["key"] == list(record.identity):
+        if row["key"] == key(record):
             row["probe"] = probe
             if bad and probe["state"] in list(State):
                 row.update(state=probe["state"], reason=probe["reason"], cure=probe["cure"])
-
-
-def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
-    """Adds a problem, unless another says the same of that plugin already."""
-    if not any(name in known and reason in known for known in found.problems):
-        found.problems.append(problem)

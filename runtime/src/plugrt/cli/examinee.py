@@ -1,58 +1,86 @@
-"""The child process of ``plugrt doctor``: starts backends as a program would, and keeps a journal.
+"""The child process of ``plugrt doctor``: starts backends as a program would, and tries each.
 
-Whatever the plugins do here (abort, hang, exit), the journal says what was going on.
+Whatever the plugins do here (abort, hang, exit), what was said until then tells what was going on.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
-from typing import IO, Any
+from collections.abc import Callable
+from typing import Any
 
-from plugrt.errors import PlugrtError, text_of
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.clients import Backends
+from plugrt.errors import PlugrtError, Unimplemented, message_of, words_of
+from plugrt.interface import Client
+from plugrt.plugins.backends import initialise
+from plugrt.plugins.record import Record, State
+from plugrt.plugins.registry import Registry, default_registry
+from plugrt.trial import try_client
+
+Say = Callable[..., None]
 
 
-class _Journal(logging.Handler):
-    """Writes the steps that ``plugrt.plugins`` logs, each with its row, and all warnings."""
+def key(record: Record) -> list[str]:
+    """What tells a row from others, in the parent's table and in the child's."""
+    return [str(record.source), record.name, record.distribution, record.value]
 
-    def __init__(self, stream: IO[str]) -> None:
-        super().__init__(logging.DEBUG)
-        self._stream = stream
 
-    def write(self, **entry: Any) -> None:
-        """Appends an entry; flushed, as the next step may end the process."""
-        self._stream.write(json.dumps(entry) + "\n")
-        self._stream.flush()
+class _Warnings(logging.Handler):
+    """Hands on the warnings that a program would print."""
+
+    def __init__(self, say: Say) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING:
-            self.write(warning=record.getMessage())
-        elif hasattr(record, "row"):
-            self.write(step=record.getMessage(), of=record.row and record.row.identity)
+        self._say(warning=record.getMessage())
 
 
-def main(journal_path: str, backends: Backends | None = None) -> None:
-    """Starts what the settings ask for and writes steps, warnings and the outcome as JSON lines."""
-    backends = backends or process_backends()
-    with open(journal_path, "w", encoding="utf-8") as stream:
-        journal = _Journal(stream)
-        logger = logging.getLogger("plugrt")
-        logger.addHandler(journal)
-        logger.propagate = False
-        logging.getLogger("plugrt.plugins").setLevel(logging.DEBUG)
-        try:
-            choice = backends.initialise()
-            outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
-        except PlugrtError as error:
-            outcome = {"chosen": [], "error": text_of(error)}
-        table = backends.table.rows
-        counts = {r.name: len(r.client.devices()) for r in table if r.client}
-        rows = [{**r.as_dict(), "key": r.identity} for r in table]
-        journal.write(done={**outcome, "devices": counts, "rows": rows})
+def examine(_: None, say: Say, registry: Registry | None = None) -> None:
+    """Starts what the settings ask for; says steps, warnings, problems and the outcome."""
+    registry = registry or default_registry()
+    logger = logging.getLogger("plugrt")
+    logger.addHandler(_Warnings(say))
+    logger.propagate = False
+    registry.listener = lambda text, record: say(step=text, of=key(record) if record else None)
+    try:
+        choice = initialise(registry)
+        outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
+    except PlugrtError as error:
+        outcome = {"chosen": [], "error": str(error)}
+    started = [record for record in registry.records if record.client is not None]
+    counts = {record.name: _try(record, say) for record in started}
+    rows = [{**r.as_dict(), "key": key(r)} for r in registry.records]
+    say(done={**outcome, "devices": counts, "rows": rows})
+    say(step="it ended, after all had worked", of=key(started[0]) if len(started) == 1 else None)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+def _try(record: Record, say: Say) -> int:
+    """Computes something small with a started backend; returns how many devices it has."""
+    client = record.client
+    assert client is not None
+    step = ""
+
+    def begin(name: str) -> None:
+        nonlocal step
+        step = name
+        say(step=f"trying {record}: {name}", of=key(record))
+
+    try:
+        try_client(client, begin)
+    except Unimplemented as error:
+        say(warning=f"{record} cannot run programs ({step}): {error}")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 a plugin's fault, whatever it raises
+        words = message_of(error) if isinstance(error, PlugrtError) else words_of(error)
+        reason = f"it started, but does not work ({step}): {words}"
+        record.became(State.BROKEN, reason, f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out")
+        say(problem=f"{record}: {reason}")
+    return _count(client)
+
+
+def _count(client: Client) -> int:
+    try:
+        return len(client.devices())
+    except Exception:  # noqa: BLE001 the trial has met the same, and said so
+        return 0

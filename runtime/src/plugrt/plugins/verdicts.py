@@ -18,7 +18,7 @@ from plugrt import files
 from plugrt.config import config
 from plugrt.errors import FileRefused
 from plugrt.interface import OptionValue
-from plugrt.plugins.log import logger
+from plugrt.plugins.watch import logger
 
 _MOST = 256
 _FILE = "good-libraries.json"
@@ -34,23 +34,22 @@ def cache_folder() -> Path:
     return Path(base) / "plugrt"
 
 
-def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool = True) -> str:
-    """Returns what stands for this very file, started with these options or only opened."""
+def fingerprint(library: str, options: Mapping[str, OptionValue]) -> str:
+    """Returns what stands for this very file, started with these options."""
     path = os.path.realpath(library)
     found = os.stat(path)
     times = found.st_mtime_ns, found.st_ctime_ns
     facts = [_TRIAL, path, found.st_size, *times, found.st_ino, sorted(options.items())]
-    facts += [] if started else ["opened only"]
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
 
 
-def is_known_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> bool:
-    """Whether this library was tried before, unchanged, and started (or opened).
+def is_known_good(library: str, options: Mapping[str, OptionValue]) -> bool:
+    """Whether this library was tried before, unchanged, and started.
 
     A memory that others could have written counts for nothing, with one warning.
     """
     try:
-        return fingerprint(library, options, started) in _read()
+        return fingerprint(library, options) in _read()
     except FileRefused as error:
         _warn(f"what is remembered of libraries that were tried is not used: {error}")
         return False
@@ -63,10 +62,10 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def remember_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
-    """Notes that this library started (or opened); tried again where nothing can be kept."""
+def remember_good(library: str, options: Mapping[str, OptionValue]) -> None:
+    """Notes that this library started. Where the folder cannot be written, it is tried again."""
     with contextlib.suppress(OSError):
-        known = [*_known(), fingerprint(library, options, started)][-_MOST:]
+        known = [*_known(), fingerprint(library, options)][-_MOST:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from plugrt.errors import InvalidArgument
+from collections.abc import Mapping
+
+from plugrt.errors import InvalidArgument, PluginError
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins.backends import process_backends
+from plugrt.plugins import selection
+from plugrt.plugins.loading import load
+from plugrt.plugins.registry import Registry, default_registry
 
 
 def topology(platform: str, name: str | None = None, /, **options: OptionValue) -> Topology:
@@ -18,9 +22,30 @@ def topology(platform: str, name: str | None = None, /, **options: OptionValue) 
     Raises `UnknownPlatform`, the `PluginError` of a plugin that cannot be loaded,
     `Unimplemented` where a plugin has no topologies, and `InvalidArgument` for a bad name.
     """
+    return create_topology(platform, name, options, default_registry())
+
+
+def create_topology(
+    platform: str, name: str | None, options: Mapping[str, OptionValue], registry: Registry
+) -> Topology:
+    """`topology` for a registry of one's own."""
     if name is None:
         platform, _, name = platform.partition(":")
-    return process_backends().topology(platform, name, options)
+    asked_by = f"topology({platform!r}, {name!r})"
+    with registry.lock:
+        found = selection.candidates(platform, registry.records, registry.aliases, asked_by)
+        errors: list[PluginError] = []
+        for record in found:
+            try:
+                plugin = load(record, registry)
+            except PluginError as error:
+                errors.append(error)
+            else:
+                break
+        else:
+            raise errors[0]
+    registry.trace(f"asking {record} for the topology {name!r} with {dict(options)}", record)
+    return plugin.create_topology(name, options)
 
 
 def resolve_topology(asked: Topology | str) -> Topology:

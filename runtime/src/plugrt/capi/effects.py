@@ -1,0 +1,66 @@
+"""`Effects`: what a library changed of the process that it was loaded into."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+
+from plugrt.errors import PluginBroken
+
+_WATCHED = {
+    signal.SIGINT: "so that Ctrl-C may do nothing, or end the program at once",
+    signal.SIGPIPE: "so that a closed pipe may end the program",
+    signal.SIGCHLD: "so that the ends of child processes may be missed",
+}
+"""Signals whose handlers Python programs rely on. (Those of crashes are often replaced.)"""
+_OUTPUT = {0: "standard input", 1: "standard output", 2: "standard error"}
+_SIZE = 512
+"""More than ``struct sigaction`` has anywhere; its first member is the handler."""
+
+
+class Effects:
+    """Remembers the state of the process when made, and says what is different later."""
+
+    def __init__(self) -> None:
+        self._folder = _folder()
+        self._handlers = {number: _handler(number) for number in _WATCHED}
+        self._output = {number: _file(number) for number in _OUTPUT}
+
+    def remarks(self) -> list[str]:
+        """Returns a sentence for each thing that programs may stumble over."""
+        found = []
+        if _folder() != self._folder:
+            found.append(f"it changed the working folder to {_folder()}")
+        for number, why in _WATCHED.items():
+            if _handler(number) != self._handlers[number]:
+                found.append(f"it replaced the handler of {number.name}, {why}")
+        return found
+
+    def check_output(self) -> None:
+        """Raises `PluginBroken` if a standard stream was closed or is another file now."""
+        for number, name in _OUTPUT.items():
+            if _file(number) != self._output[number]:
+                raise PluginBroken(f"it closed the {name} of its process")
+
+
+def _folder() -> str:
+    with contextlib.suppress(OSError):
+        return os.getcwd()
+    return "one that is gone"
+
+
+def _file(number: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(number)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _handler(number: int) -> bytes:
+    """Returns the address of a signal's handler; Python knows only of those that it set itself."""
+    state = ctypes.create_string_buffer(_SIZE)
+    ctypes.CDLL(None).sigaction(int(number), None, state)
+    return state.raw[: ctypes.sizeof(ctypes.c_void_p)]

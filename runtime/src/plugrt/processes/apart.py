@@ -1,0 +1,169 @@
+"""`run_apart`: a function in a child process; whatever it does there is a result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.files import parse_json
+from plugrt.processes.keeper import LOST_REPORT, STARTUP_SECONDS, UNTIL
+
+_PROGRAM = "from plugrt.processes.keeper import main; main()"
+_GRACE = 15.0
+_LONGEST = 1e6
+_SPARE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a child ended. ``how`` is ``exit``, ``signal``, ``stopped``, ``deadline`` or ``lost``.
+
+    ``code`` is the exit code or the signal's number; ``lines`` what the function said; ``errors``
+    the end of what was written to stderr, ``output`` the same of stdout, and ``printed`` how many
+    bytes that was; ``left`` how many processes it left behind (they were ended).
+    """
+
+    how: str
+    code: int = 0
+    seconds: float = 0.0
+    lines: tuple[dict[str, Any], ...] = ()
+    errors: str = ""
+    output: str = ""
+    printed: int = 0
+    left: int = 0
+
+    @property
+    def well(self) -> bool:
+        """Whether the function returned and the process ended as it should."""
+        return self.how == "exit" and self.code == 0
+
+    @property
+    def lost_report(self) -> bool:
+        """Whether the function found the file that it reports to closed."""
+        return self.how == "exit" and self.code == LOST_REPORT
+
+    @property
+    def words(self) -> str:
+        """How the process ended, to follow "the process"."""
+        match self.how:
+            case "signal":
+                return f"was killed by {_name(self.code)}"
+            case "stopped":
+                return f"was stopped by {_name(self.code)}"
+            case "deadline":
+                return f"had not ended after {self.seconds:.3g} s"
+            case "lost":
+                return f"was lost: {self.last_words(1)}".rstrip(": ")
+        return f"ended with exit code {self.code}"
+
+    def remarks(self) -> list[str]:
+        """Returns what it did besides that programs may stumble over, to follow "it"."""
+        found = []
+        if self.printed:
+            start = "".join(c for c in self.output[:60] if c.isprintable())
+            found.append(f"printed {self.printed} bytes to stdout: {start!r}")
+        if self.left:
+            found.append(f"left {self.left} processes behind, which were ended")
+        return found
+
+    def last_words(self, lines: int = 3, most: int = 400) -> str:
+        """Returns the last lines that were written to stderr, on one line, fit to be printed."""
+        text = " ".join(line.strip() for line in self.errors.strip().splitlines()[-lines:])
+        return "".join(c if c.isprintable() else " " for c in text)[-most:].strip()
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def run_apart(
+    target: str, argument: Any, seconds: float, *, env: Mapping[str, str] | None = None
+) -> Outcome:
+    """Runs ``target`` (``module:function``) in a child process and returns how that went.
+
+    The function is called with ``argument`` (as JSON carries it) and a function that appends a
+    line to `Outcome.lines`: ``say(key=value, …)``. It has ``seconds`` from its first step on, and
+    less within another child whose own time ends before. Nothing of the child is left when this
+    returns, or when this process ends in any way. ``env`` are variables to set for the child.
+    """
+    until = float(os.environ.get(UNTIL, math.inf)) - _SPARE
+    seconds = min(seconds, _LONGEST, max(until - time.monotonic(), 0.0))
+    request = {"target": target, "argument": argument, "seconds": seconds, "until": until}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})}, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:  # no more processes, no memory, no interpreter
+        return Outcome("lost", seconds=seconds, errors=str(error))
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it ended at once; what it wrote says why
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        content = _read(process.stdout.fileno(), STARTUP_SECONDS + seconds + _GRACE)
+    finally:
+        _let_go(process)
+    return _outcome(content, seconds)
+
+
+def _read(number: int, seconds: float) -> bytes:
+    """Returns what can be read until the end of the file; what there is after that time."""
+    deadline = time.monotonic() + seconds
+    parts = []
+    poll = select.poll()  # select() knows numbers below 1024 only
+    poll.register(number, select.POLLIN | select.POLLHUP)
+    while (left := deadline - time.monotonic()) > 0:
+        part = os.read(number, 2**16) if poll.poll(left * 1000) else b""
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """Closes the pipe whose end tells the keeper to end everything, and waits until it has."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stdout.close()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _outcome(content: bytes, seconds: float) -> Outcome:
+    lines = []
+    for line in content.splitlines():
+        try:
+            found = parse_json(line)
+        except ValueError:  # the child was ended within a line, or something else wrote here
+            continue
+        if isinstance(found, dict):
+            lines.append(found)
+    if not lines or "ended" not in lines[-1]:
+        return Outcome("lost", errors=content.decode(errors="replace"), seconds=seconds)
+    last = lines.pop()
+    how, code = last["ended"]
+    return Outcome(
+        how, code, seconds, tuple(lines), last["errors"], last["output"], last["printed"],
+        last["left"],
+    )  # fmt: skip

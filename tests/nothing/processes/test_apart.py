@@ -1,0 +1,186 @@
+"""A child process says what happened to it, and nothing of it is ever left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.processes.apart import Outcome, run_apart
+from support.apart_targets import HERE
+from support.leftovers import VARIABLE, left_after, processes_with, wait_for
+
+TESTS = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A token in the environment of every child; at the end there are none."""
+    token = uuid.uuid4().hex
+    monkeypatch.setenv(VARIABLE, token)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    yield token
+    assert left_after(token) == {}
+
+
+def run(target: str, argument: Any, seconds: float = 20.0, **env: str) -> Outcome:
+    return run_apart(f"{HERE}:{target}", argument, seconds, env=env)
+
+
+@pytest.mark.usefixtures("token")
+def test_what_a_function_says_and_prints() -> None:
+    outcome = run("echo", {"a": [1, None]}, X="x")
+    assert outcome.well
+    ready, said = outcome.lines
+    assert ready == {"ready": True}
+    assert said["argument"] == {"a": [1, None]}
+    assert said["env"] == "x"
+    assert said["group"] == said["pid"] != os.getpgid(0), "signals to its group do not reach us"
+    assert (outcome.output, outcome.printed, outcome.errors) == ("a word\n", 7, "another\n")
+    assert outcome.left == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "argument", "words"),
+    [
+        ("leave", 0, "ended with exit code 0"),
+        ("leave", 3, "ended with exit code 3"),
+        ("fail", None, "ended with exit code 1"),
+        ("stop", "file", "was stopped by SIGSTOP"),
+        ("stop_group", "file", "was stopped by SIGSTOP"),
+        ("kill_group", "file", "was killed by SIGKILL"),
+        ("real_time_signal", "file", "was killed by signal 40"),
+        ("kill_keeper", "file", "was lost"),
+    ],
+)
+@pytest.mark.usefixtures("token")
+def test_how_it_ended(target: str, argument: object, words: str, tmp_path: Path) -> None:
+    argument = str(tmp_path / "pids") if argument == "file" else argument
+    outcome = run(target, argument)
+    assert outcome.words == words
+    assert outcome.well is (words == "ended with exit code 0")
+    if target == "fail":
+        assert outcome.last_words(1) == "KeyError: 'no such thing'"
+
+
+@pytest.mark.parametrize("target", ["close_all", "replace_all"])
+@pytest.mark.usefixtures("token")
+def test_a_report_that_was_closed_is_told(target: str, tmp_path: Path) -> None:
+    outcome = run(target, str(tmp_path / "pids"))
+    assert outcome.lost_report
+    assert outcome.lines == ({"ready": True},)
+
+
+@pytest.mark.usefixtures("token")
+def test_a_flood_is_counted_and_its_end_kept() -> None:
+    outcome = run("flood", None)
+    assert outcome.well
+    assert outcome.printed == 6_000_000
+    assert len(outcome.errors) <= 4096
+    assert outcome.last_words(1) == "the  [31mlast"
+    assert outcome.lines[-1] == {"done": True}
+
+
+@pytest.mark.parametrize("target", ["sleep", "spin", "deaf", "family"])
+@pytest.mark.usefixtures("token")
+def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    outcome = run(target, str(file), seconds=1.0)
+    assert (outcome.how, outcome.words) == ("deadline", "had not ended after 1 s")
+    pids = file.read_text().split()
+    assert len(pids) == (4 if target == "family" else 1)
+    assert not any(Path("/proc", pid).exists() for pid in pids), "ended when the call returns"
+
+
+@pytest.mark.usefixtures("token")
+def test_daemons_are_ended_and_counted(tmp_path: Path) -> None:
+    outcome = run("daemon", str(tmp_path / "pids"))
+    assert outcome.well
+    assert outcome.left == 1
+
+
+@pytest.mark.parametrize("hang", [False, True])
+@pytest.mark.usefixtures("token")
+def test_a_child_of_a_child_ends_before_it(hang: bool, tmp_path: Path) -> None:
+    argument = {"target": "sleep", "file": str(tmp_path / "pids"), "hang": hang}
+    outcome = run("nested", argument, seconds=4.0)
+    assert outcome.how == ("deadline" if hang else "exit")
+    (said,) = outcome.lines[1:]
+    assert said["how"] == "deadline"
+    assert 0 < said["seconds"] < 4
+
+
+@pytest.mark.usefixtures("token")
+def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    outcome = run("echo", None)
+    assert outcome.how == "lost"
+    assert "/nowhere/python" in outcome.words
+
+
+# --- however the parent ends ------------------------------------------------------------------
+
+
+PARENT = f"""
+import json, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests' is ignored
+from plugrt.processes.apart import run_apart
+run_apart("{HERE}:nested", json.loads(sys.argv[1]), 600)
+"""
+
+
+@pytest.mark.parametrize("target", ["sleep", "spin", "family"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
+def test_nothing_outlives_the_parent(
+    token: str, number: signal.Signals, target: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "pids"
+    argument = {"target": target, "file": str(file), "hang": True}
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, json.dumps(argument)], stderr=subprocess.DEVNULL,
+        process_group=0,
+    ) as parent:  # fmt: skip
+        many = 4 if target == "family" else 1
+        deadline = time.monotonic() + 60
+        while len(wait_for(file).split()) < many and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(processes_with(token)) >= 5, "parent, two keepers and two children"
+        parent.send_signal(number)
+        parent.wait(30)
+    assert left_after(token) == {}
+
+
+def test_nothing_outlives_a_parent_whose_pipe_another_process_holds(
+    token: str, tmp_path: Path
+) -> None:
+    """A fork of the parent keeps the pipe open, so that its end says nothing."""
+    file = tmp_path / "pids"
+    code = f"""
+import os, sys, threading, time
+from plugrt.processes.apart import run_apart
+threading.Thread(target=run_apart, args=("{HERE}:sleep", sys.argv[1], 600), daemon=True).start()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+if os.fork() == 0:
+    time.sleep(60)
+    os._exit(0)
+os.kill(os.getpid(), 9)
+"""
+    with subprocess.Popen([sys.executable, "-c", code, str(file)]) as parent:
+        parent.wait(60)
+    child = int(wait_for(file))
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{child}").exists()
+    for pid in processes_with(token):
+        os.kill(pid, signal.SIGKILL)  # the fork
