@@ -29,7 +29,7 @@ ROOMS = [
     {"programs"},
     {"demo"},
     {"cli"},
-    {"__init__", "__main__"},
+    {"__init__", "__main__", "jax_only"},
 ]
 """A room imports from rooms earlier in the list, and from those it shares a line with."""
 

@@ -119,7 +119,10 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(_MODULES[name])
     else:
-        raise AttributeError(f"module 'plugrt' has no attribute {name!r}")
+        from plugrt.jax_only import missing_name
+
+        # Python itself suggests a name that differs by a letter or two.
+        raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
     globals()[name] = value
     return value
 

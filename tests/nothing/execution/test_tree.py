@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections import OrderedDict, namedtuple
 from typing import Any
 
+import jax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,10 +58,8 @@ def test_the_order_of_a_dict_does_not_matter() -> None:
     assert one == two
 
 
-def test_map_leaves() -> None:
-    assert tree.map_leaves(lambda a, b: a + b, {"x": [1, None]}, {"x": [10, None]}) == {
-        "x": [11, None]
-    }
+def test_map() -> None:
+    assert tree.map(lambda a, b: a + b, {"x": [1, None]}, {"x": [10, None]}) == {"x": [11, None]}
 
 
 def test_dataclasses() -> None:
@@ -100,3 +100,32 @@ def test_dataclasses_that_do_not_fit() -> None:
 
     with pytest.raises(ValueError, match=r"fields \['a', 'b'\].*each of them once"):
         tree.register_dataclass(Fields, ["a"], [])
+
+
+def test_names_parameters_and_results_are_jaxs() -> None:
+    data = {"b": [1, (2, None)], "a": (), "c": {"x": 3}}
+
+    def is_leaf(x: Any) -> bool:
+        return isinstance(x, tuple)
+
+    for name in ("all", "flatten", "leaves", "map", "reduce", "structure", "unflatten"):
+        ours, theirs = getattr(tree, name), getattr(jax.tree, name)
+        assert list(inspect.signature(ours).parameters) == list(
+            inspect.signature(theirs).parameters
+        )
+    for leaf in (None, is_leaf):
+        assert tree.leaves(data, leaf) == jax.tree.leaves(data, leaf)
+        both = [t.map(lambda x: [x], data, is_leaf=leaf) for t in (tree, jax.tree)]
+        assert both[0] == both[1]
+        assert tree.structure(data, leaf) == tree.flatten(data, leaf)[1]
+        assert tree.unflatten(tree.structure(data, leaf), tree.leaves(data, leaf)) == data
+    assert tree.reduce(lambda a, b: a - b, data) == 1 - 2 - 3
+    assert tree.reduce(lambda a, b: a - b, data, 10) == 4
+    assert tree.reduce(lambda a, b: a - b, (), 10) == 10
+    for flags in ([True, {"x": 1}], [True, {"x": 0}], []):
+        assert tree.all(flags) is jax.tree.all(flags)
+
+
+def test_listing_the_namespace_gives_its_public_names() -> None:
+    assert {n for n in dir(tree) if n[:2] != "__"} == set(tree.__all__)
+    assert all(callable(getattr(tree, n)) for n in tree.__all__)

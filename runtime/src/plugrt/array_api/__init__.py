@@ -6,6 +6,9 @@ standard's; NumPy's and JAX's where it leaves a choice. Beyond it there are `swa
 dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install "plugrt[trace]"``).
 """
 
+import sys
+from typing import TYPE_CHECKING
+
 from plugrt.array_api.arithmetic import (
     abs,
     add,
@@ -196,6 +199,14 @@ __all__ = [
     "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
     "var", "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+
+    def __getattr__(name: str) -> None:
+        from plugrt.array_api.numpy_names import missing_name
+
+        raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

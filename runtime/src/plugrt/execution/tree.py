@@ -7,7 +7,9 @@ calls whose arguments are all arrays never flatten anything.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -16,14 +18,18 @@ from optree import PyTreeSpec
 
 __all__ = [
     "PyTreeSpec",
+    "all",
     "broadcast_prefix",
     "flatten",
     "flatten_with_none",
     "flatten_with_paths",
     "is_leaf_spec",
-    "map_leaves",
+    "leaves",
+    "map",
+    "reduce",
     "register_dataclass",
     "register_node",
+    "structure",
     "unflatten",
 ]
 
@@ -32,25 +38,60 @@ _NONE = object()
 T = TypeVar("T")
 
 
-def flatten(tree: Any) -> tuple[list[Any], PyTreeSpec]:
-    """Returns the leaves of a pytree and its structure. None is a container without leaves."""
-    return optree.tree_flatten(tree, namespace=NAMESPACE)
+IsLeaf = Callable[[Any], bool] | None
 
 
-def unflatten(spec: PyTreeSpec, leaves: Iterable[Any]) -> Any:
-    """Returns the pytree of that structure with these leaves."""
-    return optree.tree_unflatten(spec, leaves)
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
+    """Returns the leaves of a pytree and its structure. None is a container without leaves.
+
+    ``is_leaf(x)`` may say that a container is to be a leaf, here and below. As
+    ``jax.tree.flatten``.
+    """
+    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
 
 
-def map_leaves(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """Returns the pytree with ``function`` applied to each leaf."""
-    return optree.tree_map(function, tree, *rest, namespace=NAMESPACE)
+def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Any:
+    """Returns the pytree of that structure with these leaves. As ``jax.tree.unflatten``."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Returns the leaves of a pytree. As ``jax.tree.leaves``."""
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeSpec:
+    """Returns the structure of a pytree. As ``jax.tree.structure``."""
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Returns the pytree with ``f`` applied to each leaf, and to what stands there in ``rest``.
+
+    Raises `ValueError` where one of ``rest`` does not have the structure of ``tree`` at its top.
+    As ``jax.tree.map``.
+    """
+    return optree.tree_map(f, tree, *rest, is_leaf=is_leaf, namespace=NAMESPACE)
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true. As ``jax.tree.all``."""
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NONE,
+    is_leaf: IsLeaf = None,
+) -> Any:  # fmt: skip
+    """Returns the leaves combined from left to right. As ``jax.tree.reduce``."""
+    start = () if initializer is _NONE else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
 def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
     """Returns (path, leaf) pairs; a path reads like code, such as ``[0]['w']``."""
-    accessors, leaves, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
-    return [(a.codify(""), leaf) for a, leaf in zip(accessors, leaves, strict=True)]
+    accessors, found, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
+    return [(a.codify(""), leaf) for a, leaf in zip(accessors, found, strict=True)]
 
 
 def flatten_with_none(tree: Any) -> tuple[list[Any], PyTreeSpec]:
@@ -64,8 +105,8 @@ def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:
     None is a leaf in ``prefix``, and a container without leaves in ``full``. Raises `ValueError`
     if ``prefix`` is not a prefix of the structure of ``full``.
     """
-    leaves, spec = flatten_with_none(prefix)
-    marked = optree.tree_unflatten(spec, [(_NONE if leaf is None else leaf) for leaf in leaves])
+    found, spec = flatten_with_none(prefix)
+    marked = optree.tree_unflatten(spec, [(_NONE if leaf is None else leaf) for leaf in found])
     spread = optree.broadcast_prefix(marked, full, namespace=NAMESPACE)
     return [None if leaf is _NONE else leaf for leaf in spread]
 
@@ -121,3 +162,8 @@ def register_dataclass(
         return value
 
     return register_node(cls, flatten_node, unflatten_node)
+
+
+def __dir__() -> list[str]:
+    # Without the modules that are imported here.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

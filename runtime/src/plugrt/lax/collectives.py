@@ -47,7 +47,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
         v = convert(v, np.int32) if v.dtype == bool else v
         return _all_reduce(v, axis_name, axis_index_groups, hlo.add)
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
@@ -63,7 +63,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
         v = convert(v, default_float()) if kind_of(v.dtype) in "iu" else v
         return emit(hlo.divide, v, full(v.shape, size, v.dtype))
 
-    return tree.map_leaves(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
+    return tree.map(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
@@ -87,7 +87,7 @@ def _extremum(
             raise DtypeError(f"{name} takes ordered dtypes; argument x is {v.dtype.name}")
         return _all_reduce(v, axis_name, groups, combine)
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:

@@ -50,7 +50,7 @@ def all_gather(
         )
         return wrap(operation)[0]
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
@@ -78,7 +78,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
             source_target_pairs=ir.DenseIntElementsAttr.get(table),
         )
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -125,7 +125,7 @@ def all_to_all(
             return exchanged
         return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
@@ -184,7 +184,7 @@ def psum_scatter(
         part = wrap(operation)[0]
         return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
 
-    return tree.map_leaves(leaf, x)
+    return tree.map(leaf, x)
 
 
 def _axis(axis: int, ndim: int, what: str, function: str) -> int:

@@ -27,7 +27,7 @@ def in_python() -> bool:
 
 def arrays(title: str, value: T) -> T:
     """Returns a pytree with its leaves as arrays."""
-    found: T = tree.map_leaves(lambda x: as_array(x, f"a value in {title}"), value)
+    found: T = tree.map(lambda x: as_array(x, f"a value in {title}"), value)
     return found
 
 
@@ -56,10 +56,10 @@ def run_scan(
     carry, xs = arrays("scan", carry), arrays("scan", xs)
     rows: list[tuple[int, Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, tree.map_leaves(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
+        carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
         rows.append((i, arrays("scan", y)))
     ordered = [y for _, y in sorted(rows, key=lambda row: row[0])]
-    return arrays("scan", carry), tree.map_leaves(_stacked, *ordered)
+    return arrays("scan", carry), tree.map(_stacked, *ordered)
 
 
 def _stacked(*rows: Any) -> Any:

@@ -171,7 +171,7 @@ class Operation(Generic[P, R]):
         if value is None or isinstance(value, tuple | list | dict):
             if name in self._single:
                 raise self._not_an_array(name, value)
-            return tree.map_leaves(lambda leaf: self._traced(name, leaf), value)
+            return tree.map(lambda leaf: self._traced(name, leaf), value)
         if not isinstance(value, _ARRAYS):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
@@ -185,7 +185,7 @@ class Operation(Generic[P, R]):
             def substitute(name: str, value: Any) -> Any:
                 if name in self._static:
                     return value
-                return tree.map_leaves(lambda _: next(pending), value)
+                return tree.map(lambda _: next(pending), value)
 
             new_args = [
                 substitute(self._names[i] if i < len(self._names) else self._rest, a)

@@ -1,0 +1,37 @@
+"""What to do instead where a name of JAX's is asked of plugrt and is not there."""
+
+from __future__ import annotations
+
+_TRANSFORMED = (
+    "plugrt runs programs and does not transform them. JAX does, and what it exports runs here: "
+    "plugrt.compile(jax.export.export(jax.jit(jax.{name}(f)))(x))"
+)
+_INSTEAD = {
+    "Device": "it is plugrt.interface.Device",
+    "custom_gradient": "plugrt has no differentiation that a rule could be given to",
+    "custom_jvp": "plugrt has no differentiation that a rule could be given to",
+    "custom_vjp": "plugrt has no differentiation that a rule could be given to",
+    "jnp": "plugrt.array_api has the functions of the Python array API standard",
+    "make_jaxpr": "there is no jaxpr; plugrt.jit(f).lower(x).as_text() shows the StableHLO module",
+    "nn": "write them with plugrt.array_api and plugrt.lax",
+    "numpy": "plugrt.array_api has the functions of the Python array API standard",
+    "scipy": "SciPy's own functions take many arrays of plugrt's, through the array API standard",
+    "tree_leaves": "it is plugrt.tree.leaves",
+    "tree_map": "it is plugrt.tree.map",
+    "tree_util": "plugrt.tree has functions on pytrees",
+    "typeof": "an array's type is its shape and its dtype",
+    **dict.fromkeys(
+        ("checkpoint", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
+         "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),
+    **dict.fromkeys(
+        ("debug", "distributed", "effects_barrier", "enable_x64", "eval_shape", "io_callback",
+         "make_mesh", "profiler", "pure_callback", "set_mesh", "shard_map", "transfer_guard",
+         "xla_computation"), "it is not there yet"),
+}  # fmt: skip
+
+
+def missing_name(name: str) -> str:
+    """Returns what the AttributeError says about a name that ``plugrt`` lacks."""
+    text = f"module 'plugrt' has no attribute {name!r}"
+    instead = _INSTEAD.get(name)
+    return text if instead is None else f"{text}: {instead.format(name=name)}"

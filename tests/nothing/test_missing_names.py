@@ -1,0 +1,58 @@
+"""A name of JAX's that is not there: the error says why, and what to do instead."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import pytest
+
+import plugrt
+from plugrt import jax_only
+from support.distributions import run_python
+
+
+def said(name: str) -> str:
+    with pytest.raises(
+        AttributeError, match=f"module 'plugrt' has no attribute '{name}'"
+    ) as caught:
+        getattr(plugrt, name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["grad", "vmap", "value_and_grad", "jvp", "hessian"])
+def test_transforms_are_taken_with_jax(name: str) -> None:
+    assert f"plugrt.compile(jax.export.export(jax.jit(jax.{name}(f)))(x))" in said(name)
+
+
+@pytest.mark.parametrize("name", jax_only._INSTEAD)
+def test_what_is_named_instead_is_there(name: str) -> None:
+    assert name == "jnp" or hasattr(jax, name) or name == "xla_computation", "no name of JAX's"
+    if name in plugrt.__all__:
+        return  # it has come meanwhile
+    _, words = said(name).split("': ", 1)
+    for path in re.findall(r"plugrt((?:\.\w+)+)", words):
+        value: object = plugrt
+        for part in path[1:].split("."):
+            value = getattr(value, part)
+
+
+def test_a_gradient_that_jax_exports_runs() -> None:
+    assert "jax.export.export" in said("grad")
+    done = run_python(
+        """
+        import jax, numpy, plugrt
+        exported = jax.export.export(jax.jit(jax.grad(lambda x: x**3)))(numpy.float32(2))
+        print(plugrt.compile(exported)(numpy.float32(2)))
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+    assert done.stdout == "12.0\n", done.stderr
+
+
+@pytest.mark.parametrize(("code", "meant"), [
+    ("import plugrt; plugrt.device_putt", "device_put"),
+    ("from plugrt import array_api; array_api.linspac", "linspace"),
+])  # fmt: skip
+def test_a_slip_of_the_pen_gets_pythons_suggestion(code: str, meant: str) -> None:
+    assert f"Did you mean: '{meant}'?" in run_python(code).stderr
