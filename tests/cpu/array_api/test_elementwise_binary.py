@@ -104,7 +104,8 @@ def test_integers_to_their_limits(name: str) -> None:
         arrays.append((a, b & 63 if name == "pow" else b))
     for (a, b), result in zip(arrays, of_each(getattr(xp, name), arrays), strict=True):
         if name == "divide":
-            same(result, oracle(a, b), dtype="float32", tolerance=1e-6)
+            wanted = "float64" if a.dtype.itemsize == 8 else "float32"
+            same(result, oracle(a, b), dtype=wanted, tolerance=1e-6)
         else:
             identical(result, oracle(a, b))
 
@@ -177,14 +178,13 @@ def test_shapes_that_do_not_broadcast_are_shown_with_the_names() -> None:
 @pytest.mark.parametrize(
     ("name", "a", "b", "admitted"),
     [
-        ("add", "bool", "int8", "x1 of dtype bool.*not bool"),
-        ("atan2", "float32", "int32", "x2 of dtype int32.*real floating"),
-        ("less", "complex64", "float32", "x1 of dtype complex64.*real numeric"),
+        ("subtract", "bool", "bool", "x1 of dtype bool.*not bool"),
+        ("hypot", "complex64", "int32", "x1 of dtype complex64.*real floating"),
         ("remainder", "complex64", "complex64", "real numeric"),
         ("bitwise_and", "float32", "int8", "x1 of dtype float32.*integer"),
-        ("bitwise_left_shift", "bool", "bool", "integer"),
-        ("logical_and", "bool", "int8", "x2 of dtype int8"),
-        ("logaddexp", "int32", "int32", "x1 of dtype int32.*real floating"),
+        ("bitwise_left_shift", "int8", "float16", "x2 of dtype float16.*integer"),
+        ("bitwise_or", "int64", "uint64", "x1 with x2 of dtype float64.*integer"),
+        ("logaddexp", "int32", "complex64", "x2 of dtype complex64.*real floating"),
     ],
 )
 def test_other_dtypes_are_refused_by_name(name: str, a: str, b: str, admitted: str) -> None:
@@ -196,7 +196,7 @@ def test_a_scalar_of_a_higher_kind_is_refused_where_its_kind_is() -> None:
     with pytest.raises(DtypeError, match="x2 of dtype float32"):
         xp.bitwise_and(np.ones(2, np.int32), 1.5)
     with pytest.raises(DtypeError, match="x2 of dtype complex128"):
-        xp.maximum(np.ones(2), 1j)
+        xp.hypot(np.ones(2), 1j)
 
 
 class TestClip:

@@ -35,11 +35,11 @@ def test_the_standards_tables_are_numpys() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "result"),
     [("int32", "float32", "float32"), ("int64", "float16", "float16"), ("bool", "int8", "int8"),
-     ("bool", "float32", "float32"), ("uint64", "int64", "float32"),
+     ("bool", "float32", "float32"), ("uint64", "int64", "float64"),
      ("int8", "complex64", "complex64"),
      ("bfloat16", "float16", "float32"), ("bfloat16", "float32", "float32"),
-     ("float8_e4m3fn", "bfloat16", "bfloat16"), ("float16", "complex64", "complex64"),
-     ("float64", "complex64", "complex128"), ("int4", "int8", "int8"), ("uint4", "int8", "int8")],
+     ("float8_e4m3fn", "int64", "float8_e4m3fn"), ("float16", "complex64", "complex64"),
+     ("float64", "complex64", "complex128"), ("bool", "int4", "int4")],
 )  # fmt: skip
 def test_what_the_standard_leaves_open_is_jaxs(a: str, b: str, result: str) -> None:
     assert xp.result_type(dtype_of(a), dtype_of(b)) == dtype_of(result)
@@ -89,6 +89,9 @@ def test_formats_without_a_common_one() -> None:
     with pytest.raises(DtypeError, match="float8_e4m3fn and float8_e5m2 have no implicit"):
         xp.result_type(xp.float8_e4m3fn, xp.float8_e5m2)
     assert not xp.can_cast(xp.float8_e4m3fn, xp.float8_e5m2)
+    for a, b in [("float8_e4m3fn", "bfloat16"), ("float8_e5m2", "float32"), ("int4", "int8")]:
+        with pytest.raises(DtypeError, match=f"{a} and {b} have no implicit"):
+            xp.result_type(dtype_of(a), dtype_of(b))
 
 
 @pytest.mark.parametrize("name", ["add", "equal", "atan2"])

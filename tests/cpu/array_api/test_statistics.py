@@ -74,7 +74,8 @@ def test_dtypes_of_sums_where_the_default_is_64_bits() -> None:
         for dtype in ("bool", "int8", "int32"):
             assert xp.sum(xp.asarray(np.ones(2, dtype))).dtype == np.int64
         assert xp.sum(xp.asarray(np.ones(2, np.uint8))).dtype == np.uint64
-        assert xp.mean(xp.asarray(np.ones(2, np.int32))).dtype == np.float64
+        assert xp.mean(xp.asarray(np.ones(2, np.int32))).dtype == np.float32
+        assert xp.mean(xp.asarray(np.ones(2, np.int64))).dtype == np.float64
     assert xp.sum(xp.asarray(np.ones(2, np.int8))).dtype == np.int32
 
 
@@ -109,7 +110,8 @@ def test_nan_and_infinity(dtype: str) -> None:
 def test_mean_var_and_std_of_every_kind(name: str, dtype: str) -> None:
     a = sample((3, 5), dtype)
     expected = getattr(np, name)(wide(a), axis=1)
-    wanted = dtype_of(dtype) if dtype in [*FLOATS, *COMPLEX] else np.dtype(np.float32)
+    lifted = np.float64 if dtype == "uint64" else np.float32
+    wanted = dtype_of(dtype) if dtype in [*FLOATS, *COMPLEX] else np.dtype(lifted)
     if name != "mean" and wanted.kind == "c":
         wanted = np.dtype(f"float{wanted.itemsize * 4}")
     same(getattr(xp, name)(xp.asarray(a), axis=1), expected.astype(wanted))
@@ -169,9 +171,6 @@ def test_what_is_refused() -> None:
         xp.sum(X, axis=3)
     with pytest.raises(AxisError, match="twice"):
         xp.mean(X, axis=(0, -3))
-    for name in ("max", "min"):
-        with pytest.raises(DtypeError, match=f"{name} got x of dtype complex64"):
-            getattr(xp, name)(xp.asarray(np.zeros(2, np.complex64)))
 
 
 @pytest.mark.parametrize("name", sorted(CUMULATIVE))

@@ -62,7 +62,7 @@ def test_signed_and_unsigned(pair: tuple[str, str], result: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "result"),
     [
-        ("int64", "uint64", "float32"), ("int32", "float16", "float16"),
+        ("int64", "uint64", "float64"), ("int32", "float16", "float16"),
         ("uint8", "bfloat16", "bfloat16"), ("bfloat16", "float16", "float32"),
         ("bfloat16", "float32", "float32"), ("float16", "complex64", "complex64"),
         ("float64", "complex64", "complex128"), ("bool", "int8", "int8"),
@@ -99,8 +99,17 @@ def test_scalars_among_themselves_and_with_arrays() -> None:
     assert result_dtype([(f32, weak), (np.dtype(np.int8), False), (i32, False)]) == f32
 
 
-def test_wide_defaults() -> None:
+def test_the_setting_changes_what_scalars_become_and_nothing_of_64_bit_data() -> None:
     with config.override(enable_x64=True):
         assert scalar_result(dtype("int8"), "f").name == "float64"
-        assert promote_dtypes(dtype("int64"), dtype("uint64")).name == "float64"
-    assert promote_dtypes(dtype("int64"), dtype("uint64")).name == "float32"
+    assert scalar_result(dtype("int8"), "f").name == "float32"
+    for setting in (True, None):
+        with config.override(enable_x64=setting):
+            assert promote_dtypes(dtype("int64"), dtype("uint64")).name == "float64"
+            assert scalar_result(dtype("uint64"), "f").name == "float64"
+            assert scalar_result(dtype("int64"), "c").name == "complex128"
+
+
+def test_nothing_becomes_64_bits_where_they_are_switched_off() -> None:
+    with config.override(enable_x64=False):
+        assert promote_dtypes(dtype("int32"), dtype("uint32")).name == "int32"

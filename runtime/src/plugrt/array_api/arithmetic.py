@@ -5,39 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.floats import is_infinite, sign_bits, with_sign
-from plugrt.array_api.operands import FLOATING, NUMERIC, REAL, binary, unary
+from plugrt.array_api.operands import ANY, FLOATING, NUMERIC, REAL, SIGNED, binary, unary
 from plugrt.array_api.reductions import highest
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, itemsize_bits, kind_of
+from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
+
+# StableHLO says that the sum of booleans is their disjunction, and MLIR folds constants to the
+# exclusive one: true + true came to false.
+_OF_BOOL = {hlo.add: hlo.or_, hlo.multiply: hlo.and_}
 
 
 @operation
 def add(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 + x2``. Numeric dtypes; integers wrap around on overflow."""
-    return emit(hlo.add, *binary("add", x1, x2, NUMERIC))
+    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give whether one holds."""
+    a, b = binary("add", x1, x2, ANY)
+    return emit(_OF_BOOL[hlo.add] if a.dtype == np.bool_ else hlo.add, a, b)
 
 
 @operation
 def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 - x2``. Numeric dtypes; integers wrap around on overflow."""
-    return emit(hlo.subtract, *binary("subtract", x1, x2, NUMERIC))
+    """Returns ``x1 - x2``. Integers wrap around on overflow; two bools are refused, as in NumPy."""
+    return emit(hlo.subtract, *binary("subtract", x1, x2, SIGNED))
 
 
 @operation
 def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 * x2``. Numeric dtypes; integers wrap around on overflow."""
-    return emit(hlo.multiply, *binary("multiply", x1, x2, NUMERIC))
+    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give whether both hold."""
+    a, b = binary("multiply", x1, x2, ANY)
+    return emit(_OF_BOOL[hlo.multiply] if a.dtype == np.bool_ else hlo.multiply, a, b)
 
 
 @operation
 def divide(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 / x2``. Numeric dtypes; integers give the default floating dtype, as in JAX."""
-    a, b = binary("divide", x1, x2, NUMERIC)
-    if kind_of(a.dtype) in "iu":
-        a, b = convert(a, default_float()), convert(b, default_float())
-    return emit(hlo.divide, a, b)
+    """Returns ``x1 / x2``. Integers give float32, those of 64 bits float64, as in JAX."""
+    return emit(hlo.divide, *binary("divide", x1, x2, FLOATING))
 
 
 @operation
@@ -145,20 +148,20 @@ def _complex_power(a: Tracer, b: Tracer) -> Tracer:
 @operation
 def negative(x: Tracer, /) -> Tracer:
     """Returns ``-x``. Numeric dtypes; unsigned integers wrap around."""
-    return emit(hlo.negate, unary("negative", x, NUMERIC))
+    return emit(hlo.negate, unary("negative", x, SIGNED))
 
 
 @operation
 def positive(x: Tracer, /) -> Tracer:
-    """Returns ``x`` as it is. Numeric dtypes."""
-    return unary("positive", x, NUMERIC)
+    """Returns ``x`` as it is."""
+    return unary("positive", x, ANY)
 
 
 @operation
 def abs(x: Tracer, /) -> Tracer:
-    """Returns the absolute value; real for complex arrays. Numeric dtypes."""
-    x = unary("abs", x, NUMERIC)
-    if kind_of(x.dtype) == "u":
+    """Returns the absolute value; real for complex arrays."""
+    x = unary("abs", x, ANY)
+    if kind_of(x.dtype) in "bu":
         return x
     size = emit(hlo.abs, x)
     if kind_of(x.dtype) != "c":
@@ -170,7 +173,7 @@ def abs(x: Tracer, /) -> Tracer:
 @operation
 def sign(x: Tracer, /) -> Tracer:
     """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN."""
-    x = unary("sign", x, NUMERIC)
+    x = unary("sign", x, SIGNED)
     if kind_of(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
     return emit(hlo.sign, x)
@@ -178,13 +181,13 @@ def sign(x: Tracer, /) -> Tracer:
 
 @operation
 def square(x: Tracer, /) -> Tracer:
-    """Returns ``x * x``. Numeric dtypes."""
+    """Returns ``x * x``; int32 for bool."""
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
 
 
 @operation
 def reciprocal(x: Tracer, /) -> Tracer:
-    """Returns ``1 / x``. Floating dtypes."""
+    """Returns ``1 / x``. Dtypes as `divide`."""
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plugrt.array_api.floats import parts, sign_bits, with_sign
-from plugrt.array_api.operands import NUMERIC, unary
+from plugrt.array_api.floats import sign_bits, with_sign
+from plugrt.array_api.operands import ANY, unary
+from plugrt.array_api.ordering import parts
 from plugrt.tracing.emit import emit, full, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -28,8 +29,8 @@ def symmetric(function: Callable[[Tracer], Tracer], z: Tracer, *, odd: bool = Fa
 
 @operation
 def conj(x: Tracer, /) -> Tracer:
-    """Returns the complex conjugate; real arrays as they are. Numeric dtypes."""
-    x = unary("conj", x, NUMERIC)
+    """Returns the complex conjugate; real arrays as they are."""
+    x = unary("conj", x, ANY)
     if kind_of(x.dtype) != "c":
         return x
     real_part, imaginary = parts(x)
@@ -38,13 +39,13 @@ def conj(x: Tracer, /) -> Tracer:
 
 @operation
 def real(x: Tracer, /) -> Tracer:
-    """Returns the real part; real arrays as they are. Numeric dtypes."""
-    x = unary("real", x, NUMERIC)
+    """Returns the real part; real arrays as they are."""
+    x = unary("real", x, ANY)
     return emit(hlo.real, x) if kind_of(x.dtype) == "c" else x
 
 
 @operation
 def imag(x: Tracer, /) -> Tracer:
-    """Returns the imaginary part, which is 0 for real arrays. Numeric dtypes."""
-    x = unary("imag", x, NUMERIC)
+    """Returns the imaginary part, which is 0 for real arrays."""
+    x = unary("imag", x, ANY)
     return emit(hlo.imag, x) if kind_of(x.dtype) == "c" else full(x.shape, 0, x.dtype)

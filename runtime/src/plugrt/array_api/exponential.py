@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.complexes import symmetric
-from plugrt.array_api.floats import parts
 from plugrt.array_api.operands import FLOATING, REAL_FLOATING, binary, unary
+from plugrt.array_api.ordering import parts
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of

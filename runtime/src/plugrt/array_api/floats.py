@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.operands import (
-    NUMERIC,
+    ANY,
     REAL,
     REAL_FLOATING,
+    REAL_OR_BOOLEAN,
     binary,
     common_dtype,
     common_shape,
     unary,
 )
+from plugrt.array_api.ordering import larger, parts, smaller
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import (
     broadcast_to,
@@ -44,8 +46,11 @@ def with_sign(x: Tracer, negative: Tracer) -> Tracer:
 
 @operation
 def signbit(x: Tracer, /) -> Tracer:
-    """Returns whether the sign bit is set, also of -0.0 and NaN. Real floating dtypes."""
-    return sign_bits(unary("signbit", x, REAL_FLOATING))
+    """Returns whether the sign bit is set, also of -0.0 and NaN. Real dtypes and bool."""
+    x = unary("signbit", x, REAL_OR_BOOLEAN)
+    if kind_of(x.dtype) in "bu":
+        return full(x.shape, False, _BOOL)
+    return sign_bits(x) if kind_of(x.dtype) == "f" else compare(x, full(x.shape, 0, x.dtype), "LT")
 
 
 @operation
@@ -63,14 +68,14 @@ def nextafter(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def maximum(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the larger of both, NaN if either is NaN. Real dtypes."""
-    return emit(hlo.maximum, *binary("maximum", x1, x2, REAL))
+    """Returns the larger of both, NaN if either is NaN; complex: real part first."""
+    return larger(*binary("maximum", x1, x2))
 
 
 @operation
 def minimum(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the smaller of both, NaN if either is NaN. Real dtypes."""
-    return emit(hlo.minimum, *binary("minimum", x1, x2, REAL))
+    """Returns the smaller of both, NaN if either is NaN; complex: real part first."""
+    return smaller(*binary("minimum", x1, x2))
 
 
 @operation
@@ -95,8 +100,8 @@ def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> 
 
 @operation
 def isfinite(x: Tracer, /) -> Tracer:
-    """Returns whether ``x`` is neither NaN nor infinite, nor any part of it. Numeric dtypes."""
-    x = unary("isfinite", x, NUMERIC)
+    """Returns whether ``x`` is neither NaN nor infinite, nor any part of it."""
+    x = unary("isfinite", x, ANY)
     if kind_of(x.dtype) == "c":
         return emit(hlo.and_, *[emit(hlo.is_finite, p) for p in parts(x)])
     return emit(hlo.is_finite, x) if kind_of(x.dtype) == "f" else full(x.shape, True, _BOOL)
@@ -104,15 +109,15 @@ def isfinite(x: Tracer, /) -> Tracer:
 
 @operation
 def isinf(x: Tracer, /) -> Tracer:
-    """Returns whether ``x``, or a part of it, is infinite. Numeric dtypes."""
-    x = unary("isinf", x, NUMERIC)
+    """Returns whether ``x``, or a part of it, is infinite."""
+    x = unary("isinf", x, ANY)
     return is_infinite(x) if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
 @operation
 def isnan(x: Tracer, /) -> Tracer:
-    """Returns whether ``x``, or a part of it, is NaN. Numeric dtypes."""
-    x = unary("isnan", x, NUMERIC)
+    """Returns whether ``x``, or a part of it, is NaN."""
+    x = unary("isnan", x, ANY)
     return compare(x, x, "NE") if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
@@ -126,8 +131,3 @@ def is_infinite(x: Tracer) -> Tracer:
         return result
     # Formats without infinities turn the constant into NaN, which equals nothing: never infinite.
     return compare(emit(hlo.abs, x), full(x.shape, np.inf, x.dtype), "EQ")
-
-
-def parts(x: Tracer) -> tuple[Tracer, Tracer]:
-    """Returns the real and the imaginary part of a complex array."""
-    return emit(hlo.real, x), emit(hlo.imag, x)

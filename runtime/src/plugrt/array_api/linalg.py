@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from plugrt.array_api.axes import normal_axes, normal_axis
-from plugrt.array_api.operands import NUMERIC, broadcast_shapes, common_dtype
-from plugrt.array_api.reductions import computing, fold
+from plugrt.array_api.operands import ANY, broadcast_shapes, common_dtype
+from plugrt.array_api.reductions import by, computing, fold
 from plugrt.config import config
 from plugrt.errors import AxisError, ShapeError
 from plugrt.interface import TensorType
@@ -133,7 +135,8 @@ def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
         computing(emit.broadcast_to(x2, shape)),
     )
     along = (normal_axis("vecdot", axis, len(shape)),)
-    return convert(fold(hlo.add, products, 0, along, keepdims=False), dtype)
+    join = by(hlo.or_ if dtype == np.bool_ else hlo.add)
+    return convert(fold(join, products, 0, along, keepdims=False), dtype)
 
 
 def _negative(x: Tracer) -> Tracer:
@@ -155,6 +158,9 @@ def dot(
     The result has the ``batch`` axes, which are the leading ones of both, then the other axes of
     ``x`` and then those of ``y``.
     """
+    if x.dtype == np.bool_:  # whether any product holds, whatever a backend makes of i1 sums
+        counts = dot(convert(x, np.int32), convert(y, np.int32), left, right, batch)
+        return convert(counts, np.bool_)
     numbers = hlo.DotDimensionNumbers.get(list(batch), list(batch), list(left), list(right))
     shape = [x.shape[i] for i in batch]
     for operand, contracted in ((x, left), (y, right)):
@@ -177,7 +183,7 @@ def precision(name: str | None) -> ir.ArrayAttr:
 
 
 def _promoted(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
-    dtype = common_dtype(function, (x1, x2), NUMERIC, ("x1", "x2"))
+    dtype = common_dtype(function, (x1, x2), ANY, ("x1", "x2"))
     return convert(x1, dtype), convert(x2, dtype)
 
 

@@ -1,4 +1,8 @@
-"""What elementwise functions do with their operands: check dtypes, promote, broadcast."""
+"""What elementwise functions do with their operands: check dtypes, promote, broadcast.
+
+Which dtypes a function takes, and in which it computes, is said by its kinds alone: `computed_in`
+has the rule for all of them, which is jax.numpy's.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ import numpy as np
 from plugrt.errors import DtypeError, NotAnArray, ShapeError
 from plugrt.tracing.emit import broadcast_to, convert
 from plugrt.tracing.promotion import (
+    BOOL,
     default_complex,
     default_float,
     default_int,
+    inexact,
     kind_of,
     result_dtype,
 )
@@ -20,14 +26,16 @@ from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
 
-# The groups of dtypes that the standard's functions admit, as the letters of `kind_of`.
+# The kinds of dtypes that functions compute in, as the letters of `kind_of`.
 BOOLEAN = "b"
 INTEGER = "iu"
 INTEGER_OR_BOOLEAN = "biu"
 REAL = "iuf"
+REAL_OR_BOOLEAN = "biuf"
 FLOATING = "fc"
 REAL_FLOATING = "f"
 NUMERIC = "iufc"
+SIGNED = "iufc!"  # no bool, not even as integers: what jax.numpy refuses to subtract or negate
 ANY = "biufc"
 
 _WORDS = {
@@ -35,9 +43,11 @@ _WORDS = {
     INTEGER: "integer dtypes",
     INTEGER_OR_BOOLEAN: "integer dtypes and bool",
     REAL: "real numeric dtypes (integers and floats)",
+    REAL_OR_BOOLEAN: "real dtypes (bool, integers and floats)",
     FLOATING: "floating dtypes (real and complex); astype converts",
     REAL_FLOATING: "real floating dtypes; astype converts",
     NUMERIC: "numeric dtypes (not bool; astype converts)",
+    SIGNED: "numeric dtypes (not bool; astype converts, logical_not and logical_xor take bool)",
 }
 
 
@@ -47,6 +57,26 @@ def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
         raise DtypeError(
             f"{function} got {argument} of dtype {dtype.name}; it takes {_WORDS.get(kinds, kinds)}"
         )
+
+
+def computed_in(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:
+    """Returns the dtype in which a function that knows ``kinds`` computes with ``dtype``.
+
+    As in jax.numpy a lower kind is brought to the lowest that the function knows: bool to int32,
+    bool and integers to floats (`inexact`). Functions of bool take anything, which is true where
+    it is not 0. `DtypeError` for a higher kind.
+    """
+    kind = kind_of(dtype)
+    if kind in kinds:
+        return dtype
+    if kinds == BOOLEAN:
+        return BOOL
+    if kind == "b" and kinds[0] == "i" and kinds != SIGNED:
+        return np.dtype(np.int32)
+    if kind in INTEGER_OR_BOOLEAN and kinds[0] == "f":
+        return inexact(dtype)
+    admit(function, argument, dtype, kinds)
+    return dtype
 
 
 def require(function: str, argument: str, x: Any) -> Tracer:
@@ -67,17 +97,16 @@ def default_of(dtype: Dtype, kinds: str = ANY) -> Dtype:
     kind = kind_of(dtype)
     if kind == "b":
         return dtype
-    if kind in "iu" and not set(kinds) & set(INTEGER):
+    if kind in "iu" and kinds[0] == "f":
         return default_float()
     return {"f": default_float, "c": default_complex}.get(kind, default_int)()
 
 
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
-    """Returns the operand of a function of one array, checked; not weak any more."""
-    if require(function, "x", x).weak:
-        x = convert(x, default_of(x.dtype, kinds))
-    admit(function, "x", x.dtype, kinds)
-    return x
+    """Returns the operand of a function of one array as it computes with it; not weak any more."""
+    weak = require(function, "x", x).weak
+    dtype = computed_in(function, "x", default_of(x.dtype, kinds) if weak else x.dtype, kinds)
+    return convert(x, dtype) if weak or dtype != x.dtype else x
 
 
 def binary(
@@ -105,11 +134,12 @@ def common_dtype(
     else:
         dtype = result_dtype([(x.dtype, x.weak) for x in operands])
         dtype = dtype if strong else default_of(dtype, kinds)
-    for x, name in zip(operands, names, strict=True):
-        # A Python number may be of a lower kind than what it is to become.
-        if not x.weak or kind_of(dtype) not in kinds:
-            admit(function, name, x.dtype, kinds)
-    return dtype
+    if kind_of(dtype) in kinds:
+        return dtype
+    # The operand that brings in the kind is the one to name; uint64 with int64 makes floats.
+    kind, every = kind_of(dtype), zip(operands, names, strict=True)
+    culprit = next((name for x, name in every if kind_of(x.dtype) == kind), " with ".join(names))
+    return computed_in(function, culprit, dtype, kinds)
 
 
 def common_shape(

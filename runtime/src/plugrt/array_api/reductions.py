@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -16,18 +16,26 @@ from plugrt.tracing.tracer import Tracer
 Dtype = np.dtype[Any]
 
 
+Combine: TypeAlias = Callable[[Tracer, Tracer], Tracer]
+
+
+def by(builder: Callable[..., Any]) -> Combine:
+    """Returns a binary builder of StableHLO as a function of two tracers."""
+    return lambda a, b: emit(builder, a, b)
+
+
 def fold(
-    builder: Callable[..., Any], x: Tracer, initial: Any, axes: tuple[int, ...], *, keepdims: bool
+    combine: Combine, x: Tracer, initial: Any, axes: tuple[int, ...], *, keepdims: bool
 ) -> Tracer:
-    """Returns ``x`` reduced over ``axes`` by a binary builder with identity ``initial``."""
+    """Returns ``x`` reduced over ``axes`` by ``combine``, whose identity is ``initial``."""
     shape = reduced_shape(x.shape, axes, keepdims=keepdims)
     if not axes:
         return reshape(x, shape)
-    (result,) = reduce([x], [constant(initial, x.dtype)], axes, lambda a, b: [emit(builder, a, b)])
+    (result,) = reduce([x], [constant(initial, x.dtype)], axes, lambda a, b: [combine(a, b)])
     return reshape(result, shape)
 
 
-def accumulate(builder: Callable[..., Any], x: Tracer, initial: Any, axis: int) -> Tracer:
+def accumulate(combine: Combine, x: Tracer, initial: Any, axis: int) -> Tracer:
     """Returns the running reduction of ``x`` along ``axis``, of the shape of ``x``.
 
     One window for each element, reaching back to the first: XLA rewrites that to a tree of blocks
@@ -48,7 +56,7 @@ def accumulate(builder: Callable[..., Any], x: Tracer, initial: Any, axis: int) 
         loc=trace.location(),
     )
     scalar = trace.mlir_type((), x.dtype)
-    region(op.regions[0], [scalar, scalar], lambda a, b: [emit(builder, a, b)])
+    region(op.regions[0], [scalar, scalar], lambda a, b: [combine(a, b)])
     (result,) = wrap(op)
     return result  # type: ignore[no-any-return]
 
@@ -67,6 +75,8 @@ def _extreme(dtype: Dtype, *, highest: bool) -> Any:
     kind = kind_of(dtype)
     if kind == "b":
         return highest
+    if kind == "c":
+        return np.asarray(complex(*[np.inf if highest else -np.inf] * 2)).astype(dtype)
     if kind == "f":
         infinite = np.asarray(np.inf if highest else -np.inf).astype(dtype)
         if np.isinf(infinite.astype(np.float64)):

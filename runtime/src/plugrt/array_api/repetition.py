@@ -13,7 +13,7 @@ from plugrt.array_api.gathering import dynamic_window, gather, position
 from plugrt.array_api.hosts import concrete
 from plugrt.array_api.manipulation import sizes_of
 from plugrt.array_api.operands import INTEGER, admit
-from plugrt.array_api.reductions import accumulate
+from plugrt.array_api.reductions import accumulate, by
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.tracing import emit
@@ -85,7 +85,7 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
     if not size:
         raise ShapeError(f"repeat of nothing (x of shape {x.shape}) cannot fill {total} elements")
     counts = emit.broadcast_to(convert(repeats, index), (size,))
-    ends = accumulate(hlo.add, counts, 0, 0)
+    ends = accumulate(by(hlo.add), counts, 0, 0)
     source = bisect(ends, iota((total,), 0, index), left=False)
     return gather(x, [(along, source)], (total,), along)
 

@@ -11,16 +11,16 @@ from plugrt.array_api.gathering import gather, position
 from plugrt.array_api.hosts import concrete, like
 from plugrt.array_api.operands import (
     ANY,
-    BOOLEAN,
     INTEGER,
+    REAL_OR_BOOLEAN,
     admit,
     common_dtype,
     common_shape,
     require,
     unary,
 )
-from plugrt.array_api.reductions import fold, highest, lowest
-from plugrt.array_api.sorting import before
+from plugrt.array_api.ordering import before
+from plugrt.array_api.reductions import by, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.tracing.emit import (
@@ -43,18 +43,16 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int, kind_of
 from plugrt.tracing.tracer import Tracer
 
-_REAL_OR_BOOLEAN = "biuf"
-
 
 @operation
 def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
 
-    ``condition`` must be boolean. The result has the common dtype of ``x1`` and ``x2``, of which
-    Python scalars do not widen it.
+    A ``condition`` holds where it is not 0. The result has the common dtype of ``x1`` and ``x2``,
+    of which Python scalars do not widen it.
     """
     names = ("condition", "x1", "x2")
-    admit("where", "condition", condition.dtype, BOOLEAN)
+    condition = is_nonzero(condition)
     dtype = common_dtype("where", (x1, x2), ANY, names[1:])
     shape = common_shape("where", (condition, x1, x2), names)
     chosen = [broadcast_to(convert(x, dtype), shape) for x in (x1, x2)]
@@ -84,7 +82,7 @@ def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
 def _first_extreme(
     function: str, direction: str, identity: Any, x: Tracer, axis: int | None, keepdims: bool
 ) -> Tracer:
-    x = unary(function, x, _REAL_OR_BOOLEAN)
+    x = unary(function, x, REAL_OR_BOOLEAN)
     whole = x.shape
     if axis is None:
         axes = tuple(range(x.ndim))
@@ -121,7 +119,7 @@ def _better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[
 def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns how many elements over ``axis`` are not zero, in the default integer dtype."""
     axes = normal_axes("count_nonzero", axis, x.ndim)
-    return fold(hlo.add, convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims)
+    return fold(by(hlo.add), convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims)
 
 
 def is_nonzero(x: Tracer) -> Tracer:
@@ -166,7 +164,7 @@ def searchsorted(
         raise ArgumentError(f"side of searchsorted is {side!r}; it takes 'left' or 'right'")
     if x1.ndim != 1:
         raise ShapeError(f"searchsorted got x1 of shape {x1.shape}; it takes one dimension")
-    dtype = common_dtype("searchsorted", (x1, x2), _REAL_OR_BOOLEAN, ("x1", "x2"))
+    dtype = common_dtype("searchsorted", (x1, x2), ANY, ("x1", "x2"))
     x1, x2 = convert(x1, dtype), convert(x2, dtype)
     size = x1.shape[0]
     if sorter is not None:

@@ -6,22 +6,22 @@ from collections.abc import Callable, Sequence
 
 from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.operands import unary
-from plugrt.tracing.emit import compare, emit, hlo, iota, region, tracing, wrap
+from plugrt.array_api.ordering import before
+from plugrt.tracing.emit import hlo, iota, region, tracing, wrap
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
-
-_REAL_OR_BOOLEAN = "biuf"
 
 
 @operation(static=("axis", "descending", "stable"))
 def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tracer:
-    """Returns ``x`` sorted along ``axis``, ascending or ``descending``; real dtypes and bool.
+    """Returns ``x`` sorted along ``axis``, ascending or ``descending``.
 
-    NaN counts as greater than any number, so NaNs come last when ascending. ``stable`` keeps the
-    order of equal elements (of 0.0 and -0.0, here).
+    NaN counts as greater than any number, so NaNs come last when ascending. Complex numbers go by
+    their real and then by their imaginary part. ``stable`` keeps the order of equal elements (of
+    0.0 and -0.0, here).
     """
-    x = unary("sort", x, _REAL_OR_BOOLEAN)
+    x = unary("sort", x)
     along = normal_axis("sort", axis, x.ndim)
     return ordered([x], along, descending=descending, stable=stable)[0]
 
@@ -35,7 +35,7 @@ def argsort(
     NaN counts as greater than any number. ``stable`` keeps the order of equal elements, also when
     ``descending``. `take_along_axis` applies the result.
     """
-    x = unary("argsort", x, _REAL_OR_BOOLEAN)
+    x = unary("argsort", x)
     along = normal_axis("argsort", axis, x.ndim)
     positions = iota(x.shape, along, default_int())
     return ordered([x, positions], along, descending=descending, stable=stable)[1]
@@ -60,13 +60,4 @@ def ordered(
     return result
 
 
-def before(a: Tracer, b: Tracer) -> Tracer:
-    """Returns booleans: whether elements of ``a`` stand before those of ``b``, NaN being last."""
-    less = compare(a, b, "LT")
-    if kind_of(a.dtype) != "f":
-        return less
-    number, nan = compare(a, a, "EQ"), compare(b, b, "NE")
-    return emit(hlo.or_, less, emit(hlo.and_, number, nan))
-
-
-__all__ = ["argsort", "before", "ordered", "sort"]
+__all__ = ["argsort", "ordered", "sort"]

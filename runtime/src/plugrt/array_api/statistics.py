@@ -9,8 +9,11 @@ import numpy as np
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.operands import ANY, NUMERIC, admit, unary
+from plugrt.array_api.ordering import larger, smaller
 from plugrt.array_api.reductions import (
+    Combine,
     accumulate,
+    by,
     computing,
     count_of,
     fold,
@@ -29,11 +32,10 @@ from plugrt.tracing.emit import (
     reshape,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, kind_of
+from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
-_REAL_OR_BOOLEAN = "biuf"
 
 
 @operation(static=("axis", "dtype", "keepdims"))
@@ -58,7 +60,7 @@ def _total(
 ) -> Tracer:
     axes = normal_axes(function, axis, x.ndim)
     x, result = _summands(function, x, dtype)
-    return convert(fold(builder, x, initial, axes, keepdims=keepdims), result)
+    return convert(fold(by(builder), x, initial, axes, keepdims=keepdims), result)
 
 
 def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
@@ -73,27 +75,29 @@ def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
 def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
 
-    Real dtypes and bool. Raises `ShapeError` where there are no elements to choose from.
+    Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
+    `ShapeError` where there are no elements to choose from.
     """
-    return _extreme("max", hlo.maximum, lowest, x, axis, keepdims)
+    return _extreme("max", larger, lowest, x, axis, keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN where there is a NaN among them.
 
-    Real dtypes and bool. Raises `ShapeError` where there are no elements to choose from.
+    Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
+    `ShapeError` where there are no elements to choose from.
     """
-    return _extreme("min", hlo.minimum, highest, x, axis, keepdims)
+    return _extreme("min", smaller, highest, x, axis, keepdims)
 
 
 def _extreme(
-    function: str, builder: Any, identity: Any, x: Tracer, axis: Axes, keepdims: bool
+    function: str, combine: Combine, identity: Any, x: Tracer, axis: Axes, keepdims: bool
 ) -> Tracer:
-    x = unary(function, x, _REAL_OR_BOOLEAN)
+    x = unary(function, x)
     axes = normal_axes(function, axis, x.ndim)
     require_elements(function, x, axes)
-    return fold(builder, x, identity(x.dtype), axes, keepdims=keepdims)
+    return fold(combine, x, identity(x.dtype), axes, keepdims=keepdims)
 
 
 def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
@@ -109,7 +113,7 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
 def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
-    Floating dtypes keep theirs; booleans and integers give the default floating dtype.
+    Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32.
     """
     x, result = _measured("mean", x)
     return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
@@ -142,7 +146,7 @@ def std(
 def _measured(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
     """Returns ``x`` as floats to compute with, and the dtype of the result."""
     x = unary(function, x, ANY)
-    result = x.dtype if kind_of(x.dtype) in "fc" else default_float()
+    result = inexact(x.dtype)
     return computing(convert(x, result)), result
 
 
@@ -155,7 +159,7 @@ def _over(x: Tracer, count: float) -> Tracer:
 
 
 def _mean(x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
-    return _over(fold(hlo.add, x, 0, axes, keepdims=keepdims), count_of(x.shape, axes))
+    return _over(fold(by(hlo.add), x, 0, axes, keepdims=keepdims), count_of(x.shape, axes))
 
 
 def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: bool) -> Tracer:
@@ -169,7 +173,7 @@ def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: boo
         square = emit(hlo.multiply, away, away)
     # NumPy divides by zero, not by a negative number, where the correction exceeds the count.
     count = count_of(x.shape, axes) - correction
-    return _over(fold(hlo.add, square, 0, axes, keepdims=keepdims), count if count > 0 else 0)
+    return _over(fold(by(hlo.add), square, 0, axes, keepdims=keepdims), count if count > 0 else 0)
 
 
 @operation(static=("axis", "dtype", "include_initial"))
@@ -222,7 +226,7 @@ def _running(
         )
     along = normal_axis(function, 0 if axis is None else axis, x.ndim)
     x, result = _summands(function, x, dtype)
-    running = convert(accumulate(builder, x, initial, along), result)
+    running = convert(accumulate(by(builder), x, initial, along), result)
     if not include_initial:
         return running
     first = (*x.shape[:along], 1, *x.shape[along + 1 :])

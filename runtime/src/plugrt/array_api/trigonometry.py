@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.array_api.complexes import symmetric
-from plugrt.array_api.floats import parts
-from plugrt.array_api.operands import FLOATING, REAL_FLOATING, binary, unary
+from plugrt.array_api.operands import FLOATING, binary, unary
+from plugrt.array_api.ordering import parts
 from plugrt.tracing.emit import chlo, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -108,5 +108,5 @@ def tanh(x: Tracer, /) -> Tracer:
 
 @operation
 def atan2(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]. Real floating dtypes."""
-    return emit(hlo.atan2, *binary("atan2", x1, x2, REAL_FLOATING))
+    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; of complex, JAX's formula."""
+    return emit(hlo.atan2, *binary("atan2", x1, x2, FLOATING))

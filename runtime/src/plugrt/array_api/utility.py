@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
 from plugrt.array_api.manipulation import part_of
-from plugrt.array_api.operands import NUMERIC, common_dtype
-from plugrt.array_api.reductions import fold
+from plugrt.array_api.operands import ANY, common_dtype
+from plugrt.array_api.reductions import by, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.tracing.emit import concatenate, convert, emit, hlo
@@ -17,14 +19,14 @@ from plugrt.tracing.tracer import Tracer
 def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether all elements over ``axis`` are true: not zero. True where there are none."""
     axes = normal_axes("all", axis, x.ndim)
-    return fold(hlo.and_, is_nonzero(x), True, axes, keepdims=keepdims)
+    return fold(by(hlo.and_), is_nonzero(x), True, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def any(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether an element over ``axis`` is true: not zero. False where there are none."""
     axes = normal_axes("any", axis, x.ndim)
-    return fold(hlo.or_, is_nonzero(x), False, axes, keepdims=keepdims)
+    return fold(by(hlo.or_), is_nonzero(x), False, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "n"))
@@ -37,7 +39,7 @@ def diff(
     prepend: Tracer | None = None,
     append: Tracer | None = None,
 ) -> Tracer:
-    """Returns the ``n``-th differences of neighbours along ``axis``. Numeric dtypes.
+    """Returns the ``n``-th differences of neighbours along ``axis``; of bool, whether they differ.
 
     ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference makes the
     axis shorter by one, down to nothing.
@@ -47,7 +49,7 @@ def diff(
         raise ArgumentError(f"n of diff is {n!r}; it takes a whole number from 0")
     named = [("prepend", prepend), ("x", x), ("append", append)]
     parts = [(name, part) for name, part in named if part is not None]
-    dtype = common_dtype("diff", tuple(p for _, p in parts), NUMERIC, tuple(m for m, _ in parts))
+    dtype = common_dtype("diff", tuple(p for _, p in parts), ANY, tuple(m for m, _ in parts))
     for name, part in parts:
         if part.ndim != x.ndim or part.shape[:along] + part.shape[along + 1 :] != (
             x.shape[:along] + x.shape[along + 1 :]
@@ -60,7 +62,8 @@ def diff(
     for _ in range(min(n, result.shape[along])):
         size = result.shape[along]
         later, earlier = part_of(result, along, 1, size), part_of(result, along, 0, size - 1)
-        result = emit(hlo.subtract, later, earlier)
+        change = hlo.xor if result.dtype == np.bool_ else hlo.subtract
+        result = emit(change, later, earlier)
     return result
 
 

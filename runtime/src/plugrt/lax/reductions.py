@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from plugrt.array_api.reductions import accumulate, fold, highest, lowest
+from plugrt.array_api.ordering import larger, smaller
+from plugrt.array_api.reductions import Combine, accumulate, by, fold, highest, lowest
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -129,12 +130,12 @@ def _reduced(
 
 
 def _fold(
-    name: str, builder: Callable[..., Any], kinds: str, initial: Callable[[Any], Any], says: str
+    name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
 ) -> Reduction:
     def body(operand: Tracer, axes: Sequence[int]) -> Tracer:
         admit(name, "operand", operand.dtype, kinds)
         along = dimensions_of(name, axes, operand.ndim)
-        return strong(fold(builder, operand, initial(operand.dtype), along, keepdims=False))
+        return strong(fold(combine, operand, initial(operand.dtype), along, keepdims=False))
 
     body.__name__ = body.__qualname__ = name
     body.__module__ = __name__
@@ -143,23 +144,23 @@ def _fold(
     return made
 
 
-reduce_sum = _fold("reduce_sum", hlo.add, "iufc", lambda _: 0, "the sum")
-reduce_prod = _fold("reduce_prod", hlo.multiply, "iufc", lambda _: 1, "the product")
-reduce_max = _fold("reduce_max", hlo.maximum, "biuf", lowest, "the largest element")
-reduce_min = _fold("reduce_min", hlo.minimum, "biuf", highest, "the smallest element")
-reduce_and = _fold("reduce_and", hlo.and_, "biu", lambda d: ~np.zeros((), d), "the bitwise and")
-reduce_or = _fold("reduce_or", hlo.or_, "biu", lambda _: 0, "the bitwise or")
-reduce_xor = _fold("reduce_xor", hlo.xor, "biu", lambda _: 0, "the bitwise exclusive or")
+reduce_sum = _fold("reduce_sum", by(hlo.add), "iufc", lambda _: 0, "the sum")
+reduce_prod = _fold("reduce_prod", by(hlo.multiply), "iufc", lambda _: 1, "the product")
+reduce_max = _fold("reduce_max", larger, "biufc", lowest, "the largest element")
+reduce_min = _fold("reduce_min", smaller, "biufc", highest, "the smallest element")
+reduce_and = _fold("reduce_and", by(hlo.and_), "biu", lambda d: ~np.zeros((), d), "the bitwise and")
+reduce_or = _fold("reduce_or", by(hlo.or_), "biu", lambda _: 0, "the bitwise or")
+reduce_xor = _fold("reduce_xor", by(hlo.xor), "biu", lambda _: 0, "the bitwise exclusive or")
 
 
 def _running(
-    name: str, builder: Callable[..., Any], kinds: str, initial: Callable[[Any], Any], says: str
+    name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
 ) -> Running:
     def body(operand: Tracer, axis: int = 0, reverse: bool = False) -> Tracer:
         admit(name, "operand", operand.dtype, kinds)
         along = dimension_of(name, axis, operand.ndim)
         x = emit(hlo.reverse, operand, dimensions=[along]) if reverse else operand
-        result = accumulate(builder, x, initial(operand.dtype), along)
+        result = accumulate(combine, x, initial(operand.dtype), along)
         return emit(hlo.reverse, result, dimensions=[along]) if reverse else strong(result)
 
     body.__name__ = body.__qualname__ = name
@@ -172,10 +173,10 @@ def _running(
     return made
 
 
-cumsum = _running("cumsum", hlo.add, "iufc", lambda _: 0, "the sum")
-cumprod = _running("cumprod", hlo.multiply, "iufc", lambda _: 1, "the product")
-cummax = _running("cummax", hlo.maximum, "biuf", lowest, "the largest")
-cummin = _running("cummin", hlo.minimum, "biuf", highest, "the smallest")
+cumsum = _running("cumsum", by(hlo.add), "iufc", lambda _: 0, "the sum")
+cumprod = _running("cumprod", by(hlo.multiply), "iufc", lambda _: 1, "the product")
+cummax = _running("cummax", by(hlo.maximum), "biuf", lowest, "the largest")
+cummin = _running("cummin", by(hlo.minimum), "biuf", highest, "the smallest")
 
 
 @operation(static=("axis", "index_dtype"))

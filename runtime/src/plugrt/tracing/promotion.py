@@ -2,8 +2,15 @@
 
 Within a kind the standard's tables hold. Where the standard leaves the result open, it is JAX's:
 an integer array that meets a floating one takes the floating dtype, bfloat16 with float16 gives
-float32, uint64 with a signed integer gives the default floating dtype. Python scalars never widen:
-they take the array's dtype, or the default dtype of their kind where the array's kind is lower.
+float32, uint64 with a signed integer gives float64; floats of 8 bits and integers of 4 meet
+nothing but Python scalars, bool and (those floats) integers. Python scalars never widen: they take
+the array's dtype, or the default dtype of their kind where the array's kind is lower.
+
+64-bit data keep their width whatever the setting: where integers become floats, those of 64 bits
+become float64, and all others float32 (`inexact`), as in JAX with ``JAX_ENABLE_X64=1``. So a
+result of 64-bit data has one dtype under both settings. One thing differs from JAX while the
+setting is unset: uint32 with a signed integer gives int64, as the standard has it; JAX, which has
+no 64-bit dtypes then, gives int32.
 """
 
 from __future__ import annotations
@@ -55,11 +62,25 @@ def itemsize_bits(dtype: Dtype) -> int:
     return dtype.itemsize * 8
 
 
+@cache
+def inexact(dtype: Dtype) -> Dtype:
+    """Returns the floating dtype that bool and integers become; floats and complex stay."""
+    kind = kind_of(dtype)
+    if kind in "fc":
+        return dtype
+    return np.dtype(np.float64 if kind in "iu" and itemsize_bits(dtype) == 64 else np.float32)
+
+
+def _is_narrow(dtype: Dtype) -> bool:
+    """Whether it is a dtype that JAX promotes to no other: integers below 8 bits, 8-bit floats."""
+    return dtype.kind != "b" and itemsize_bits(dtype) <= (8 if kind_of(dtype) == "f" else 4)
+
+
 def promote_dtypes(a: Dtype, b: Dtype) -> Dtype:
     """Returns the dtype that two arrays of these dtypes are brought to. Symmetric."""
     if a == b:
         return a
-    return _promote(a, b, config.enable_x64 is True)
+    return _promote(a, b, config.enable_x64 is not False)
 
 
 @cache
@@ -69,27 +90,25 @@ def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
         return b
     if kb == "b":
         return a
-    if ka in "iu" and kb in "iu":
+    integers = (ka in "iu", kb in "iu")
+    for narrow, other in ((a, kb), (b, ka)):
+        if _is_narrow(narrow) and not (kind_of(narrow) == "f" and other in "iu"):
+            raise _apart(a.name, b.name)
+    if all(integers):
         return _promote_integers(a, b, wide)
-    if ka in "iu":
-        return b
-    if kb in "iu":
-        return a
+    if any(integers):
+        return b if integers[0] else a
     if "c" in (ka, kb):
         double = any(d.name in ("float64", "complex128") for d in (a, b))
         return np.dtype(np.complex128 if double else np.complex64)
-    if a.kind != "V" and b.kind != "V":
-        return np.promote_types(a, b)
-    for narrow, other in ((a, b), (b, a)):
-        if other.name in ("float32", "float64"):
-            return other
-        if narrow.name.startswith(("float8", "float4")) and other.name in ("bfloat16", "float16"):
-            return other
-    if {a.name, b.name} == {"bfloat16", "float16"}:
-        return np.dtype(np.float32)
-    raise DtypeError(
-        f"{a.name} and {b.name} have no implicit promotion; convert one with "
-        "array_api.astype(x, dtype)"
+    if "bfloat16" in (a.name, b.name):
+        return np.dtype(np.float64 if "float64" in (a.name, b.name) else np.float32)
+    return np.promote_types(a, b)
+
+
+def _apart(a: str, b: str) -> DtypeError:
+    return DtypeError(
+        f"{a} and {b} have no implicit promotion; convert one with array_api.astype(x, dtype)"
     )
 
 
@@ -102,10 +121,7 @@ def _promote_integers(a: Dtype, b: Dtype, wide: bool) -> Dtype:
     need = max(bits["i"], 2 * bits["u"])
     if need > 64:
         return np.dtype(np.float64 if wide else np.float32)
-    return np.dtype(f"int{max(need, 8)}")
-
-
-_ORDER = "buifc"
+    return np.dtype(f"int{need if wide else min(need, 32)}")
 
 
 def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
@@ -115,13 +131,14 @@ def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
         return array
     if scalar_kind == "i":
         return default_int()
-    if scalar_kind == "f":
-        return array if kind in "fc" else default_float()
-    if kind == "c":
+    if kind == "c" or (scalar_kind == "f" and kind == "f"):
         return array
-    if kind == "f":
-        return np.dtype(np.complex128 if array.itemsize == 8 else np.complex64)
-    return default_complex()
+    if kind != "b" and _is_narrow(array):
+        raise _apart(array.name, f"a Python {'float' if scalar_kind == 'f' else 'complex'}")
+    double = inexact(array).itemsize == 8 or (kind != "f" and default_float().itemsize == 8)
+    if scalar_kind == "f":
+        return np.dtype(np.float64 if double else np.float32)
+    return np.dtype(np.complex128 if double else np.complex64)
 
 
 def result_dtype(operands: list[tuple[Dtype, bool]]) -> Dtype:

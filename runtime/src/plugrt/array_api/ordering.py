@@ -1,0 +1,61 @@
+"""The order of elements: real numbers by size, complex ones by real and then by imaginary part.
+
+NaN comes after every number, and so does a complex number of which a part is NaN after those with
+the same beginning, as in NumPy and JAX.
+"""
+
+from __future__ import annotations
+
+from plugrt.tracing.emit import compare, emit, hlo, select
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def compared(x: Tracer, y: Tracer, direction: str) -> Tracer:
+    """Returns booleans of ``x DIRECTION y``: LT LE GT GE. Complex numbers by their parts."""
+    if kind_of(x.dtype) != "c":
+        return compare(x, y, direction)
+    (a, b), (c, d) = parts(x), parts(y)
+    return select(compare(a, c, "EQ"), compare(b, d, direction), compare(a, c, direction))
+
+
+def before(x: Tracer, y: Tracer) -> Tracer:
+    """Returns booleans: whether elements of ``x`` stand before those of ``y``, NaN being last."""
+    kind = kind_of(x.dtype)
+    if kind == "c":
+        (a, b), (c, d) = parts(x), parts(y)
+        tied = emit(hlo.not_, emit(hlo.or_, before(a, c), before(c, a)))
+        return emit(hlo.or_, before(a, c), emit(hlo.and_, tied, before(b, d)))
+    less = compare(x, y, "LT")
+    if kind != "f":
+        return less
+    number, nan = compare(x, x, "EQ"), compare(y, y, "NE")
+    return emit(hlo.or_, less, emit(hlo.and_, number, nan))
+
+
+def larger(x: Tracer, y: Tracer) -> Tracer:
+    """Returns the larger of both, and NaN where one is. One shape and dtype.
+
+    Of complex numbers JAX gives NaN only where the second is NaN; a reduction that depends on the
+    order of its elements is of use to nobody.
+    """
+    return _chosen(x, y, "GT") if kind_of(x.dtype) == "c" else emit(hlo.maximum, x, y)
+
+
+def smaller(x: Tracer, y: Tracer) -> Tracer:
+    """Returns the smaller of both, and NaN where one is. One shape and dtype."""
+    return _chosen(x, y, "LT") if kind_of(x.dtype) == "c" else emit(hlo.minimum, x, y)
+
+
+def _chosen(x: Tracer, y: Tracer, direction: str) -> Tracer:
+    # A number is not chosen beside NaN.
+    wins = emit(hlo.and_, compared(x, y, direction), compare(y, y, "EQ"))
+    return select(emit(hlo.or_, wins, compare(x, x, "NE")), x, y)
+
+
+def parts(x: Tracer) -> tuple[Tracer, Tracer]:
+    """Returns the real and the imaginary part of a complex array."""
+    return emit(hlo.real, x), emit(hlo.imag, x)
+
+
+__all__ = ["before", "compared", "larger", "parts", "smaller"]
