@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import jax
 import pytest
 
 import plugrt
@@ -27,7 +26,6 @@ def test_transforms_are_taken_with_jax(name: str) -> None:
 
 @pytest.mark.parametrize("name", jax_only._INSTEAD)
 def test_what_is_named_instead_is_there(name: str) -> None:
-    assert name == "jnp" or hasattr(jax, name) or name == "xla_computation", "no name of JAX's"
     if name in plugrt.__all__:
         return  # it has come meanwhile
     _, words = said(name).split("': ", 1)
