@@ -217,6 +217,15 @@ class FileRefused(PlugrtError, OSError):
         return f"{self.filename}: {self.strerror}"
 
 
+class InvalidReply(Internal, PluginBroken):
+    """A library reported success and gave what the PJRT C API does not allow.
+
+    No handle, a size that its memory does not have, a device that it does not list: the message
+    names the library, the function and the field. It is an error of the backend (code 13) and of
+    the plugin that brought it.
+    """
+
+
 # --- what the caller passed ------------------------------------------------------------------
 
 

@@ -49,9 +49,11 @@ class AsyncTransfer:
             num_shape_specs=len(self.types),
             memory=memory.pointer,
         )
-        self._pointer = args.transfer_manager
-        device = self._ask("Device").device_out
-        self.device = client.device_at(device)
+        self._pointer = home.own(
+            "AsyncHostToDeviceTransferManager_Destroy", "transfer_manager", args.transfer_manager
+        )
+        args = self._ask("Device")
+        self.device = client.device_at(args.device_out, args)
         """The device that the buffers are on."""
         self._specs = [BufferSpec(home, t.shape, t.dtype, self.device, memory) for t in self.types]
 
@@ -140,19 +142,13 @@ class AsyncTransfer:
         array, count, _keep = values.named_values(metadata)
         self._ask("AddMetadata", transfer_metadata=array, num_metadata=count)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_pointer"):
-            self._home.release(
-                "AsyncHostToDeviceTransferManager_Destroy", "transfer_manager", self._pointer
-            )
-
 
 def uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
     """Returns a buffer whose contents are whatever the memory held (PJRT 0.69 and later)."""
     home = client.home()
     if math.prod(kind.shape) < 0:
         raise InvalidArgument(f"{kind} has a negative dimension")
-    device = memory.addressable_by_devices()[0]
+    device = memory.first_device()
     spec = BufferSpec(home, kind.shape, kind.dtype, device, memory)
     args = home.library.call(
         "Client_CreateUninitializedBuffer",
@@ -170,7 +166,7 @@ def uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
 def error_buffer(client: Client, kind: TensorType, memory: Memory, error: PjrtError) -> Buffer:
     """Returns a buffer that ends in ``error`` for all who use it (PJRT 0.82 and later)."""
     home = client.home()
-    spec = BufferSpec(home, kind.shape, kind.dtype, memory.addressable_by_devices()[0], memory)
+    spec = BufferSpec(home, kind.shape, kind.dtype, memory.first_device(), memory)
     message, size = values.chars(error.message)
     args = home.library.call(
         "Client_CreateErrorBuffer",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from sys import getrefcount
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
+from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.executables import Executable
-from plugrt.capi.reads import Lease, minor_to_major, read, wait_for
+from plugrt.capi.ownership import ALONE, own
+from plugrt.capi.reads import minor_to_major, read, wait_for
 from plugrt.capi.specs import BufferSpec
-from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.errors import DeletedBuffer, InvalidArgument, OutOfRange, PjrtError, Unimplemented
 
 _Place = TypeVar("_Place", Device, Memory)
 
@@ -28,6 +31,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
     nobody refers to this object, because another thread may be launching with it.
+
+    A finaliser of its own costs a launch half of what `plugrt.capi.ownership.own` does. One that
+    the garbage collector calls for a member of a cycle, which may be used after that, leaves the
+    handle to `own`.
     """
 
     __slots__ = ("_dead", "_lease", "_pointer", "_reason", "_spec")
@@ -37,17 +44,23 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._spec = spec
 
     def __del__(self) -> None:
+        pointer = self._pointer
+        if pointer is None:
+            pointer = self._dead
+        if getrefcount(self) > ALONE:
+            self._lend(pointer)
+            return
+        self._pointer = None  # a weak reference may give this object to another thread until now
         home = self._spec.home
         frames = home.destroy_frames
         try:
             args = frames.pop()
         except IndexError:
             args = home.new_destroy_frame()
-        pointer = self._pointer
-        args.buffer = self._dead if pointer is None else pointer
+        args.buffer = pointer
         error = home.buffer_destroy(args)
         if error:
-            home.library.take_error(error)
+            home.library.log_failure("Buffer_Destroy", error)
         frames.append(args)
 
     def __len__(self) -> int:
@@ -82,38 +95,90 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def _live(self) -> Any:
         """Returns the pointer; raises `DeletedBuffer` when there is none."""
-        if self._pointer is None:
-            raise DeletedBuffer(
-                f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {self._reason}"
-            )
-        return self._pointer
+        pointer = self._pointer
+        if pointer is None:
+            raise self._gone(self.fate)
+        return pointer
+
+    def _gone(self, fate: str) -> DeletedBuffer:
+        return DeletedBuffer(
+            f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {fate}"
+        )
+
+    @property
+    def fate(self) -> str:
+        """What made it unusable, for messages."""
+        unsaid = "was freed" if self._pointer is None else "was deleted or donated meanwhile"
+        return getattr(self, "_reason", unsaid)
+
+    def is_gone(self) -> bool:
+        """Whether it is deleted or donated, or another thread is just doing that."""
+        pointer = self._pointer
+        if pointer is None:
+            return True
+        try:
+            args = self._spec.home.library.call("Buffer_IsDeleted", buffer=pointer)
+        except PjrtError:
+            return False
+        return bool(args.is_deleted)
+
+    def _explain(self, error: PjrtError) -> Exception:
+        """Returns the error of a call on this buffer, or that another thread took it away."""
+        if isinstance(error, Unimplemented) or not self.is_gone():
+            return error
+        return self._gone(self.fate)
+
+    def _ask(self, function: str, **inputs: Any) -> Any:
+        """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
+        pointer = self._live()
+        try:
+            return self._spec.home.library.call(function, buffer=pointer, **inputs)
+        except PjrtError as error:
+            raise self._explain(error) from None
 
     def to_host(self) -> npt.NDArray[Any]:
-        return read(self._spec.home, self._live(), self._spec, self._lend)
+        pointer = self._live()
+        try:
+            return read(self._spec.home, pointer, self._spec, self._lend)
+        except PjrtError as error:
+            raise self._explain(error) from None
 
-    def _lend(self, pointer: Any) -> Lease | None:
-        """Returns what destroys the ``PJRT_Buffer`` from now on; None if it cannot be lent."""
+    def _lend(self, pointer: Any) -> Any:
+        """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
+
+        None if it cannot be lent.
+        """
         home = self._spec.home
         with home.lock:
             if type(self) is Buffer:
-                self._lease = Lease(home, pointer)
+                self._lease = own(pointer, home.free_buffer)
                 # The usual finaliser is not to pay for a question that only these need.
                 self.__class__ = LentBuffer
             return self._lease
 
     def block_until_ready(self) -> None:
-        wait_for(self._spec.home, self._live())
+        pointer = self._live()
+        try:
+            wait_for(self._spec.home, pointer)
+        except PjrtError as error:
+            raise self._explain(error) from None
 
     def delete(self) -> None:
-        if self._pointer is not None:
-            self._spec.home.library.call("Buffer_Delete", buffer=self._pointer)
-            self._retire("was deleted")
+        # First of all: who comes now is to hear of the deletion, not of what the library makes
+        # of it.
+        pointer = self._retire("was deleted")
+        if pointer is not None:
+            self._spec.home.library.call("Buffer_Delete", buffer=pointer)
 
-    def _retire(self, reason: str) -> None:
-        """Makes it unusable; ``reason`` says what happened to it."""
-        self._dead = self._pointer
-        self._reason = reason
-        self._pointer = None
+    def _retire(self, reason: str) -> Any:
+        """Makes it unusable; ``reason`` says what happened. Returns the pointer if it had one."""
+        with self._spec.home.lock:
+            pointer = self._pointer
+            if pointer is not None:
+                self._dead = pointer
+                self._reason = reason
+                self._pointer = None
+            return pointer
 
     def is_deleted(self) -> bool:
         return self._pointer is None
@@ -131,31 +196,27 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._retire(f"was donated to a launch of {by.name!r}")
 
     def ready_event(self) -> Event:
-        home = self._spec.home
-        return Event(home, home.library.call("Buffer_ReadyEvent", buffer=self._live()).event)
+        return Event(self._spec.home, self._ask("Buffer_ReadyEvent").event)
 
     def on_device_size_in_bytes(self) -> int:
-        args = self._spec.home.library.call("Buffer_OnDeviceSizeInBytes", buffer=self._live())
-        return int(args.on_device_size_in_bytes)
+        return int(self._ask("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
 
     def copy_to_device(self, device: interface.Device) -> Buffer:
         spec, home = self._spec, self._spec.home
         target = _mine(device, Device, spec)
-        pointer = self._live()
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), target)
-        args = home.library.call("Buffer_CopyToDevice", buffer=pointer, dst_device=target.pointer)
+        args = self._ask("Buffer_CopyToDevice", dst_device=target.pointer)
         return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
 
     def copy_to_memory(self, memory: interface.Memory) -> Buffer:
         spec, home = self._spec, self._spec.home
         target = _mine(memory, Memory, spec)
-        pointer = self._live()
+        self._live()
+        device = target.first_device()
         if not self._in_c_order():
-            device = target.addressable_by_devices()[0]
             return target.client.buffer_from_host(self.to_host(), device, target)
-        args = home.library.call("Buffer_CopyToMemory", buffer=pointer, dst_memory=target.pointer)
-        device = target.addressable_by_devices()[0]
+        args = self._ask("Buffer_CopyToMemory", dst_memory=target.pointer)
         return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
 
     def _in_c_order(self) -> bool:
@@ -164,8 +225,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return order is None or order == tuple(range(len(self.shape)))[::-1]
 
     def unsafe_pointer(self) -> int:
-        args = self._spec.home.library.call("Buffer_UnsafePointer", buffer=self._live())
-        return int(args.buffer_pointer)
+        return int(self._ask("Buffer_UnsafePointer").buffer_pointer)
 
     def to_dlpack(self, stream: int | None = None) -> Any:
         from plugrt.capi.dlpack import export
@@ -179,16 +239,12 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def copy_raw_to_host(self, offset: int, size: int) -> bytes:
         """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""
-        out = ffi.new("char[]", max(size, 1))
-        home = self._spec.home
-        args = home.library.call(
-            "Buffer_CopyRawToHost",
-            buffer=self._live(),
-            dst=out,
-            offset=offset,
-            transfer_size=size,
-        )
-        await_and_destroy(home, args.event)
+        whole = self.on_device_size_in_bytes()
+        if offset < 0 or size < 0 or offset + size > whole:
+            raise OutOfRange(f"{size} bytes at offset {offset} are not within {whole} bytes")
+        out = values.room(size)
+        args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
+        await_and_destroy(self._spec.home, args.event)
         return bytes(ffi.buffer(out, size))
 
     def minor_to_major(self) -> tuple[int, ...] | None:
@@ -208,23 +264,22 @@ class LentBuffer(Buffer):
 class AliasedBuffer(Buffer):
     """A buffer that uses the memory of a host array, which it keeps until the library is done."""
 
-    __slots__ = ("_array", "_event")
+    __slots__ = ()
 
     def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
-        super().__init__(pointer, spec)
-        self._event = event
-        self._array = array
-        spec.home.aliased[id(self)] = array
+        home = spec.home
 
-    def _lend(self, pointer: Any) -> Lease | None:
-        return None  # the memory is the host array's, which goes with this object
+        def free(raw: Any) -> None:
+            home.release("Buffer_Destroy", "buffer", raw)
+            home.hold(event, array)
+
+        super().__init__(own(pointer, free), spec)
+
+    def _lend(self, pointer: Any) -> None:
+        """Lends nothing: the memory is the host array's, which goes with this object."""
 
     def __del__(self) -> None:
-        home = self._spec.home
-        if not home.exiting:
-            super().__del__()
-            home.hold(self._event, self._array)
-            del home.aliased[id(self)]
+        pass
 
 
 def _mine(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:

@@ -1,4 +1,4 @@
-"""Makes the cffi module ``_abi.py`` from `plugrt.capi.declarations`.
+"""Makes the modules ``_abi.py`` and ``_handles.py`` from `plugrt.capi.declarations`.
 
 Run ``python -m plugrt.capi.cdef`` after a change there; a test keeps the two in step.
 """
@@ -20,6 +20,7 @@ from plugrt.capi.declarations.values import CALLBACKS, OPAQUE
 
 MODULE = "plugrt.capi._abi"
 TARGET = Path(__file__).with_name("_abi.py")
+HANDLES_TARGET = Path(__file__).with_name("_handles.py")
 
 
 def _prefixed(text: str, prefix: str = "PJRT_") -> str:
@@ -32,6 +33,8 @@ def _struct(name: str, entry: d.Entry, prefix: str = "PJRT_") -> str:
     if prefix != "PJRT_":
         header = ("size_t struct_size;",)
     fields = " ".join(f"{_prefixed(f, prefix)};" for f in entry.fields)
+    # A bool of C has two values; what a library writes into its byte may be any of 256.
+    fields = re.sub(r"\bbool\b", "uint8_t", fields)
     return f"struct {name} {{ {' '.join(header)} {fields} }};"
 
 
@@ -100,9 +103,50 @@ typedef struct DLManagedTensor {
 
 _PROFILER_HANDLES = ("Error", "Profiler", "ConsumeResult")
 
+_HANDLE = re.compile(r"(?:const )?(\w+)\* (\w+)")
+
+
+def handles() -> dict[str, tuple[str, ...]]:
+    """Returns argument struct to the fields in which its function returns a handle.
+
+    What comes with a function that frees it is no handle to work with, and may be NULL.
+    """
+    members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
+    opaque = {*OPAQUE, *EXTENSION_OPAQUE}
+    found = {f"PJRT_{e.name}_Args": _handle_fields(e, opaque) for e in members}
+    for entry in d.entries(PROFILER):
+        fields = _handle_fields(entry, {*_PROFILER_HANDLES})
+        found[f"PLUGIN_Profiler_{entry.name}_Args"] = fields
+    return {struct: fields for struct, fields in found.items() if fields}
+
+
+def _handle_fields(entry: d.Entry, kinds: set[str]) -> tuple[str, ...]:
+    deleters = " ".join(f for f in entry.fields if "deleter" in d.field_name(f))
+    matches = filter(None, map(_HANDLE.fullmatch, entry.fields))
+    return tuple(
+        field
+        for kind, field in (match.groups() for match in matches)
+        if kind in kinds and field in entry.outputs and f"{kind}*" not in deleters
+    )
+
+
+def handles_module() -> str:
+    """Returns the text of the module ``_handles.py``."""
+    lines = (f'    "{name}": {fields!r},' for name, fields in handles().items())
+    return f"""# Made by plugrt.capi.cdef from the declarations; do not edit.
+\"""Argument struct to the fields in which its function returns a handle.\"""
+
+HANDLES: dict[str, tuple[str, ...]] = {{
+{chr(10).join(lines)}
+}}
+""".replace("'", '"')
+
 
 def generate(target: Path = TARGET) -> None:
-    """Writes the out-of-line module. Needs pycparser (a dependency of cffi), but no compiler."""
+    """Writes the out-of-line module and, beside it, ``_handles.py``.
+
+    Needs pycparser (a dependency of cffi), but no compiler.
+    """
     import cffi
 
     ffi = cffi.FFI()
@@ -112,6 +156,7 @@ def generate(target: Path = TARGET) -> None:
         made = Path(folder) / "made.py"
         ffi.emit_python_code(str(made))
         target.write_text("# ruff: noqa\n" + made.read_text())
+    target.with_name(HANDLES_TARGET.name).write_text(handles_module())
 
 
 if __name__ == "__main__":

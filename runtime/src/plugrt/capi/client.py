@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from plugrt.capi.loaded import LoadedExecutable
 from plugrt.capi.strictness import Strictness
 from plugrt.capi.topology import Topology
 from plugrt.capi.transfers import ClosedTransfers, Transfers
-from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.errors import FailedPrecondition, InvalidArgument, PluginBroken, Unimplemented
 from plugrt.interface import (
     Capabilities,
     CompileOptions,
@@ -49,18 +50,15 @@ class Client(interface.Client):
         home = ClientHandle(library, pointer)
         home.keep.extend(keep)
         self._home: ClientHandle | None = home
-        args = library.call("Client_PlatformName", client=pointer)
-        self._platform = values.text(args.platform_name, args.platform_name_size)
-        args = library.call("Client_PlatformVersion", client=pointer)
-        self._platform_version = values.text(args.platform_version, args.platform_version_size)
+        self._platform = library.text(self._ask("PlatformName"), "platform_name")
+        self._platform_version = library.text(self._ask("PlatformVersion"), "platform_version")
         self._strictness = Strictness(self._platform)
-        self._process_index = int(library.call("Client_ProcessIndex", client=pointer).process_index)
+        self._process_index = int(self._ask("ProcessIndex").process_index)
         self._memories: dict[Any, Memory] = {}
         self._kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        args = library.call("Client_Devices", client=pointer)
-        found = values.unpack(args.devices, args.num_devices)
-        self._by_pointer = {p: Device(self, p) for p in found}
+        self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
+        self._check_devices()
         self._transfers: Transfers | ClosedTransfers = Transfers(self, home)
 
     def home(self) -> ClientHandle:
@@ -73,9 +71,27 @@ class Client(interface.Client):
         home = self.home()
         return home.library.call(f"Client_{what}", client=home.pointer, **inputs)
 
-    def device_at(self, pointer: Any) -> Device:
-        """Returns the device of a ``PJRT_Device*``."""
-        return self._by_pointer[pointer]
+    def _find_devices(self) -> list[Any]:
+        return self.library.handles(self._ask("Devices"), "devices", "num_devices")
+
+    def _check_devices(self) -> None:
+        """Refuses devices that have one number: a program would run on the wrong one."""
+        for one, next_one in pairwise(self._devices):
+            if one.id == next_one.id:
+                raise PluginBroken(
+                    f"{self.library.owner} lists two devices with the id {one.id}: "
+                    f"{one.description.debug_string or one.kind!r} and "
+                    f"{next_one.description.debug_string or next_one.kind!r}"
+                )
+
+    def device_at(self, pointer: Any, reply: Any) -> Device:
+        """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
+        try:
+            return self._by_pointer[pointer]
+        except KeyError:
+            raise self.library.invalid(
+                reply, f"it named {pointer}, which is none of the client's devices"
+            ) from None
 
     def memory_at(self, pointer: Any) -> Memory:
         """Returns the memory of a ``PJRT_Memory*``."""
@@ -118,13 +134,13 @@ class Client(interface.Client):
     def memories(self) -> Sequence[Memory]:
         """All memories that this process can address, in id order."""
         args = self._ask("AddressableMemories")
-        found = values.unpack(args.addressable_memories, args.num_addressable_memories)
+        found = self.library.handles(args, "addressable_memories", "num_addressable_memories")
         return sorted((self.memory_at(p) for p in found), key=lambda m: m.id)
 
     def lookup_local_device(self, local_hardware_id: int) -> Device:
         """Returns the device of this process with that number on its machine."""
         args = self._ask("LookupAddressableDevice", local_hardware_id=local_hardware_id)
-        return self.device_at(args.addressable_device)
+        return self.device_at(args.addressable_device, args)
 
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         count = num_replicas * num_partitions

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
-from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.library import Library
-from plugrt.errors import Unimplemented
+from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ def describe(library: Library, description: Any) -> DeviceDescription:
     return DeviceDescription(
         id=ask("Id").id,
         process_index=ask("ProcessIndex").process_index,
-        kind=values.text(kind.device_kind, kind.device_kind_size),
-        debug_string=values.text(debug.debug_string, debug.debug_string_size),
-        attributes=values.read_named_values(attributes.attributes, attributes.num_attributes),
+        kind=library.text(kind, "device_kind"),
+        debug_string=library.text(debug, "debug_string"),
+        attributes=library.named_values(attributes, "attributes", "num_attributes"),
     )
 
 
@@ -45,7 +44,7 @@ def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
     except Unimplemented:
         return {}
     try:
-        return values.read_named_values(args.attributes, args.num_attributes)
+        return library.named_values(args, "attributes", "num_attributes")
     finally:
         if args.attributes_deleter != ffi.NULL:
             args.attributes_deleter(args.device_attributes)
@@ -61,8 +60,7 @@ class Memory(interface.Memory):
         self._client = client
         self.pointer = pointer
         self._id = int(library.call("Memory_Id", memory=pointer).id)
-        kind = library.call("Memory_Kind", memory=pointer)
-        self._kind = values.text(kind.kind, kind.kind_size)
+        self._kind = library.text(library.call("Memory_Kind", memory=pointer), "kind")
 
     @property
     def id(self) -> int:
@@ -77,9 +75,17 @@ class Memory(interface.Memory):
         return self._client
 
     def addressable_by_devices(self) -> Sequence[Device]:
-        home = self._client.home()
-        args = home.library.call("Memory_AddressableByDevices", memory=self.pointer)
-        return [self._client.device_at(p) for p in values.unpack(args.devices, args.num_devices)]
+        library = self._client.home().library
+        args = library.call("Memory_AddressableByDevices", memory=self.pointer)
+        found = library.handles(args, "devices", "num_devices")
+        return [self._client.device_at(p, args) for p in found]
+
+    def first_device(self) -> Device:
+        """Returns the first device that can address it; `FailedPrecondition` where none can."""
+        devices = self.addressable_by_devices()
+        if not devices:
+            raise FailedPrecondition(f"no device of {self._client!r} can address {self!r}")
+        return devices[0]
 
 
 class Device(interface.Device):
@@ -111,7 +117,7 @@ class Device(interface.Device):
     def _read_memories(self, library: Library) -> None:
         try:
             args = library.call("Device_AddressableMemories", device=self.pointer)
-            pointers = values.unpack(args.memories, args.num_memories)
+            pointers = library.handles(args, "memories", "num_memories")
             default = library.call("Device_DefaultMemory", device=self.pointer).memory
         except Unimplemented:
             return

@@ -74,8 +74,7 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
 
 def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     """Returns ``(device_type, device_id)``; `Unimplemented` for memory that is not the host's."""
-    library = buffer._spec.home.library
-    if not library.call("Buffer_IsOnCpu", buffer=buffer._live()).is_on_cpu:
+    if not buffer._ask("Buffer_IsOnCpu").is_on_cpu:
         buffer._unimplemented("dlpack_device for memory other than the host's")
     return CPU, 0
 
@@ -88,7 +87,7 @@ def export(buffer: Buffer) -> Any:
     if minor_to_major(spec.home, buffer._live()) != tuple(range(len(spec.shape)))[::-1]:
         raise UnsupportedDtype(f"{spec.tensor_type} is not laid out in memory as DLPack can say")
     buffer.block_until_ready()
-    reference = _Reference(buffer)
+    reference = _refer(buffer)
     managed = ffi.new("DLManagedTensor*")
     tensor = managed.dl_tensor
     shape = ffi.new("int64_t[]", list(spec.shape))
@@ -104,16 +103,12 @@ def export(buffer: Buffer) -> Any:
     return _new(address, _NAME, ctypes.cast(_capsule_gone, ctypes.c_void_p))
 
 
-class _Reference:
-    """An external reference to a buffer: its memory stays until this object is gone."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self._home, self._pointer = buffer._spec.home, buffer._live()
-        self._buffer = buffer
-        self._home.library.call("Buffer_IncreaseExternalReferenceCount", buffer=self._pointer)
-
-    def __del__(self) -> None:
-        self._home.release("Buffer_DecreaseExternalReferenceCount", "buffer", self._pointer)
+def _refer(buffer: Buffer) -> Any:
+    """Returns an external reference: the buffer's memory stays until what is returned is gone."""
+    home = buffer._spec.home
+    pointer = buffer._ask("Buffer_IncreaseExternalReferenceCount").buffer
+    name = "Buffer_DecreaseExternalReferenceCount"
+    return home.library.own(name, "buffer", pointer, buffer, home.exiting)
 
 
 @ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]

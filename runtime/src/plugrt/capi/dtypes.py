@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -59,6 +60,14 @@ def type_of(dtype: np.dtype[Any], minor: int) -> int:
             f"has 0.{minor}"
         )
     return found
+
+
+def bits_of(dtype: np.dtype[Any]) -> int:
+    """Returns the bits that an element needs, where it may share bytes with others."""
+    if dtype.kind == "b":
+        return 8
+    small = re.fullmatch(r"u?int(\d)|float([46])_\w+", dtype.name)
+    return int(small[1] or small[2]) if small else dtype.itemsize * 8
 
 
 def supported_dtypes(minor: int) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.callbacks import entered
 from plugrt.capi.handle import ClientHandle
 from plugrt.errors import PjrtError
+
+_log = logging.getLogger(__name__)
 
 _waiting: dict[int, tuple[Event, Callable[[PjrtError | None], None]]] = {}
 _keys = itertools.count(1)
@@ -23,7 +26,7 @@ class Event(interface.Event):
 
     def __init__(self, home: ClientHandle, pointer: Any) -> None:
         self._home = home
-        self._pointer = pointer
+        self._pointer = home.own("Event_Destroy", "event", pointer)
 
     def is_ready(self) -> bool:
         return self._home.event_is_ready(self._pointer)
@@ -44,17 +47,18 @@ class Event(interface.Event):
                 user_arg=ffi.cast("void*", key),
             )
         except PjrtError:
-            del _waiting[key]
+            _waiting.pop(key, None)
             raise
-
-    def __del__(self) -> None:
-        self._home.release("Event_Destroy", "event", self._pointer)
 
 
 @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
 @entered
 def _on_ready(error: Any, key: Any) -> None:
-    event, callback = _waiting.pop(int(ffi.cast("uintptr_t", key)))
+    waiting = _waiting.pop(int(ffi.cast("uintptr_t", key)), None)
+    if waiting is None:
+        _log.debug("a library called back for an event again, or with a key that is not ours")
+        return
+    event, callback = waiting
     callback(event._home.library.take_error(error) if error else None)
 
 

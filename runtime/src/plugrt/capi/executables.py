@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +14,11 @@ from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.library import Library
 from plugrt.capi.tables import new_struct
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
 
+_MOST_BYTES = (1 << 63) - 1
+"""What ``int64_t``, in which PJRT counts bytes, can hold."""
 _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 
 
@@ -27,7 +30,7 @@ class Executable(interface.Executable):
     ``exiting`` is filled when nothing may be freed any more.
     """
 
-    __slots__ = ("__weakref__", "_library", "_origin", "_output_types", "_pointer")
+    __slots__ = ("__weakref__", "_library", "_name", "_origin", "_output_types", "_pointer")
 
     def __init__(
         self,
@@ -40,12 +43,9 @@ class Executable(interface.Executable):
         self._library = library
         self._origin = origin
 
-        def destroy(raw: Any, _keep: tuple[Any, ...] = keep) -> None:
-            if not exiting:
-                library.call("Executable_Destroy", executable=raw)
-
-        self._pointer = ffi.gc(pointer, destroy)
+        self._pointer = library.own("Executable_Destroy", "executable", pointer, keep, exiting)
         self._output_types: tuple[TensorType, ...] | None = None
+        self._name: str | None = None
 
     @property
     def backend_name(self) -> str:
@@ -66,8 +66,9 @@ class Executable(interface.Executable):
 
     @property
     def name(self) -> str:
-        args = self._ask("Name")
-        return values.text(args.executable_name, args.executable_name_size)
+        if self._name is None:
+            self._name = self._library.text(self._ask("Name"), "executable_name")
+        return self._name
 
     @property
     def num_replicas(self) -> int:
@@ -89,33 +90,51 @@ class Executable(interface.Executable):
         return self._output_types
 
     def _read_output_types(self) -> list[TensorType]:
+        library = self._library
         types = self._ask("OutputElementTypes")
         shapes = self._ask("OutputDimensions")
-        ranks = values.unpack(shapes.dim_sizes, shapes.num_outputs)
-        flat = values.unpack(shapes.dims, sum(ranks))
+        kinds = library.items(types, "output_types", "num_output_types")
+        ranks = library.items(shapes, "dim_sizes", "num_outputs")
+        flat = library.items(shapes, "dims", sum(ranks))
+        if len({len(kinds), len(ranks), self._counted_outputs(len(ranks))}) != 1:
+            raise library.invalid(
+                shapes,
+                f"it stated {len(ranks)} results, where the library gave {len(kinds)} element "
+                f"types and counts {self.num_outputs} results",
+            )
         found, start = [], 0
-        for kind, rank in zip(
-            values.unpack(types.output_types, types.num_output_types), ranks, strict=True
-        ):
+        for kind, rank in zip(kinds, ranks, strict=True):
             shape = tuple(flat[start : start + rank])
-            found.append(TensorType(shape, dtype_of(kind)))
+            found.append(self._tensor_type(shapes, shape, kind))
             start += rank
         return found
+
+    def _counted_outputs(self, otherwise: int) -> int:
+        try:
+            return self.num_outputs
+        except Unimplemented:
+            return otherwise
+
+    def _tensor_type(self, shapes: Any, shape: tuple[int, ...], kind: int) -> TensorType:
+        dtype = dtype_of(kind)
+        if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MOST_BYTES:
+            raise self._library.invalid(shapes, f"it stated the shape {shape}, which no array has")
+        return TensorType(shape, dtype)
 
     @property
     def output_memory_kinds(self) -> Sequence[str]:
         args = self._ask("OutputMemoryKinds")
-        return values.strings(args.memory_kinds, args.memory_kind_sizes, args.num_outputs)
+        return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_outputs")
 
     @property
     def parameter_memory_kinds(self) -> Sequence[str]:
         """The memory kind of each parameter (PJRT 0.102 and later)."""
         args = self._ask("ParameterMemoryKinds")
-        return values.strings(args.memory_kinds, args.memory_kind_sizes, args.num_parameters)
+        return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_parameters")
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         args = self._ask("GetCostAnalysis")
-        return values.read_named_values(args.properties, args.num_properties)
+        return self._library.named_values(args, "properties", "num_properties")
 
     def memory_analysis(self) -> MemoryAnalysis:
         args = self._ask("GetCompiledMemoryStats")
@@ -123,19 +142,21 @@ class Executable(interface.Executable):
 
     def optimized_program(self) -> Program:
         program = new_struct("PJRT_Program")
+        args = self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        size = program.code_size
+        with self._library.reading(args, "code_size"):
+            program.code = code = values.room(size)
         self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
-        code = ffi.new("char[]", program.code_size)
-        program.code = code
-        self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
-        return Program(
-            code=values.data(code, program.code_size),
-            format=values.text(program.format, program.format_size),
-            name=self.name,
-        )
+        if program.code_size > size:
+            raise self._library.invalid(
+                args, f"it wrote {program.code_size} bytes of code where it had asked for {size}"
+            )
+        with self._library.reading(args, "format"):
+            form = values.text(program.format, program.format_size)
+        return Program(code=bytes(ffi.buffer(code, program.code_size)), format=form, name=self.name)
 
     def fingerprint(self) -> bytes:
-        args = self._ask("Fingerprint")
-        return values.data(args.executable_fingerprint, args.executable_fingerprint_size)
+        return self._library.data(self._ask("Fingerprint"), "executable_fingerprint")
 
     def generated_code_size_in_bytes(self) -> int:
         return int(self._ask("SizeOfGeneratedCodeInBytes").size_in_bytes)
@@ -147,14 +168,14 @@ class Executable(interface.Executable):
     def serialize_bare(self) -> bytes:
         """The library's own bytes, without the envelope that says where they come from."""
         args = self._ask("Serialize")
-        return values.owned_bytes(
+        return self._library.owned_bytes(
             args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"
         )
 
     def compile_options(self) -> bytes:
         """The ``CompileOptionsProto`` that it was compiled with (PJRT 0.87 and later)."""
         args = self._ask("GetCompileOptions")
-        return values.owned_bytes(
+        return self._library.owned_bytes(
             args,
             "serialized_bytes",
             "serialized_compile_options",

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.chain import MAX_STRUCT, read_chain
 from plugrt.capi.diagnose import why_not_loaded
@@ -130,7 +129,7 @@ class Library(Table):
             args = self.call("Plugin_Attributes")
         except Unimplemented:
             return {}
-        return values.read_named_values(args.attributes, args.num_attributes)
+        return self.named_values(args, "attributes", "num_attributes")
 
 
 _LIBRARIES: dict[str, Library] = {}

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
-from plugrt.capi import protos, values
+from plugrt.capi import protos
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Device
@@ -16,7 +16,13 @@ from plugrt.capi.events import Event
 from plugrt.capi.executables import Executable
 from plugrt.capi.frames import Frame
 from plugrt.capi.specs import BufferSpec
-from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.errors import (
+    DeletedBuffer,
+    FailedPrecondition,
+    InvalidArgument,
+    InvalidReply,
+    Unimplemented,
+)
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 
 if TYPE_CHECKING:
@@ -44,22 +50,17 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
         home = client.home()
-        library, exiting = home.library, home.exiting
+        library = home.library
         self._client = client
         self._home = home
-
-        def destroy(raw: Any) -> None:
-            if not exiting:
-                library.call("LoadedExecutable_Destroy", executable=raw)
-
-        self._pointer = ffi.gc(pointer, destroy)
+        self._pointer = home.own("LoadedExecutable_Destroy", "executable", pointer)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
         self._executable = Executable(
-            library, args.executable, client.origin, (home, self._pointer), exiting
+            library, args.executable, client.origin, (home, self._pointer), home.exiting
         )
         args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
-        found = values.unpack(args.addressable_devices, args.num_addressable_devices)
-        self._devices: tuple[Device, ...] = tuple(map(client.device_at, found))
+        found = library.handles(args, "addressable_devices", "num_addressable_devices")
+        self._devices: tuple[Device, ...] = tuple(client.device_at(p, args) for p in found)
         self._one_device = len(self._devices) == 1
         self._specs = [self._output_specs(device) for device in self._devices]
         self._first_specs = self._specs[0] if self._specs else []
@@ -79,6 +80,11 @@ class LoadedExecutable(interface.LoadedExecutable):
             kinds = self._executable.output_memory_kinds
         except Unimplemented:
             kinds = [""] * len(types)
+        if len(kinds) != len(types):
+            raise InvalidReply(
+                f"{self._home.library.owner} states {len(types)} results of "
+                f"{self._executable.name!r} and the memories of {len(kinds)}"
+            )
         memories = {memory.kind: memory for memory in device.memories()}
         return [
             BufferSpec(self._home, t.shape, t.dtype, device, memories.get(kind))
@@ -129,22 +135,29 @@ class LoadedExecutable(interface.LoadedExecutable):
             if self._arity is None:
                 return self._execute(arguments, None)
             frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
-        args, places, everything, produced = frame.hot
+        args, block, fixed, pristine, places, everything, produced = frame.hot
+        block[fixed] = pristine
         try:
             places[everything] = [*map(_pointer_of, arguments)]
         except (TypeError, ValueError, AttributeError):
             return self._execute(arguments, None)  # which finds the fault, if it is one
         error = self._launch(args)
         if error:
-            raise self._failure(error)
+            raise self._failure(error, arguments)
         spec = self._only_spec
         if spec is not None:
+            pointer = produced[0]
+            if not pointer:
+                raise self._lacking(frame)
             result = _new(Buffer)  # as calling the class, at two thirds of the cost
-            result._pointer = produced[0]
+            result._pointer = pointer
             result._spec = spec
             results = [result]
         else:
-            results = [*map(Buffer, _unpack(*frame.produced), self._first_specs)]
+            pointers = _unpack(*frame.produced)
+            if not all(pointers):
+                raise self._lacking(frame)
+            results = [*map(Buffer, pointers, self._first_specs)]
         self._frames.append(frame)
         if self._donation:
             self._donation.mark(arguments)
@@ -158,6 +171,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         except IndexError:
             frame = Frame(self._pointer, len(self._devices), len(arguments), len(self._first_specs))
         everything = frame.all
+        frame.restore()
         try:
             columns = zip(*arguments, strict=True)
             for row, column in zip(frame.arguments, columns, strict=bool(arguments)):
@@ -166,22 +180,39 @@ class LoadedExecutable(interface.LoadedExecutable):
             raise self._refusal(arguments) from None
         error = self._launch(frame.args)
         if error:
-            raise self._failure(error)
+            raise self._failure(error, arguments)
         count = frame.produced[1]
+        rows = [_unpack(row, count) for row in frame.outputs]
+        if not all(map(all, rows)):
+            raise self._lacking(frame)
         made = [
-            [Buffer(p, s) for p, s in zip(_unpack(row, count), specs)]  # noqa: B905 - hot
-            for row, specs in zip(frame.outputs, self._specs)  # noqa: B905 - hot
+            [Buffer(p, s) for p, s in zip(row, specs)]  # noqa: B905 - hot
+            for row, specs in zip(rows, self._specs)  # noqa: B905 - hot
         ]
         self._frames.append(frame)
         if self._donation:
             self._donation.mark(arguments)
         return list(zip(*made))  # noqa: B905 - hot
 
-    def _failure(self, error: Any) -> Exception:
+    def _failure(self, error: Any, arguments: Sequence[Shards]) -> Exception:
+        """Returns the exception of a launch; what another thread did meanwhile goes first."""
+        reported = self._home.library.take_error(error)
         if self._deleted:
-            self._home.library.take_error(error)
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
-        return self._home.library.take_error(error)
+        return self._find_deleted(arguments) or reported
+
+    def _lacking(self, frame: Frame) -> InvalidReply:
+        """Returns the exception of a launch without some results; those that are there go."""
+        home, missing = self._home, ""
+        for device, specs in enumerate(self._specs):
+            for i, (pointer, spec) in enumerate(zip(frame.results(device), specs, strict=True)):
+                if pointer:
+                    Buffer(pointer, spec)
+                else:
+                    missing = missing or f"output_lists[{device}][{i}]"
+        return home.library.invalid(
+            frame.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
+        )
 
     def execute_with_events(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -189,6 +220,11 @@ class LoadedExecutable(interface.LoadedExecutable):
         """As `execute`, and an event for each device that tells when its part is done."""
         events = ffi.new("PJRT_Event*[]", len(self._devices))
         results = self._execute(arguments, options, events)
+        if not all(events):
+            raise InvalidReply(
+                f"{self._home.library.owner} launched {self._executable.name!r}, but gave no "
+                "device_complete_events (NULL)"
+            )
         return results, [Event(self._home, event) for event in events]
 
     def _execute(
@@ -210,7 +246,9 @@ class LoadedExecutable(interface.LoadedExecutable):
             frame.args.device_complete_events = events
         error = self._launch(frame.args)
         if error:
-            raise self._failure(error)
+            raise self._failure(error, arguments)
+        if not all(all(frame.results(i)) for i in range(devices)):
+            raise self._lacking(frame)
         self._arity = len(arguments)
         made = [
             [Buffer(p, s) for p, s in zip(frame.results(i), self._specs[i], strict=True)]
@@ -246,31 +284,44 @@ class LoadedExecutable(interface.LoadedExecutable):
                         "that the program is loaded on"
                     )
                 if buffer._pointer is None:
-                    return DeletedBuffer(
-                        f"argument {i} of {name!r} ({buffer._spec.tensor_type}) {buffer._reason}"
-                    )
+                    return self._deleted_argument(i, buffer)
         return None
+
+    def _find_deleted(self, arguments: Sequence[Shards]) -> DeletedBuffer | None:
+        """Returns the exception for an argument that another thread deleted or donated."""
+        for i, shards in enumerate(arguments):
+            for buffer in shards:
+                if isinstance(buffer, Buffer) and buffer.is_gone():
+                    return self._deleted_argument(i, buffer)
+        return None
+
+    def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
+        name, kind = self._executable.name, buffer._spec.tensor_type
+        return DeletedBuffer(f"argument {i} of {name!r} ({kind}) {buffer.fate}")
 
     def device_assignment(self) -> DeviceAssignment:
         """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
         args = self._home.library.call(
             "LoadedExecutable_GetDeviceAssignment", executable=self._pointer
         )
-        encoded = values.owned_bytes(
+        library = self._home.library
+        encoded = library.owned_bytes(
             args,
             "serialized_bytes",
             "serialized_device_assignment",
             "serialized_device_assignment_deleter",
         )
-        return protos.read_device_assignment(encoded)
+        with library.reading(args, "serialized_bytes"):
+            return protos.read_device_assignment(encoded)
 
     def logical_device_ids(self) -> list[tuple[int, int]]:
         """(replica, partition) of each of `addressable_devices` (PJRT 0.96)."""
         args = self._home.library.call(
             "LoadedExecutable_AddressableDeviceLogicalIds", executable=self._pointer
         )
-        count = args.num_addressable_device_logical_ids
-        ids = values.unpack(args.addressable_device_logical_ids, count)
+        ids = self._home.library.items(
+            args, "addressable_device_logical_ids", "num_addressable_device_logical_ids"
+        )
         return [(i.replica, i.partition) for i in ids]
 
     def delete(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,12 @@ import numpy.typing as npt
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.events import await_and_destroy
+from plugrt.capi.library import Library
+from plugrt.capi.maps import is_memory
+from plugrt.capi.ownership import own
 from plugrt.capi.specs import BufferSpec
-from plugrt.capi.tables import new_struct
-from plugrt.errors import PjrtError, Unimplemented
+from plugrt.capi.structs import Prepared
+from plugrt.errors import InvalidReply, PjrtError, ResourceExhausted, Unimplemented
 
 if TYPE_CHECKING:
     from plugrt.capi.handle import ClientHandle
@@ -25,59 +27,92 @@ _BYTES = ffi.typeof("char*")
 
 
 class Looker:
-    """Waits for buffers and says where they are; its argument structs serve one call."""
+    """Waits for buffers and says where they are; its argument structs serve one call at a time."""
 
     __slots__ = (
-        "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_home", "_increase",
-        "_increase_args", "_ready", "_ready_args", "_where",
+        "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_increase",
+        "_increase_args", "_library", "_prepared", "_ready", "_ready_args", "_size", "_size_args",
+        "_where",
     )  # fmt: skip
 
-    def __init__(self, home: ClientHandle) -> None:
-        self._home = home
-        slot = home.library.hot_slot
-        self._increase = slot("Buffer_IncreaseExternalReferenceCount")
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        slot = library.hot_slot
         self._ready = slot("Buffer_ReadyEvent")
         self._await = slot("Event_Await")
         self._destroy = slot("Event_Destroy")
+        self._increase = slot("Buffer_IncreaseExternalReferenceCount")
         self._where = slot("Buffer_UnsafePointer")
-        self._increase_args = new_struct("struct PJRT_Buffer_IncreaseExternalReferenceCount_Args")
-        self._ready_args = new_struct("struct PJRT_Buffer_ReadyEvent_Args")
-        self._await_args = new_struct("struct PJRT_Event_Await_Args")
-        self._destroy_args = new_struct("struct PJRT_Event_Destroy_Args")
-        self._address = new_struct("struct PJRT_Buffer_UnsafePointer_Args")
+        self._size = slot("Buffer_OnDeviceSizeInBytes")
+        self._prepared = Prepared(
+            "struct PJRT_Buffer_ReadyEvent_Args",
+            "struct PJRT_Event_Await_Args",
+            "struct PJRT_Event_Destroy_Args",
+            "struct PJRT_Buffer_IncreaseExternalReferenceCount_Args",
+            "struct PJRT_Buffer_UnsafePointer_Args",
+            "struct PJRT_Buffer_OnDeviceSizeInBytes_Args",
+        )
+        (
+            self._ready_args, self._await_args, self._destroy_args, self._increase_args,
+            self._address, self._size_args,
+        ) = self._prepared.structs  # fmt: skip
 
     def wait(self, pointer: Any) -> None:
         """Returns when the buffer's contents are there; raises if making them failed."""
+        self._prepared.restore()
+        self._wait(pointer)
+
+    def _wait(self, pointer: Any) -> None:
         args = self._ready_args
         args.buffer = pointer
         error = self._ready(args)
         if error:
-            raise self._home.library.take_error(error)
-        self._await_args.event = self._destroy_args.event = args.event
+            raise self._library.take_error(error)
+        event = args.event
+        if not event:
+            self._library.check_handles(args, ("event",))
+        self._await_args.event = self._destroy_args.event = event
         failed = self._await(self._await_args)
         error = self._destroy(self._destroy_args)
-        if error or failed:
-            raise self._home.library.take_error(failed or error)
+        if failed:
+            raise self._library.take_error(failed)
+        if error:
+            self._library.log_failure("Event_Destroy", error)
 
-    def address(self, pointer: Any) -> int:
+    def address(self, pointer: Any, size: int) -> int:
         """Waits for the buffer and returns where it is; the caller releases the reference.
 
         The reference keeps the memory although the buffer may be deleted or donated meanwhile;
-        XLA's CPU client then copies for the launch that was to take it.
+        XLA's CPU client then copies for the launch that was to take it. `InvalidReply` where the
+        buffer has less than ``size`` bytes, or no address.
         """
-        self._increase_args.buffer = self._address.buffer = pointer
+        self._prepared.restore()
+        self._increase_args.buffer = self._address.buffer = self._size_args.buffer = pointer
         error = self._increase(self._increase_args)
         if error:
-            raise self._home.library.take_error(error)
+            raise self._library.take_error(error)
         try:
-            self.wait(pointer)
-            error = self._where(self._address)
+            self._wait(pointer)
+            error = self._where(self._address) or self._size(self._size_args)
             if error:
-                raise self._home.library.take_error(error)
+                raise self._library.take_error(error)
+            address = int(self._address.buffer_pointer)
+            if not address:
+                self._library.check_handles(self._address, ("buffer_pointer",))
+            if self._size_args.on_device_size_in_bytes < size:
+                raise _too_small(self._library, self._size_args, size)
         except BaseException:
-            _release(self._home, pointer, None, None)
+            self._library.dispose("Buffer_DecreaseExternalReferenceCount", "buffer", pointer)
             raise
-        return int(self._address.buffer_pointer)
+        return address
+
+
+def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args,
+        f"the buffer has {args.on_device_size_in_bytes} bytes where its type needs {size}: reading "
+        "it would give memory that is not its own",
+    )
 
 
 def wait_for(home: ClientHandle, pointer: Any) -> None:
@@ -85,50 +120,34 @@ def wait_for(home: ClientHandle, pointer: Any) -> None:
     try:
         looker = home.lookers.pop()
     except IndexError:
-        looker = Looker(home)
+        looker = Looker(home.library)
     looker.wait(pointer)
     home.lookers.append(looker)
     if home.pending:
         home.sweep()
 
 
-class Lease:
-    """Destroys a ``PJRT_Buffer`` when the buffer's object and all views of it are gone.
+def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Any) -> npt.NDArray[Any]:
+    """Returns the buffer's memory as a read-only array that keeps it alive.
 
     It keeps the client's handle, not its object: an array of numbers is no reason for a backend
     to stay.
     """
-
-    __slots__ = ("_home", "_pointer")
-
-    def __init__(self, home: ClientHandle, pointer: Any) -> None:
-        self._home = home
-        self._pointer = pointer
-
-    def __del__(self) -> None:
-        self._home.release("Buffer_Destroy", "buffer", self._pointer)
-
-
-def _release(home: ClientHandle, pointer: Any, lease: Lease | None, _: Any) -> None:
-    """Gives the reference back, and after that the lease."""
-    home.release("Buffer_DecreaseExternalReferenceCount", "buffer", pointer)
-
-
-def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Lease) -> npt.NDArray[Any]:
-    """Returns the buffer's memory as a read-only array that keeps it alive."""
     try:
         looker = home.lookers.pop()
     except IndexError:
-        looker = Looker(home)
-    address = ffi.cast(_BYTES, looker.address(pointer))
+        looker = Looker(home.library)
+    address = ffi.cast(_BYTES, looker.address(pointer, spec.nbytes))
     home.lookers.append(looker)
-    kept = ffi.gc(address, partial(_release, home, pointer, lease), spec.nbytes)
+    drop = home.drop_reference
+    # What frees the address holds the lease, so that the buffer goes after the reference to it.
+    kept = own(address, lambda _: drop(lease))
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
 def read(
-    home: ClientHandle, pointer: Any, spec: BufferSpec, lend: Callable[[Any], Lease | None]
+    home: ClientHandle, pointer: Any, spec: BufferSpec, lend: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
     """Returns the contents once they are there; strided where the device's order is not C's.
 
@@ -141,19 +160,28 @@ def read(
     if lease is not None:
         out = _view(home, pointer, spec, lease)
     else:
-        out = np.empty(spec.stored_shape, spec.dtype)
-        if spec.nbytes == 0:
-            wait_for(home, pointer)
-        else:
-            _transfer(home, pointer, spec, out)
+        out = _transfer(home, pointer, spec)
         out.flags.writeable = False
     if home.pending:
         home.sweep()
     return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec, out: npt.NDArray[Any]) -> None:
-    args = home.library.call(
+def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+    """Returns the contents as the library copies them to memory of the host's."""
+    library = home.library
+    if library.has("Buffer_OnDeviceSizeInBytes"):
+        args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
+        if args.on_device_size_in_bytes < spec.packed_nbytes:
+            raise _too_small(library, args, spec.packed_nbytes)
+    try:
+        out = np.empty(spec.stored_shape, spec.dtype)
+    except MemoryError:
+        raise ResourceExhausted(f"{spec.tensor_type} does not fit the host's memory") from None
+    if spec.nbytes == 0:
+        wait_for(home, pointer)
+        return out
+    args = library.call(
         "Buffer_ToHostBuffer",
         src=pointer,
         host_layout=spec.layout,
@@ -161,6 +189,7 @@ def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec, out: npt.NDArr
         dst_size=spec.nbytes,
     )
     await_and_destroy(home, args.event)
+    return out
 
 
 def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
@@ -174,14 +203,39 @@ def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     else:
         order = None
     library = home.library
+    _check_type(home, pointer, spec)
+    direct = False
     try:
-        on_host = library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu
         size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
-        if on_host and size:
-            library.call("Buffer_UnsafePointer", buffer=pointer)
+        if size == spec.nbytes and order is not None:
+            direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
+        if direct and size:
+            wait_for(home, pointer)
+            args = library.call("Buffer_UnsafePointer", buffer=pointer)
+            if not is_memory(args.buffer_pointer, size):
+                raise library.invalid(
+                    args, f"the {size} bytes at {args.buffer_pointer:#x} are not memory"
+                )
     except Unimplemented:
-        on_host = False
-    spec.direct = bool(on_host and order is not None and size == spec.nbytes)
+        direct = False
+    spec.direct = direct
+
+
+def _check_type(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Refuses a buffer that is of another type than it was announced to be."""
+    library = home.library
+    try:
+        dims = library.call("Buffer_Dimensions", buffer=pointer)
+        shape = tuple(library.items(dims, "dims", "num_dims"))
+        kind = library.call("Buffer_ElementType", buffer=pointer).type
+    except Unimplemented:
+        return
+    if (shape, kind) != (spec.shape, spec.element_type):
+        raise library.invalid(
+            dims,
+            f"the buffer has the shape {shape} and the element type {kind}; {spec.tensor_type} "
+            f"(element type {spec.element_type}) had been announced",
+        )
 
 
 def minor_to_major(home: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
@@ -194,4 +248,5 @@ def minor_to_major(home: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
     tiled = args.layout.tiled
     if args.layout.type != 0 or tiled.num_tiles:
         return None
-    return tuple(values.unpack(tiled.minor_to_major, tiled.minor_to_major_size))
+    with home.library.reading(args, "layout"):
+        return tuple(values.unpack(tiled.minor_to_major, tiled.minor_to_major_size))

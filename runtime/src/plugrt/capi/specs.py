@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.capi._abi import ffi
 from plugrt.capi.devices import Device, Memory
-from plugrt.capi.dtypes import type_of
+from plugrt.capi.dtypes import bits_of, type_of
 from plugrt.capi.handle import ClientHandle
 from plugrt.capi.tables import new_struct
 from plugrt.errors import InvalidArgument
@@ -24,7 +24,7 @@ class BufferSpec:
 
     __slots__ = (
         "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "kind",
-        "layout", "memory", "nbytes", "shape", "stored_shape", "tensor_type",
+        "layout", "memory", "nbytes", "packed_nbytes", "shape", "stored_shape", "tensor_type",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +46,8 @@ class BufferSpec:
         self.tensor_type = TensorType(shape, dtype)
         self.nbytes = math.prod(shape) * dtype.itemsize
         self.element_type = type_of(dtype, home.library.version[1])
+        self.packed_nbytes = -(-math.prod(shape) * bits_of(dtype) // 8)
+        """The least that a device needs, which may pack elements of less than a byte."""
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
         """Whether the host can copy such a buffer's memory as it is; None until one was seen."""

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from plugrt.capi import values
 from plugrt.capi._abi import ffi
-from plugrt.capi.maps import AddressMap
-from plugrt.errors import PjrtError, PluginBroken, Unimplemented, error_from_code
+from plugrt.capi._handles import HANDLES
+from plugrt.capi.maps import AddressMap, is_memory
+from plugrt.capi.ownership import own
+from plugrt.capi.replies import Replies
+from plugrt.errors import (
+    InvalidArgument,
+    InvalidReply,
+    PjrtError,
+    PluginBroken,
+    PlugrtError,
+    Unimplemented,
+    Unknown,
+    error_from_code,
+)
 
 Slot = Callable[[Any], Any]
+
+_log = logging.getLogger(__name__)
 
 _STRUCTS: dict[str, tuple[Any, int]] = {}
 
@@ -34,7 +48,7 @@ def new_struct(name: str) -> Any:
     return made
 
 
-class Table:
+class Table(Replies):
     """A C struct that holds functions, each of which takes one argument struct.
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
@@ -61,9 +75,9 @@ class Table:
             function: Slot = getattr(table, name)
             address = int(ffi.cast("uintptr_t", function))
             if address:
-                if not addresses.readable(address, 1):
+                if not addresses.executable(address):
                     raise PluginBroken(
-                        f"{self.owner}: {full} is at {address:#x}, which cannot be read"
+                        f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
                     )
                 return function
         self.missing.add(name)
@@ -80,16 +94,50 @@ class Table:
     def call(self, name: str, **inputs: Any) -> Any:
         """Calls a function with these fields; returns its argument struct, results filled in.
 
-        Raises the `PjrtError` that the library reports. What ``inputs`` point to is alive until
-        the call returns.
+        Raises the `PjrtError` that the library reports, and `InvalidReply` where it reports none
+        and gives NULL for a handle. What ``inputs`` point to is alive until the call returns.
         """
-        args = new_struct(f"struct {self.prefix}{name}_Args")
+        struct = f"{self.prefix}{name}_Args"
+        args = new_struct(f"struct {struct}")
         for field, value in inputs.items():
-            setattr(args, field, value)
+            try:
+                setattr(args, field, value)
+            except (OverflowError, TypeError) as wrong:
+                raise InvalidArgument(
+                    f"{self.prefix}{name} of {self.owner} takes no {value!r} as {field}: {wrong}"
+                ) from None
         error = self.slots[name](args)
         if error:
             raise self.take_error(error)
+        if struct in HANDLES:
+            self.check_handles(args, HANDLES[struct])
         return args
+
+    def dispose(self, name: str, field: str, pointer: Any) -> None:
+        """Calls a function that frees ``pointer``; a failure has no one to tell but the log."""
+        try:
+            self.call(name, **{field: pointer})
+        except PlugrtError as error:
+            _log.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
+
+    def log_failure(self, name: str, error: Any) -> None:
+        """Frees the error of a function that frees something, and tells the log."""
+        _log.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
+
+    def own(
+        self, name: str, field: str, pointer: Any, keep: object = None, unless: Sequence[bool] = ()
+    ) -> Any:
+        """Returns ``pointer`` as an object whose end frees it by the function ``name``.
+
+        ``keep`` is what must outlive it; where ``unless`` has come to hold something, nothing is
+        freed any more.
+        """
+
+        def free(raw: Any, _keep: object = keep) -> None:
+            if not unless:
+                self.dispose(name, field, raw)
+
+        return own(pointer, free)
 
     def hot_slot(self, name: str) -> Slot:
         """Returns a function with its error as a number, 0 for none: 60 ns less for each call."""
@@ -102,6 +150,9 @@ class Table:
         """Returns the exception for an error of the library (or its address) and frees it."""
         if isinstance(error, int):
             error = ffi.cast("PJRT_Error*", error)
+        address = int(ffi.cast("uintptr_t", error))
+        if not is_memory(address, 1):
+            return Unknown(f"{self.owner} reported an error at {address:#x}, which is no memory")
         try:
             return error_from_code(self._error_code(error), self._error_message(error))
         finally:
@@ -115,7 +166,8 @@ class Table:
         except Unimplemented:
             return 2
         if second:
-            self._destroy_error(second)
+            if second != error:
+                self._destroy_error(second)
             return 2
         return int(args.code)
 
@@ -124,9 +176,11 @@ class Table:
         args.error = error
         try:
             self.slots["Error_Message"](args)
+            return self.text(args, "message")
         except Unimplemented:
             return f"({self.owner} gives no message)"
-        return values.text(args.message, args.message_size)
+        except InvalidReply as fault:
+            return f"({fault.message})"
 
     def _destroy_error(self, error: Any) -> None:
         args = new_struct(f"struct {self.prefix}Error_Destroy_Args")

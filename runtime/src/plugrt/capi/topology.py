@@ -8,7 +8,6 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.capi import protos, values
-from plugrt.capi._abi import ffi
 from plugrt.capi.artifact import Origin
 from plugrt.capi.devices import describe
 from plugrt.capi.executables import Executable, program_struct
@@ -26,10 +25,9 @@ class Topology(interface.Topology):
         self._library = library
         self._owner = owner
 
-        def destroy(raw: Any) -> None:
-            library.call("TopologyDescription_Destroy", topology=raw)
-
-        self._pointer = pointer if owner is not None else ffi.gc(pointer, destroy)
+        if owner is None:
+            pointer = library.own("TopologyDescription_Destroy", "topology", pointer)
+        self._pointer = pointer
 
     def _ask(self, what: str) -> Any:
         return self._library.call(f"TopologyDescription_{what}", topology=self._pointer)
@@ -45,17 +43,15 @@ class Topology(interface.Topology):
 
     @cached_property
     def platform(self) -> str:
-        args = self._ask("PlatformName")
-        return values.text(args.platform_name, args.platform_name_size)
+        return self._library.text(self._ask("PlatformName"), "platform_name")
 
     @cached_property
     def platform_version(self) -> str:
-        args = self._ask("PlatformVersion")
-        return values.text(args.platform_version, args.platform_version_size)
+        return self._library.text(self._ask("PlatformVersion"), "platform_version")
 
     def _descriptions(self) -> list[Any]:
         args = self._ask("GetDeviceDescriptions")
-        return values.unpack(args.descriptions, args.num_descriptions)
+        return self._library.handles(args, "descriptions", "num_descriptions")
 
     @cached_property
     def devices(self) -> Sequence[DeviceDescription]:
@@ -72,7 +68,7 @@ class Topology(interface.Topology):
     @cached_property
     def attributes(self) -> Mapping[str, OptionValue]:
         args = self._ask("Attributes")
-        return values.read_named_values(args.attributes, args.num_attributes)
+        return self._library.named_values(args, "attributes", "num_attributes")
 
     @cached_property
     def stablehlo_current_version(self) -> tuple[int, int, int] | None:
@@ -95,7 +91,7 @@ class Topology(interface.Topology):
         return Executable(self._library, args.executable, origin, (self,))
 
     def serialize(self) -> bytes:
-        return values.owned_bytes(
+        return self._library.owned_bytes(
             self._ask("Serialize"),
             "serialized_bytes",
             "serialized_topology",

@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from plugrt import interface
 from plugrt.capi._abi import ffi
+from plugrt.capi._handles import HANDLES
 from plugrt.capi.buffers import AliasedBuffer, Buffer
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.specs import BufferSpec
+from plugrt.capi.structs import Prepared
 from plugrt.capi.tables import new_struct
 from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
 from plugrt.interface import HostBufferSemantics
@@ -23,7 +25,11 @@ _MAX_SPECS = 4096
 _MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
 _MUTABLE_MINOR = 48
 """The minor version that brought it."""
+_HANDLES = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
 _from_buffer = ffi.from_buffer
+
+
+_ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 
 
 class _Put:
@@ -33,12 +39,13 @@ class _Put:
 
     def __init__(self, spec: BufferSpec) -> None:
         self.spec = spec
-        self.free: list[Any] = []
+        self.free: list[tuple[Prepared, Any]] = []
 
-    def new_args(self) -> Any:
-        """Returns a struct in which only the data and the semantics are missing."""
+    def new_args(self) -> tuple[Prepared, Any]:
+        """Returns a struct, and what restores it, that lacks only the data and the semantics."""
         spec = self.spec
-        args = new_struct("struct PJRT_Client_BufferFromHostBuffer_Args")
+        prepared = Prepared(_ARGS)
+        (args,) = prepared.structs
         args.client = spec.home.pointer
         args.type = spec.element_type
         args.dims = spec.dims
@@ -46,7 +53,8 @@ class _Put:
         args.device = spec.device.pointer
         if spec.memory is not None:
             args.memory = spec.memory.pointer
-        return args
+        prepared.fix()
+        return prepared, args
 
 
 class Transfers:
@@ -73,9 +81,10 @@ class Transfers:
         except (KeyError, AttributeError, TypeError):
             put = self._new(array, device, memory)
         try:
-            args = put.free.pop()
+            prepared, args = frame = put.free.pop()
         except IndexError:
-            args = put.new_args()
+            prepared, args = frame = put.new_args()
+        prepared.restore()
         strided = False
         try:
             args.data = _from_buffer(array)
@@ -86,9 +95,12 @@ class Transfers:
         error = self._launch(args)
         if error:
             raise self._home.library.take_error(error)
-        buffer = Buffer(args.buffer, put.spec)
-        self._drop_event(args.done_with_host_buffer)
-        put.free.append(args)
+        pointer, event = args.buffer, args.done_with_host_buffer
+        if not (pointer and event):
+            self._home.library.check_handles(args, _HANDLES)
+        buffer = Buffer(pointer, put.spec)
+        self._drop_event(event)
+        put.free.append(frame)
         return buffer
 
     def _drop_event(self, event: Any) -> None:
@@ -100,7 +112,7 @@ class Transfers:
         args.event = event
         error = self._event_destroy(args)
         if error:
-            raise self._home.library.take_error(error)
+            self._home.library.log_failure("Event_Destroy", error)
         self._event_args.append(args)
         if self._home.pending:
             self._home.sweep()
@@ -114,7 +126,7 @@ class Transfers:
             )
         if home.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
             raise Unimplemented(f"{home.library.owner} is too old for MUTABLE_ZERO_COPY")
-        args = put.new_args()
+        _prepared, args = put.new_args()
         args.host_buffer_semantics = int(semantics)
         args.data = ffi.cast("void*", array.__array_interface__["data"][0])
         if not array.flags.c_contiguous:
@@ -123,6 +135,7 @@ class Transfers:
         error = self._launch(args)
         if error:
             raise home.library.take_error(error)
+        home.library.check_handles(args, _HANDLES)
         event = args.done_with_host_buffer
         if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not home.event_is_ready(event):
             return AliasedBuffer(args.buffer, put.spec, event, array)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from plugrt.capi._abi import ffi
-from plugrt.errors import InvalidArgument
+from plugrt.capi.maps import read_memory
+from plugrt.errors import InvalidArgument, InvalidReply
 from plugrt.interface import OptionValue
 
 _STRING, _INT64, _INT64_LIST, _FLOAT, _BOOL = range(5)
@@ -16,8 +17,10 @@ _INT64_LIMIT = 1 << 63
 
 
 def data(pointer: Any, size: int) -> bytes:
-    """Returns ``size`` bytes at a pointer; nothing for NULL."""
-    return bytes(ffi.buffer(pointer, size)) if size and pointer != ffi.NULL else b""
+    """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` where no memory is."""
+    if not size or pointer == ffi.NULL:
+        return b""
+    return read_memory(int(ffi.cast("uintptr_t", pointer)), size)
 
 
 def text(pointer: Any, size: int) -> str:
@@ -27,38 +30,35 @@ def text(pointer: Any, size: int) -> str:
 
 def chars(content: str | bytes) -> tuple[Any, int]:
     """Returns (``char*``, size) of a string, alive as long as the first of them."""
-    encoded = content.encode() if isinstance(content, str) else content
+    try:
+        encoded = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"{content!r} is no text that a library could read: {error}"
+        ) from None
     return ffi.from_buffer(encoded), len(encoded)
 
 
 def unpack(pointer: Any, count: int) -> list[Any]:
     """Returns ``count`` elements at a pointer; nothing for NULL."""
-    return list(ffi.unpack(pointer, count)) if count and pointer != ffi.NULL else []
+    if not count or pointer == ffi.NULL:
+        return []
+    data(pointer, count * ffi.sizeof(ffi.typeof(pointer).item))  # refuses what is no memory
+    return list(ffi.unpack(pointer, count))
 
 
-def strings(pointers: Any, sizes: Any, count: int) -> list[str]:
-    """Returns the strings of parallel arrays of pointers and sizes."""
-    pairs = zip(unpack(pointers, count), unpack(sizes, count), strict=True)
-    return [text(p, n) for p, n in pairs]
-
-
-def owned_bytes(args: Any, content: str, owner: str, deleter: str) -> bytes:
-    """Returns bytes that the library lends, and calls its deleter for the owner once."""
-    free: Callable[[Any], None] = getattr(args, deleter)
+def room(size: int) -> Any:
+    """Returns ``char[size]`` to be filled; `InvalidReply` for more than there is memory for."""
     try:
-        return data(getattr(args, content), getattr(args, f"{content}_size"))
-    finally:
-        if free != ffi.NULL:
-            free(getattr(args, owner))
+        return ffi.new("char[]", max(size, 1))
+    except (OverflowError, MemoryError):
+        raise InvalidReply(f"{size} bytes are more than there is memory for") from None
 
 
 def read_named_values(pointer: Any, count: int) -> dict[str, OptionValue]:
     """Returns an array of ``PJRT_NamedValue`` as a dict; kinds unknown to us are left out."""
     found: dict[str, OptionValue] = {}
-    if pointer == ffi.NULL:
-        return found
-    for i in range(count):
-        item = pointer[i]
+    for item in unpack(pointer, count):
         name = text(item.name, item.name_size)
         if item.type == _STRING:
             found[name] = text(item.string_value, item.value_size)

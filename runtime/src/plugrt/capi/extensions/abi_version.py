@@ -20,9 +20,9 @@ def executable_abi(library: Library, executable: Any) -> bytes | None:
         return None
     try:
         args = table.call("ExecutableAbiVersion_ToProto", abi_version=version)
-        return values.owned_bytes(args, *_PROTO)
+        return table.owned_bytes(args, *_PROTO)
     finally:
-        table.call("ExecutableAbiVersion_Destroy", abi_version=version)
+        table.dispose("ExecutableAbiVersion_Destroy", "abi_version", version)
 
 
 def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
@@ -50,7 +50,7 @@ def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
         except PjrtError as error:
             return error.message
         finally:
-            table.call("ExecutableAbiVersion_Destroy", abi_version=made.abi_version)
+            table.dispose("ExecutableAbiVersion_Destroy", "abi_version", made.abi_version)
     finally:
-        table.call("RuntimeAbiVersion_Destroy", abi_version=runtime)
+        table.dispose("RuntimeAbiVersion_Destroy", "abi_version", runtime)
     return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Device
@@ -36,7 +35,8 @@ def send(
     count = _same_length(buffers=buffers, devices=devices, keys=keys)
     home = client.home()
     events = ffi.new("PJRT_Event*[]", count)
-    home.library.extension("CrossHostTransfers").call(
+    table = home.library.extension("CrossHostTransfers")
+    args = table.call(
         "Transfers_Client_CrossHostSendBuffers",
         client=home.pointer,
         num_buffers=count,
@@ -45,7 +45,7 @@ def send(
         transfer_keys=ffi.new("int64_t[]", list(keys)),
         send_events=events,
     )
-    return [Event(home, event) for event in values.unpack(events, count)]
+    return [Event(home, event) for event in table.handles(args, "send_events", "num_buffers")]
 
 
 def receive(
@@ -60,7 +60,8 @@ def receive(
     home = client.home()
     specs = [BufferSpec(home, t.shape, t.dtype, device) for t in types]
     buffers = ffi.new("PJRT_Buffer*[]", count)
-    home.library.extension("CrossHostTransfers").call(
+    table = home.library.extension("CrossHostTransfers")
+    args = table.call(
         "Transfers_Client_CrossHostReceiveBuffers",
         client=home.pointer,
         num_shapes=count,
@@ -73,5 +74,5 @@ def receive(
         transfer_keys=ffi.new("int64_t[]", list(keys)),
         buffers=buffers,
     )
-    pairs = zip(values.unpack(buffers, count), specs, strict=True)
-    return [Buffer(pointer, spec) for pointer, spec in pairs]
+    made = table.handles(args, "buffers", "num_shapes")
+    return [Buffer(pointer, spec) for pointer, spec in zip(made, specs, strict=True)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.dtypes import type_of
@@ -24,10 +23,10 @@ def _text(table: Table, layout: Any, *, owned: bool) -> str:
     """Returns the text of a layout, and destroys it if it is ours."""
     try:
         args = table.call("Layouts_MemoryLayout_Serialize", layout=layout)
-        return values.owned_bytes(args, *_SERIALIZED).decode()
+        return table.owned_bytes(args, *_SERIALIZED).decode("utf-8", "backslashreplace")
     finally:
         if owned:
-            table.call("Layouts_MemoryLayout_Destroy", layout=layout)
+            table.dispose("Layouts_MemoryLayout_Destroy", "layout", layout)
 
 
 def buffer_layout(buffer: Buffer) -> str:
@@ -54,7 +53,7 @@ def output_layouts(executable: Executable) -> Sequence[str]:
     """Returns the layouts of the results (PJRT 0.81 and later)."""
     table = executable.library.extension("Layouts")
     args = table.call("Layouts_Executable_GetOutputLayouts", executable=executable.pointer)
-    found = values.unpack(args.layouts, args.num_outputs)
+    found = table.handles(args, "layouts", "num_outputs")
     return [_text(table, layout, owned=False) for layout in found]
 
 
@@ -62,5 +61,5 @@ def parameter_layouts(executable: Executable) -> Sequence[str]:
     """Returns the layouts that the arguments must have (PJRT 0.93 and later)."""
     table = executable.library.extension("Layouts")
     args = table.call("Layouts_Executable_GetParameterLayouts", executable=executable.pointer)
-    found = values.unpack(args.layouts, args.num_parameters)
+    found = table.handles(args, "layouts", "num_parameters")
     return [_text(table, layout, owned=False) for layout in found]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.capi import values
 from plugrt.capi.library import Library
 
 
@@ -23,9 +22,9 @@ def memory_descriptions(library: Library, description: Any) -> Sequence[MemoryDe
     table = library.extension("MemoryDescriptions")
     args = table.call("DeviceDescription_MemoryDescriptions", device_description=description)
     found = []
-    for pointer in values.unpack(args.memory_descriptions, args.num_memory_descriptions):
+    for pointer in table.handles(args, "memory_descriptions", "num_memory_descriptions"):
         kind = table.call("MemoryDescription_Kind", memory_description=pointer)
-        found.append(MemoryDescription(values.text(kind.kind, kind.kind_size), kind.kind_id))
+        found.append(MemoryDescription(table.text(kind, "kind"), kind.kind_id))
     if 0 <= args.default_memory_index < len(found):
         found.insert(0, found.pop(args.default_memory_index))
     return found

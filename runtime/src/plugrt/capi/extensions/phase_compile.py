@@ -19,30 +19,30 @@ class PhaseCompiler:
         table = library.extension("PhaseCompile")
         self._table = table
 
-        def destroy(raw: Any) -> None:
-            table.call("PhaseCompile_Destroy_Compiler", phase_compiler=raw)
-
         made = table.call("PhaseCompile_Get_Compiler").phase_compiler
-        self._pointer = ffi.gc(made, destroy)
+        self._pointer = table.own("PhaseCompile_Destroy_Compiler", "phase_compiler", made)
 
     @property
     def phases(self) -> Sequence[str]:
         """The names of the phases, in the order in which they run."""
         args = self._table.call("PhaseCompile_Get_PhaseNames", phase_compiler=self._pointer)
-        content = self._take(args.phase_names, args.phase_names_sizes, args.num_phase_names)
-        return [name.decode() for name in content]
+        content = self._take(args, "phase_names")
+        return [name.decode("utf-8", "backslashreplace") for name in content]
 
-    def _take(self, pointers: Any, sizes: Any, count: int) -> list[bytes]:
+    def _take(self, args: Any, field: str) -> list[bytes]:
         """Returns the strings of arrays that the library gave, and frees those."""
+        table, count = self._table, f"num_{field}"
         try:
-            pairs = zip(values.unpack(pointers, count), values.unpack(sizes, count), strict=True)
-            return [values.data(p, n) for p, n in pairs]
+            pointers = table.items(args, field, count)
+            sizes = table.items(args, f"{field}_sizes", count)
+            with table.reading(args, field):
+                return [values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
         finally:
-            self._table.call(
+            table.call(
                 "PhaseCompile_C_Buffers_Destroy",
-                char_buffers=pointers,
-                char_buffer_sizes=sizes,
-                num_char_buffers=count,
+                char_buffers=getattr(args, field),
+                char_buffer_sizes=getattr(args, f"{field}_sizes"),
+                num_char_buffers=getattr(args, count),
             )
 
     def run(
@@ -69,6 +69,4 @@ class PhaseCompiler:
             compile_options_size=size,
             topology=topology.pointer,
         )
-        return self._take(
-            args.output_programs, args.output_programs_sizes, args.num_output_programs
-        )
+        return self._take(args, "output_programs")

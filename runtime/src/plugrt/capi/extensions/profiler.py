@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Any
 
 from plugrt.capi import protos, values
 from plugrt.capi._abi import ffi
@@ -38,11 +37,8 @@ class Profiler:
         self._table = _ProfilerTable(api, api.struct_size, names, owner, AddressMap())
         table = self._table
 
-        def destroy(raw: Any) -> None:
-            table.call("Destroy", profiler=raw)
-
         args = table.call("Create", options=ffi.from_buffer(options), options_size=len(options))
-        self._pointer = ffi.gc(args.profiler, destroy)
+        self._pointer = table.own("Destroy", "profiler", args.profiler)
         self._running = False
 
     def start(self) -> None:
@@ -60,12 +56,14 @@ class Profiler:
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
         size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
-        room = ffi.new("uint8_t[]", max(size, 1))
+        room = ffi.cast("uint8_t*", kept := values.room(size))
         args = self._table.call(
             "CollectData", profiler=self._pointer, buffer=room, buffer_size_in_bytes=size
         )
+        if args.buffer == room and args.buffer_size_in_bytes > size:
+            raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
         # Some libraries lend memory of their own instead of filling ours.
-        content = values.data(args.buffer, args.buffer_size_in_bytes)
+        content = self._table.data(args, "buffer", "buffer_size_in_bytes")
         return content[:-1] if _has_terminator(content) else content
 
     def save(self, folder: str | os.PathLike[str]) -> Path:

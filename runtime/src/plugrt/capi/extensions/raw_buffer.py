@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
 from plugrt.capi.devices import Memory
@@ -19,13 +17,9 @@ class RawBuffer:
         self._home = buffer._spec.home
         self._table = self._home.library.extension("RawBuffer")
         args = self._table.call("RawBuffer_CreateRawAliasOfBuffer", buffer=buffer._live())
-        table, exiting = self._table, self._home.exiting
-
-        def destroy(raw: Any) -> None:
-            if not exiting:
-                table.call("RawBuffer_Destroy", buffer=raw)
-
-        self._pointer = ffi.gc(args.raw_buffer, destroy)
+        self._pointer = self._table.own(
+            "RawBuffer_Destroy", "buffer", args.raw_buffer, buffer, self._home.exiting
+        )
 
     def __len__(self) -> int:
         args = self._table.call("RawBuffer_GetOnDeviceSizeInBytes", buffer=self._pointer)

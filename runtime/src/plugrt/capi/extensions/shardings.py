@@ -6,24 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.capi import values
+from plugrt.capi._abi import ffi
 from plugrt.capi.executables import Executable
+from plugrt.capi.tables import Table
 
 
-def _shardings(args: Any, count: int) -> Sequence[bytes]:
-    sizes = values.unpack(args.sharding_sizes, count)
-    pointers = values.unpack(args.shardings, count)
-    return [values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
+def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
+    if args.shardings == ffi.NULL:
+        return []
+    sizes = table.items(args, "sharding_sizes", count)
+    pointers = table.items(args, "shardings", count)
+    with table.reading(args, "shardings"):
+        return [values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
 
 
 def parameter_shardings(executable: Executable) -> Sequence[bytes]:
     """Returns an ``xla.OpSharding`` proto for each parameter; nothing if it is not partitioned."""
     table = executable.library.extension("Shardings")
     args = table.call("Shardings_Executable_ParameterShardings", executable=executable.pointer)
-    return _shardings(args, args.num_parameters)
+    return _shardings(table, args, "num_parameters")
 
 
 def output_shardings(executable: Executable) -> Sequence[bytes]:
     """Returns an ``xla.OpSharding`` proto for each result; nothing if it is not partitioned."""
     table = executable.library.extension("Shardings")
     args = table.call("Shardings_Executable_OutputShardings", executable=executable.pointer)
-    return _shardings(args, args.num_outputs)
+    return _shardings(table, args, "num_outputs")

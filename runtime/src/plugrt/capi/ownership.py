@@ -1,0 +1,67 @@
+"""`own`: handles that are freed when nothing refers to them any more, and not before."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+from plugrt.capi._abi import ffi
+
+
+class _Watch(weakref.ref[Any]):
+    """Waits for the end of one handle."""
+
+    __slots__ = ("free", "raw")
+
+    free: Callable[[Any], None]
+    raw: Any
+
+
+watches: dict[int, _Watch] = {}
+"""The watches of all handles that live, by their own ids."""
+
+
+def _end(watch: _Watch, _watches: dict[int, _Watch] = watches) -> None:
+    # The default argument is there when the interpreter has emptied this module at its end.
+    del _watches[id(watch)]
+    watch.free(watch.raw)
+
+
+def own(pointer: Any, free: Callable[[Any], None]) -> Any:
+    """Returns ``pointer`` as an object whose end calls ``free(pointer)``, once.
+
+    ``__del__`` and ``ffi.gc`` will not do. The garbage collector runs the finalisers of all members
+    of a cycle before it takes the cycle apart; the members' own finalisers, a generator's
+    ``finally`` among them, may use the others after that, or keep them for good (PEP 442). A plain
+    pointer of cffi's is no object that the collector looks at: a weak reference to it goes with
+    the last reference to it, and with nothing else.
+
+    ``free`` must not raise: nobody could catch it. What it refers to lives as long as the handle.
+    """
+    handle = ffi.cast(ffi.typeof(pointer), pointer)
+    watch = _Watch(handle, _end)
+    watch.free = free
+    watch.raw = pointer
+    watches[id(watch)] = watch
+    return handle
+
+
+# A process that was forked has the handles, but not the threads of the library behind them.
+os.register_at_fork(after_in_child=watches.clear)
+
+
+class _Lonely:
+    """Measures `ALONE` with the very expression that the finaliser of buffers uses."""
+
+    def __del__(self) -> None:
+        _counts.append(getrefcount(self))
+
+
+_counts: list[int] = []
+_Lonely()
+ALONE = _counts[0]
+"""What ``getrefcount(self)`` gives in a finaliser that the last reference's end has called. It is
+more in one that the garbage collector calls for a member of a cycle, which others refer to."""

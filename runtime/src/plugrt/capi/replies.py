@@ -1,0 +1,93 @@
+"""`Replies`: what a library left in an argument struct, read without trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from plugrt.capi import values
+from plugrt.capi._abi import ffi
+from plugrt.errors import InvalidReply
+from plugrt.interface import OptionValue
+
+
+def _function_of(args: Any) -> str:
+    """Returns the function that an argument struct belongs to."""
+    name: str = ffi.typeof(args).item.cname
+    return name.removeprefix("struct ").removesuffix("_Args")
+
+
+class Replies:
+    """Reads fields; what the API does not allow raises `InvalidReply` with function and field."""
+
+    owner: str
+    """Whose replies they are, for messages."""
+
+    def invalid(self, args: Any, what: str) -> InvalidReply:
+        """Returns the exception for a reply that cannot be used; ``what`` follows "it ..."."""
+        return InvalidReply(f"{self.owner}: {_function_of(args)} reported success, but {what}")
+
+    @contextmanager
+    def reading(self, args: Any, field: str) -> Iterator[None]:
+        """Within it, `InvalidReply` and `ValueError` get the names of the function and field."""
+        try:
+            yield
+        except (InvalidReply, ValueError) as error:
+            message = error.message if isinstance(error, InvalidReply) else str(error)
+            raise self.invalid(args, f"its {field} cannot be read: {message}") from None
+
+    def check_handles(self, args: Any, fields: tuple[str, ...]) -> None:
+        """Refuses NULL in the fields in which a function returns a handle."""
+        for field in fields:
+            if not getattr(args, field):
+                raise self.invalid(args, f"it gave no {field} (NULL)")
+
+    def text(self, args: Any, field: str) -> str:
+        """Returns a string whose size is in ``<field>_size``."""
+        with self.reading(args, field):
+            return values.text(getattr(args, field), getattr(args, f"{field}_size"))
+
+    def data(self, args: Any, field: str, size: str | None = None) -> bytes:
+        """Returns bytes whose number is in ``<field>_size`` or another field."""
+        with self.reading(args, field):
+            return values.data(getattr(args, field), getattr(args, size or f"{field}_size"))
+
+    def items(self, args: Any, field: str, count: str | int) -> list[Any]:
+        """Returns the elements of an array whose length is in the field ``count``, or that."""
+        number = getattr(args, count) if isinstance(count, str) else count
+        pointer = getattr(args, field)
+        if number and pointer == ffi.NULL:
+            raise self.invalid(args, f"it gave no {field} (NULL), but {number} were stated")
+        with self.reading(args, field):
+            return values.unpack(pointer, number)
+
+    def handles(self, args: Any, field: str, count: str) -> list[Any]:
+        """Returns an array of handles, none of them NULL."""
+        found = self.items(args, field, count)
+        for i, handle in enumerate(found):
+            if not handle:
+                raise self.invalid(args, f"{field}[{i}] of {len(found)} is NULL")
+        return found
+
+    def strings(self, args: Any, field: str, sizes: str, count: str) -> list[str]:
+        """Returns the strings of parallel arrays of pointers and sizes."""
+        number = getattr(args, count)
+        pointers = self.items(args, field, number)
+        with self.reading(args, field):
+            lengths = self.items(args, sizes, number)
+            return [values.text(p, n) for p, n in zip(pointers, lengths, strict=True)]
+
+    def named_values(self, args: Any, field: str, count: str) -> dict[str, OptionValue]:
+        """Returns an array of ``PJRT_NamedValue`` as a dict."""
+        with self.reading(args, field):
+            return values.read_named_values(getattr(args, field), getattr(args, count))
+
+    def owned_bytes(self, args: Any, field: str, owner: str, deleter: str) -> bytes:
+        """Returns bytes that the library lends, and calls its deleter for the owner once."""
+        free: Callable[[Any], None] = getattr(args, deleter)
+        try:
+            return self.data(args, field)
+        finally:
+            if free != ffi.NULL:
+                free(getattr(args, owner))
