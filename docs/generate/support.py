@@ -78,7 +78,10 @@ def _tested(platform: str, facts: dict[str, Any] | None) -> str:
 def _cell(facts: dict[str, Any] | None, key: str) -> str:
     if facts is None:
         return ""
-    return "yes" if facts["says"].get(key, [False])[0] else "no"
+    stated = facts["says"].get(key, [False])[0]
+    if stated is None:
+        return "no bound"
+    return {True: "yes", False: "no"}[stated] if isinstance(stated, bool) else f"{stated}"
 
 
 def page(text: str) -> str:

@@ -63,7 +63,8 @@ def test_every_capability_has_its_sentence() -> None:
     assert sentences["donation"][0] is True
     assert sentences["topology"][0] is False
     booleans = [f.name for f in dataclasses.fields(Capabilities) if f.type == "bool"]
-    assert sorted(sentences) == sorted(booleans)
+    assert sorted(sentences) == sorted([*booleans, "max_collectives_in_flight"])
+    assert sentences["max_collectives_in_flight"][0] is None
     assert all(len(text) > 20 for _, text in sentences.values())
     with pytest.raises(dataclasses.FrozenInstanceError):
         Capabilities().donation = True  # type: ignore[misc]

@@ -291,6 +291,10 @@ class Config(Options):
         "TF_CPP_MIN_LOG_LEVEL", integer(0), None,
         "The least severe log line that XLA prints (0 info to 3 fatal); read by each library.",
     )  # fmt: skip
+    pjrt_nproc = option(
+        "PJRT_NPROC", integer(1), None,
+        "Threads of XLA's CPU clients; unset, plugrt starts them with two a device or one a core.",
+    )  # fmt: skip
 
 
 config = Config()

@@ -183,7 +183,7 @@ class DeviceDescription:
     attributes: Mapping[str, OptionValue] = field(default_factory=dict)
 
 
-def _says(sentence: str, default: bool = False) -> Any:
+def _says(sentence: str, default: bool | None = False) -> Any:
     return field(default=default, metadata={"says": sentence})
 
 
@@ -191,7 +191,10 @@ def _says(sentence: str, default: bool = False) -> Any:
 class Capabilities:
     """What a backend declares that it can do; what is not declared must be refused cleanly.
 
-    Each boolean carries in its metadata (key ``says``) the sentence that reports print for it.
+    Each boolean carries in its metadata (key ``says``) the sentence that reports print for it, and
+    so does ``max_collectives_in_flight``: how many launches whose devices exchange data may be
+    under way at once, None where that is the backend's own affair. plugrt then waits for the
+    oldest before it launches one more.
     """
 
     asynchronous_dispatch: bool = _says("execute returns before the computation has finished")
@@ -214,13 +217,16 @@ class Capabilities:
     strided_put: bool = _says("strided host arrays can be put without a host-side copy")
     topology: bool = _says("programs can be compiled for devices that are not there")
     custom_calls: bool = _says("handlers for custom calls can be registered")
+    max_collectives_in_flight: int | None = _says(
+        "launches at once whose devices exchange data (plugrt waits for the oldest)", None
+    )
     program_formats: tuple[str, ...] = ("mlir",)
     stablehlo_current_version: tuple[int, int, int] | None = None
     stablehlo_minimum_version: tuple[int, int, int] | None = None
     dtypes: frozenset[str] = frozenset()
 
-    def sentences(self) -> dict[str, tuple[bool, str]]:
-        """Returns field name to (declared, sentence), for the boolean fields."""
+    def sentences(self) -> dict[str, tuple[bool | int | None, str]]:
+        """Returns field name to (what is declared, sentence), for the fields that have one."""
         return {
             f.name: (getattr(self, f.name), f.metadata["says"])
             for f in fields(self)
@@ -561,6 +567,17 @@ class LoadedExecutable(_Backed, ABC):
         This is the hot method: it parses no keywords, asks nothing of the backend for each
         result, and makes no event that nobody asked for.
         """
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        """As `execute`, and a function that waits until every device has done its part.
+
+        The function keeps neither arguments nor results alive, is right also when they were
+        deleted or donated meanwhile, and raises nothing: errors surface when a result is read. A
+        backend that states ``max_collectives_in_flight`` implements it; else it is optional.
+        """
+        self._unimplemented("execute_with_wait")
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:

@@ -49,7 +49,6 @@ class CpuClient(Client):
 
     def __init__(self, raw: Any, asynchronous: bool) -> None:
         self._raw = raw
-        self._asynchronous = asynchronous
         self._process_index = int(raw.process_index())
         devices, memories = [], 0
         for device in sorted(raw.devices(), key=lambda d: d.id):
@@ -58,6 +57,7 @@ class CpuClient(Client):
         self._devices = tuple(devices)
         self._by_id = {device.id: device for device in devices}
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
+        self._capabilities = capabilities(asynchronous, self.process_count)
         self.launch_lock = threading.Lock()
         """Held while a launch on several devices looks at its arguments and takes off."""
 
@@ -71,7 +71,7 @@ class CpuClient(Client):
 
     @property
     def capabilities(self) -> Capabilities:
-        return capabilities(self._asynchronous)
+        return self._capabilities
 
     @property
     def process_index(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -221,7 +223,22 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
-        launch = self._launch
+        return self._execute(arguments, options, with_token=False)[0]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results, token = self._execute(arguments, options, with_token=True)
+        return results, _nothing if token is None else partial(_wait, token)
+
+    def _execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
+        """Returns the results, and jaxlib's token of the launch if asked for and if there is one.
+
+        Launches on each device by itself have none: they share no threads that could run out.
+        """
+        launch, token = self._launch, None
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
         if self._fresh:
@@ -242,10 +259,10 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             if self._replicas and options is None and all(shards.is_apart for shards in adopted):
                 made = self._replicas.launch([shards.parts() for shards in adopted])
             else:
-                made = self._launch_together(adopted, launch)
+                made, token = self._launch_together(adopted, launch, with_token)
             for index in self._donated:
                 adopted[index].delete()
-        return made
+        return made, token
 
     def delete(self) -> None:
         super().delete()
@@ -253,14 +270,16 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self._fresh = False
 
     def _launch_together(
-        self, adopted: list[CpuShards], launch: Callable[..., Any]
-    ) -> list[CpuShards]:
+        self, adopted: list[CpuShards], launch: Callable[..., Any], with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
         raws = [shards.raw for shards in adopted]
         try:
-            results = launch(raws).consume_with_handlers(self._handlers, False)
+            results = launch(raws, with_tokens=True) if with_token else launch(raws)
+            token = results.consume_token() if with_token else None
+            made = results.consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return list(map(CpuShards, results, self._result_types, self._result_places))
+        return list(map(CpuShards, made, self._result_types, self._result_places)), token
 
     def _require_distinct(self, arguments: list[CpuShards]) -> None:
         first = [id(s.parts()[0] if s.is_apart else s.raw) for s in arguments]
@@ -269,3 +288,13 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                 raise InvalidArgument(
                     f"argument {i} of {self._executable.name!r} is donated and passed twice"
                 )
+
+
+def _wait(token: Any) -> None:
+    # What failed is said where a result is read.
+    with contextlib.suppress(*JAXLIB_ERRORS):
+        token.block_until_ready()
+
+
+def _nothing() -> None:
+    """Waits for nothing."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 from plugrt.errors import PluginIncompatible
 from plugrt.plugins import distributions
+from plugrt.xla_environment import few_log_lines
 
 MINIMUM_JAXLIB = (0, 9)
-_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def jaxlib_version() -> str:
@@ -38,19 +38,14 @@ def import_jaxlib() -> tuple[Any, Any]:
     version = jaxlib_version()
     if version != "none" and jaxlib_minor() < MINIMUM_JAXLIB:
         raise PluginIncompatible(_misfit(version))
-    ours = _LOG_LEVEL not in os.environ and "jaxlib._jax" not in sys.modules
-    if ours:
-        os.environ[_LOG_LEVEL] = "1"
     try:
-        client = importlib.import_module("jaxlib._jax")
+        with nullcontext() if "jaxlib._jax" in sys.modules else few_log_lines():
+            client = importlib.import_module("jaxlib._jax")
         if hasattr(client, "HloSharding"):
             return client, client
         return client, importlib.import_module("jaxlib._hlo")
     except ImportError as error:
         raise PluginIncompatible(f"{_misfit(version)} (importing it failed: {error})") from error
-    finally:
-        if ours:
-            os.environ.pop(_LOG_LEVEL, None)
 
 
 def _misfit(version: str) -> str:

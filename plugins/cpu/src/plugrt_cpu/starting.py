@@ -7,6 +7,7 @@ from typing import Any
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue
+from plugrt.xla_environment import forced_devices, threads_for
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -46,7 +47,9 @@ def start(options: Mapping[str, OptionValue], distributed: Any | None = None) ->
                 "num_nodes": distributed.num_processes,
                 "collectives": adapter.make_collectives(str(collectives), distributed.client),
             }
-        return CpuClient(adapter.make_client(**arguments), asynchronous)
+        with threads_for(arguments.get("num_devices") or forced_devices() or 1):
+            raw = adapter.make_client(**arguments)
+        return CpuClient(raw, asynchronous)
     except JAXLIB_ERRORS as error:
         raise translate(error) from error
 

@@ -52,7 +52,7 @@ class CudaPlugin(LibraryPlugin):
 
     def open(self) -> Library:
         """Returns the loaded PJRT library."""
-        from plugrt.capi.log_level import few_log_lines
+        from plugrt.xla_environment import few_log_lines
 
         with few_log_lines():
             return super().open()

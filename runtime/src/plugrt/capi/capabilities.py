@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from plugrt.capi.client import Client
 
 
+_COLLECTIVES_IN_FLIGHT = {"cpu": 8}
+"""By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
+when they are full and its threads too few (see `plugrt.xla_environment.threads_for`)."""
+
+
 def find_capabilities(client: Client) -> Capabilities:
     """Returns what the library behind a client declares, or shows, that it can do."""
     library = client.library
@@ -46,6 +51,7 @@ def find_capabilities(client: Client) -> Capabilities:
         topology=_implements(lambda: _try_topology(client)),
         custom_calls="FFI" in library.extensions
         and library.extension("FFI").has("FFI_Register_Handler"),
+        max_collectives_in_flight=_COLLECTIVES_IN_FLIGHT.get(client.platform) if several else None,
         program_formats=("mlir", "hlo"),
         stablehlo_current_version=_version(attributes.get("stablehlo_current_version")),
         stablehlo_minimum_version=_version(attributes.get("stablehlo_minimum_version")),

@@ -14,6 +14,10 @@ from plugrt.capi.library import Library, load_library
 from plugrt.capi.options import check_options
 from plugrt.capi.topology import Topology
 from plugrt.interface import OptionValue
+from plugrt.xla_environment import forced_devices, threads_for
+
+_USUAL_CPU_DEVICES = 4
+"""What ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc`` creates without the option."""
 
 
 def _library(path_or_library: str | os.PathLike[str] | Library) -> Library:
@@ -51,8 +55,15 @@ def create_client(
             "kv_put_callback": callbacks.put,
             "kv_try_get_callback": callbacks.try_get,
         }
-    args = library.call("Client_Create", num_options=count, **inputs)
+    with threads_for(_cpu_devices(options)):
+        args = library.call("Client_Create", num_options=count, **inputs)
     return Client(library, args.client, name, keep=[callbacks])
+
+
+def _cpu_devices(options: Mapping[str, OptionValue]) -> int:
+    """Returns how many devices XLA's CPU client will have, if the library turns out to be it."""
+    stated = options.get("cpu_device_count")
+    return stated if isinstance(stated, int) else forced_devices() or _USUAL_CPU_DEVICES
 
 
 def create_topology(

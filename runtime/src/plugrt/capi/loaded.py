@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
     InvalidReply,
+    PjrtError,
     Unimplemented,
 )
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
@@ -163,7 +166,9 @@ class LoadedExecutable(interface.LoadedExecutable):
             self._donation.mark(arguments)
         return results
 
-    def _execute_on_all(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
+    def _execute_on_all(
+        self, arguments: Sequence[Shards], events: Any = ffi.NULL
+    ) -> Sequence[Shards]:
         """Launches on several devices, with as little done for each as on one."""
         home = self._home
         try:
@@ -178,6 +183,7 @@ class LoadedExecutable(interface.LoadedExecutable):
                 row[everything] = [b._pointer for b in column if b._spec.home is home]
         except (TypeError, ValueError, AttributeError):
             raise self._refusal(arguments) from None
+        frame.args.device_complete_events = events
         error = self._launch(frame.args)
         if error:
             raise self._failure(error, arguments)
@@ -219,13 +225,22 @@ class LoadedExecutable(interface.LoadedExecutable):
     ) -> tuple[Sequence[Shards], list[Event]]:
         """As `execute`, and an event for each device that tells when its part is done."""
         events = ffi.new("PJRT_Event*[]", len(self._devices))
-        results = self._execute(arguments, options, events)
+        if self._one_device or options is not None or len(arguments) != self._arity:
+            results = self._execute(arguments, options, events)
+        else:
+            results = self._execute_on_all(arguments, events)
         if not all(events):
             raise InvalidReply(
                 f"{self._home.library.owner} launched {self._executable.name!r}, but gave no "
                 "device_complete_events (NULL)"
             )
         return results, [Event(self._home, event) for event in events]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results, events = self.execute_with_events(arguments, options)
+        return results, partial(_await_all, events)
 
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
@@ -333,3 +348,9 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def is_deleted(self) -> bool:
         return self._deleted
+
+
+def _await_all(events: list[Event]) -> None:
+    for event in events:
+        with contextlib.suppress(PjrtError):  # said where a result is read
+            event.wait()

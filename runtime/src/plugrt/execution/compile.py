@@ -13,6 +13,7 @@ from pathlib import Path
 from plugrt import monitoring
 from plugrt.config import config
 from plugrt.execution import compile_cache
+from plugrt.execution.collective_launches import bounded
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 
 logger = logging.getLogger("plugrt.compile")
@@ -32,7 +33,7 @@ def compile_program(
     level = logging.WARNING if config.log_compiles else logging.DEBUG
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
-        return kept
+        return bounded(kept, program)
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
@@ -44,7 +45,7 @@ def compile_program(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         compile_cache.store(entry, executable, seconds)
-    return executable
+    return bounded(executable, program)
 
 
 def dump(name: str, text: str) -> Path | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt.capi.log_level import few_log_lines
 from plugrt.errors import MissingTraceExtra
+from plugrt.xla_environment import few_log_lines
 
 try:
     with few_log_lines():  # jaxlib is one library; whoever imports it first sets its log level

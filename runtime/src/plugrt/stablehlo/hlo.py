@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi.log_level import few_log_lines
 from plugrt.errors import MissingTraceExtra, Unimplemented
 from plugrt.interface import Executable, OptionValue, Program
+from plugrt.xla_environment import few_log_lines
 
 FORMATS = ("hlo", "hlo_with_config")
 ESTIMATE = "XLA's HloCostAnalysis of the optimised program, in jaxlib; custom calls count as 0"

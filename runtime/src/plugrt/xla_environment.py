@@ -1,0 +1,58 @@
+"""What XLA reads from the environment, for as long as it reads it: a log level, a thread count.
+
+A library of XLA's reads these when it is loaded or started and never again. They are set for that
+moment only, and only where the user has not set them: what the user starts later inherits none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_FORCED_DEVICES = re.compile(r"--?xla_force_host_platform_device_count=(\d+)")
+
+
+@contextmanager
+def few_log_lines() -> Iterator[None]:
+    """Keeps INFO lines away, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
+    with _unless_set(("TF_CPP_MIN_LOG_LEVEL",), "1"):
+        yield
+
+
+@contextmanager
+def threads_for(devices: int) -> Iterator[None]:
+    """Lets XLA's CPU client start with threads for two launches on each of its devices.
+
+    It makes as many as there are cores or devices, whichever is more. A launch on several devices
+    takes a thread a device while it waits for one of the 32 places in a device's queue, and a
+    launch under way whose devices exchange data needs a thread a device at once: with fewer than
+    two a device they wait for each other for ever, and XLA ends the process after 40 s
+    (``xla/pjrt/cpu/cpu_client.cc``: ``Execute``, ``max_inflight_computations_semaphore``). JAX
+    hangs in the same way. A user's PJRT_NPROC or NPROC is left as it is.
+    """
+    if devices > 1 and (os.cpu_count() or 1) < 2 * devices:
+        with _unless_set(("PJRT_NPROC", "NPROC"), str(2 * devices)):
+            yield
+    else:
+        yield
+
+
+def forced_devices() -> int | None:
+    """Returns how many CPU devices ``XLA_FLAGS`` ask for, None if it does not say."""
+    found = _FORCED_DEVICES.findall(os.environ.get("XLA_FLAGS", ""))
+    return int(found[-1]) if found else None
+
+
+@contextmanager
+def _unless_set(names: tuple[str, ...], value: str) -> Iterator[None]:
+    """Sets the first of the variables for the block, unless any of them is set."""
+    ours = not any(name in os.environ for name in names)
+    if ours:
+        os.environ[names[0]] = value
+    try:
+        yield
+    finally:
+        if ours:
+            os.environ.pop(names[0], None)

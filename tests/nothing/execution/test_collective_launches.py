@@ -1,0 +1,173 @@
+"""How many launches on several devices are under way at once, and who waits for whom."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from plugrt.errors import InvalidArgument
+from plugrt.execution.collective_launches import BoundedExecutable, CollectiveLaunches, bounded
+from plugrt.interface import Capabilities, LoadedExecutable, Program
+
+
+class Recorded(LoadedExecutable):
+    """An executable that counts how many of its client's launches are under way."""
+
+    def __init__(self, client: Any, replicas: int = 2, partitions: int = 1) -> None:
+        self._client = client
+        self._executable = SimpleNamespace(num_replicas=replicas, num_partitions=partitions)
+
+    client = property(lambda self: self._client)
+    executable = property(lambda self: self._executable)
+    addressable_devices = property(lambda self: [])
+
+    def execute(self, arguments: Any, options: Any = None) -> Sequence[Any]:
+        self.client.plain += 1
+        return arguments
+
+    def execute_with_wait(
+        self, arguments: Any, options: Any = None
+    ) -> tuple[Sequence[Any], Callable[[], None]]:
+        if arguments == "wrong":
+            raise InvalidArgument("wrong")
+        client = self.client
+        with client.lock:
+            client.launched += 1
+            number = client.launched
+            client.running.add(number)
+            client.most = max(client.most, len(client.running))
+
+        def wait() -> None:
+            if client.interrupts:
+                client.interrupts -= 1
+                raise KeyboardInterrupt
+            with client.lock:
+                # Devices take launches in order: the end of one is the end of those before it.
+                client.running -= {n for n in client.running if n <= number}
+
+        return arguments, wait
+
+    def delete(self) -> None: ...
+
+    def is_deleted(self) -> bool:
+        return False
+
+
+class FakeClient:
+    def __init__(self, bound: int | None = 3) -> None:
+        self.capabilities = Capabilities(max_collectives_in_flight=bound)
+        self.lock = threading.Lock()
+        self.launched = self.most = self.plain = self.interrupts = 0
+        self.running: set[int] = set()
+
+
+EXCHANGES = Program(b'"stablehlo.all_reduce"(%x)')
+ALONE = Program(b"stablehlo.add %x, %y")
+
+
+@pytest.mark.parametrize("name", [
+    "stablehlo.all_reduce", "all_gather_v2", "all_to_all", "reduce_scatter_v1",
+    "collective_permute", "collective_broadcast", "all-reduce", "collective-permute-start",
+])  # fmt: skip
+def test_programs_that_exchange_data_are_held_to_the_bound(name: str) -> None:
+    client = FakeClient()
+    loaded = bounded(Recorded(client), Program(f"xx{name}xx".encode()))
+    for _ in range(20):
+        loaded.execute([])
+    assert (client.launched, client.most, client.plain) == (20, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("client", "replicas", "partitions"), [(FakeClient(None), 4, 1), (FakeClient(3), 1, 1)]
+)
+def test_where_there_is_no_bound_nothing_is_in_between(
+    client: Any, replicas: int, partitions: int
+) -> None:
+    loaded = Recorded(client, replicas, partitions)
+    assert bounded(loaded, EXCHANGES) is loaded
+
+
+def test_partitions_exchange_data_whatever_the_program_says() -> None:
+    client = FakeClient()
+    loaded = bounded(Recorded(client, 1, 2), ALONE)
+    for _ in range(9):
+        loaded.execute([])
+    assert (client.launched, client.most) == (9, 3)
+
+
+def test_launches_that_exchange_nothing_count_only_behind_one_that_does() -> None:
+    client = FakeClient()
+    exchange, alone = (bounded(Recorded(client), p) for p in (EXCHANGES, ALONE))
+    for _ in range(5):
+        alone.execute([])
+    assert (client.plain, client.launched) == (5, 0)
+    exchange.execute([])
+    for _ in range(10):
+        alone.execute([])
+    # The exchange has ended with the wait for it, and nothing is counted any more.
+    assert (client.plain, client.launched, client.most) == (5 + 7, 4, 3)
+
+
+def test_all_programs_of_a_client_share_its_bound_and_clients_do_not() -> None:
+    one, other = FakeClient(), FakeClient()
+    programs = [bounded(Recorded(one), EXCHANGES) for _ in range(7)]
+    for _ in range(3):
+        for program in programs:
+            program.execute([])
+        bounded(Recorded(other), EXCHANGES).execute([])
+    assert (one.most, other.most, other.launched) == (3, 3, 3)
+
+
+def test_threads_share_it_too() -> None:
+    client = FakeClient()
+    program = bounded(Recorded(client), EXCHANGES)
+    threads = [
+        threading.Thread(target=lambda: [program.execute([]) for _ in range(200)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (client.launched, client.most) == (800, 3)
+
+
+def test_a_launch_that_is_refused_takes_no_place() -> None:
+    client = FakeClient()
+    program = bounded(Recorded(client), EXCHANGES)
+    chance = random.Random(0)
+    for _ in range(100):
+        if chance.random() < 0.5:
+            with pytest.raises(InvalidArgument):
+                program.execute("wrong")  # type: ignore[arg-type]
+        else:
+            program.execute([])
+    assert client.most == 3
+
+
+def test_an_interrupted_wait_is_waited_again() -> None:
+    client = FakeClient()
+    program = bounded(Recorded(client), EXCHANGES)
+    for _ in range(3):
+        program.execute([])
+    client.interrupts = 2
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            program.execute([])
+    program.execute([])
+    assert (client.launched, client.most) == (4, 3)
+
+
+def test_what_the_executable_is_can_be_asked_through_the_bound() -> None:
+    client = FakeClient()
+    loaded = Recorded(client)
+    program = BoundedExecutable(loaded, CollectiveLaunches(1), True)
+    assert program.client is client
+    assert program.executable is loaded.executable
+    assert program.addressable_devices == []
+    assert not program.is_deleted()
+    assert program.execute_with_wait([1])[0] == [1]
