@@ -49,6 +49,7 @@ class CpuClient(Client):
 
     def __init__(self, raw: Any, asynchronous: bool) -> None:
         self._raw = raw
+        self._asynchronous = asynchronous
         self._process_index = int(raw.process_index())
         devices, memories = [], 0
         for device in sorted(raw.devices(), key=lambda d: d.id):
@@ -57,7 +58,7 @@ class CpuClient(Client):
         self._devices = tuple(devices)
         self._by_id = {device.id: device for device in devices}
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
-        self._capabilities = capabilities(asynchronous, self.process_count)
+        self._processes = self.process_count
         self.launch_lock = threading.Lock()
         """Held while a launch on several devices looks at its arguments and takes off."""
 
@@ -71,7 +72,8 @@ class CpuClient(Client):
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._capabilities
+        # Not before it is asked for: it imports StableHLO's bindings.
+        return capabilities(self._asynchronous, self._processes)
 
     @property
     def process_index(self) -> int:
