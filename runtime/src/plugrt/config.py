@@ -15,13 +15,16 @@ from plugrt.kinds import (
     CREATE_OPTIONS,
     DEVICE,
     INTEGERS,
+    LOWER,
     NAMED_OPTIONS,
     NAMES,
     TEXT,
     choice,
+    count,
     forced_cpu_devices,
     integer,
     number,
+    seconds,
 )
 from plugrt.options import Options, option
 
@@ -37,10 +40,13 @@ class Config(Options):
         "JAX_PLATFORMS", TEXT, None,
         "The backends to start, separated by commas; the first is the default, and each must "
         "start. Unset: the available one of the highest priority, and cpu.",
+        at_start=True,
     )  # fmt: skip
     platform_name = option(
-        "JAX_PLATFORM_NAME", TEXT, None,
-        "Deprecated, as in JAX: the default backend where JAX_PLATFORMS is unset.",
+        "JAX_PLATFORM_NAME", LOWER, None,
+        "Deprecated, as in JAX: which backend is the default, among those of JAX_PLATFORMS if that "
+        "is set.",
+        at_start=True,
     )  # fmt: skip
     default_device = option(
         "JAX_DEFAULT_DEVICE", DEVICE, None,
@@ -51,14 +57,17 @@ class Config(Options):
         "PJRT_NAMES_AND_LIBRARY_PATHS", TEXT, None,
         "PJRT libraries to offer as backends: name:path,name2:path2 (name;path on Windows); a "
         ".json path holds library_path and create_options.",
+        at_start=True,
     )  # fmt: skip
     plugins_allow = option(
         "PLUGRT_PLUGINS_ALLOW", NAMES, None,
         "If set, only these plugins (by name or by distribution) are used; the rest is listed.",
+        at_start=True,
     )  # fmt: skip
     plugins_block = option(
         "PLUGRT_PLUGINS_BLOCK", NAMES, (),
         "Plugins (by name or by distribution) that are listed, but never used.",
+        at_start=True,
     )  # fmt: skip
     strict_plugins = option(
         "PLUGRT_STRICT_PLUGINS", BOOLEAN, False,
@@ -88,12 +97,12 @@ class Config(Options):
         "or ~/.cache.",
     )  # fmt: skip
     init_warn_seconds = option(
-        "PLUGRT_INIT_WARN_SECONDS", number(), 60.0,
+        "PLUGRT_INIT_WARN_SECONDS", seconds(), 60.0,
         "After how many seconds a plugin that is still starting its backend is named in a "
         "warning; 0 means never.",
     )  # fmt: skip
     load_warn_seconds = option(
-        "PLUGRT_LOAD_WARN_SECONDS", number(), 10.0,
+        "PLUGRT_LOAD_WARN_SECONDS", seconds(), 10.0,
         "After how many seconds a plugin that is still being imported is named in a warning; 0 "
         "means never.",
     )  # fmt: skip
@@ -103,45 +112,55 @@ class Config(Options):
         "JAX_PJRT_CLIENT_CREATE_OPTIONS", CREATE_OPTIONS, _NO_OPTIONS,
         "Create options for every PJRT library that is started. Values are typed: true, 4, 0.5, "
         "1,2 and text (also in quotes).",
+        at_start=True,
     )  # fmt: skip
     client_create_options = option(
         "PLUGRT_CLIENT_CREATE_OPTIONS", NAMED_OPTIONS, _NO_PLUGINS,
         "Create options for one plugin each, by its name; they win over those for every library. "
         "Values are typed as there.",
+        at_start=True,
     )  # fmt: skip
     num_cpu_devices = option(
-        "JAX_NUM_CPU_DEVICES", integer(1), None,
+        "JAX_NUM_CPU_DEVICES", count(1, unset=-1), None,
         "How many virtual devices the cpu backend has; else XLA_FLAGS' "
         "--xla_force_host_platform_device_count says, else 1.",
         derive=forced_cpu_devices,
+        at_start=True,
     )  # fmt: skip
     cpu_enable_async_dispatch = option(
         "JAX_CPU_ENABLE_ASYNC_DISPATCH", BOOLEAN, True,
         "Whether the cpu backend returns before a computation has finished.",
+        at_start=True,
     )  # fmt: skip
     cpu_collectives_implementation = option(
         "JAX_CPU_COLLECTIVES_IMPLEMENTATION", choice("gloo", "mpi", "none"), "gloo",
         "How cpu backends of several processes exchange data.",
+        at_start=True,
     )  # fmt: skip
     cuda_visible_devices = option(
         "JAX_CUDA_VISIBLE_DEVICES", INTEGERS, None,
         "The devices that a library named cuda uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
     )  # fmt: skip
     rocm_visible_devices = option(
         "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
         "The devices that a library named rocm uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
     )  # fmt: skip
     oneapi_visible_devices = option(
         "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
         "The devices that a library named oneapi uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
     )  # fmt: skip
     mock_gpu_topology = option(
         "JAX_MOCK_GPU_TOPOLOGY", TEXT, None,
         "Slices x hosts x devices of GPUs to pretend, such as 2x1x4. (JAX: a flag only.)",
+        at_start=True,
     )  # fmt: skip
     mock_num_gpu_processes = option(
         "JAX_MOCK_NUM_GPU_PROCESSES", integer(0), 0,
         "The number of processes to pretend when compiling for a mock topology.",
+        at_start=True,
     )  # fmt: skip
     cuda_library_path = option(
         "PLUGRT_CUDA_LIBRARY_PATH", TEXT, None,
@@ -161,27 +180,33 @@ class Config(Options):
     xla_python_client_allocator = option(
         "XLA_PYTHON_CLIENT_ALLOCATOR", choice("default", "platform", "bfc", "cuda_async", "vmm"),
         "default", "The device memory allocator of GPU backends.",
+        at_start=True,
     )  # fmt: skip
     xla_python_client_preallocate = option(
         "XLA_PYTHON_CLIENT_PREALLOCATE", BOOLEAN, None,
         "Whether GPU backends take their share of the device's memory at the start.",
+        at_start=True,
     )  # fmt: skip
     xla_client_mem_fraction = option(
         "XLA_CLIENT_MEM_FRACTION", number(), None,
         "The share of the device's memory that GPU backends take; else "
         "XLA_PYTHON_CLIENT_MEM_FRACTION says (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
+        at_start=True,
     )  # fmt: skip
     xla_python_client_collective_mem_size_mb = option(
         "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB", integer(0), None,
         "The memory that GPU backends keep for collectives, in MB.",
+        at_start=True,
     )  # fmt: skip
     xla_python_client_abort_collectives_on_failure = option(
         "XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", BOOLEAN, None,
         "Whether GPU backends abort collectives when one participant fails.",
+        at_start=True,
     )  # fmt: skip
     xla_python_client_use_tfrt_gpu_client = option(
         "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT", BOOLEAN, None,
         "Whether GPU backends use the TFRT client.",
+        at_start=True,
     )  # fmt: skip
 
     # --- tracing, compiling and dispatch ------------------------------------------------------

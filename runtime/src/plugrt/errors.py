@@ -17,21 +17,6 @@ class PlugrtError(Exception):
     """The root: every exception that plugrt raises on purpose."""
 
 
-def words_of(error: BaseException) -> str:
-    """Returns an exception of anybody's as ``Type: message``."""
-    return f"{type(error).__name__}: {message_of(error)}".rstrip(": ")
-
-
-def message_of(error: BaseException) -> str:
-    """Returns ``str(error)``; what a plugin raises may be broken so that this raises, too."""
-    try:
-        return str(error)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as fault:  # noqa: BLE001
-        return f"(its __str__ raises {type(fault).__name__})"
-
-
 # --- what a backend reports ------------------------------------------------------------------
 
 
@@ -172,6 +157,28 @@ def error_from_code(code: int, message: str) -> PjrtError:
     return cls(message)
 
 
+# --- what an exception says ------------------------------------------------------------------
+
+
+def text_of(error: BaseException) -> str:
+    """Returns the message of anybody's exception.
+
+    An exception whose ``__str__`` raises must not cost more than its text; nor must a character
+    that no terminal can print.
+    """
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # noqa: BLE001 whatever a stranger's __str__ does
+        return f"(its message cannot be read: __str__ raises {type(fault).__name__})"
+
+
+def describe(error: BaseException) -> str:
+    """Returns the class and the message of anybody's exception: ``ValueError: the message``."""
+    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+
+
 # --- finding, choosing and loading plugins ---------------------------------------------------
 
 
@@ -207,6 +214,10 @@ class ConfigError(PlugrtError, ValueError):
     """An environment variable or an option has a value that cannot be understood."""
 
 
+class SettingInUse(ConfigError, RuntimeError):
+    """A setting that backends read when they start was changed after they had started."""
+
+
 class FileRefused(PlugrtError, OSError):
     """A file or folder is not what may be used: no regular file, too large, or not this user's.
 
@@ -231,6 +242,10 @@ class InvalidReply(Internal, PluginBroken):
 
 class ArgumentError(PlugrtError):
     """An argument of a call is wrong; the message names it."""
+
+
+class WrongType(ArgumentError, TypeError):
+    """An argument is of a type that the call does not take."""
 
 
 class NotAnArray(ArgumentError, TypeError):

@@ -5,7 +5,9 @@ One is read from XLA's flags, too: `forced_cpu_devices`.
 
 from __future__ import annotations
 
+import math
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -39,28 +41,46 @@ def _instance_of(*types: type[T]) -> Any:
 
 
 def integer(minimum: int | None = None) -> Kind[int]:
-    """A whole number, not below ``minimum``."""
+    """A whole number of 64 bits, not below ``minimum``."""
 
     def check(value: Any) -> int:
         number: int = _instance_of(int)(value)
         if minimum is not None and number < minimum:
             raise ValueError
+        if not -(2**63) <= number < 2**63:
+            raise ValueError("it does not fit 64 bits")
         return number
 
     accepts = "a whole number" + ("" if minimum is None else f" from {minimum}")
     return Kind("int", accepts, lambda text: check(int(text)), check)
 
 
-def number(minimum: float = 0.0) -> Kind[float]:
-    """A number, not below ``minimum``."""
+def count(minimum: int, unset: int) -> Kind[int | None]:
+    """A whole number from ``minimum``, or the number that JAX has for "unset"."""
+    kind = integer(minimum)
+
+    def check(value: Any) -> int | None:
+        return None if value == unset else kind.check(value)
+
+    return Kind("int", f"{kind.accepts}; {unset} is unset", lambda text: check(int(text)), check)
+
+
+def number(minimum: float = 0.0, maximum: float = math.inf) -> Kind[float]:
+    """A finite number from ``minimum`` to ``maximum``."""
 
     def check(value: Any) -> float:
         found = float(_instance_of(int, float)(value))
-        if not found >= minimum:
+        if not minimum <= found <= maximum or math.isinf(found):
             raise ValueError
         return found
 
-    return Kind("float", f"a number from {minimum:g}", lambda text: check(float(text)), check)
+    accepts = f"a number from {minimum:g}" + ("" if maximum == math.inf else f" to {maximum:g}")
+    return Kind("float", accepts, lambda text: check(float(text)), check)
+
+
+def seconds() -> Kind[float]:
+    """A duration that a timer can wait for."""
+    return number(0.0, math.floor(threading.TIMEOUT_MAX))
 
 
 def choice(*words: str) -> Kind[str]:
@@ -111,13 +131,20 @@ def option_value(text: str) -> OptionValue:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
+        return _int64(text)
     if re.fullmatch(r"[+-]?\d+(\s*,\s*[+-]?\d+)+", text):
-        return [int(item) for item in text.split(",")]
+        return [_int64(item) for item in text.split(",")]
     try:
         return float(text)
     except ValueError:
         return text
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{text.strip()} does not fit 64 bits")
+    return number
 
 
 def _parse_create_options(text: str) -> dict[str, OptionValue]:
@@ -157,12 +184,22 @@ def _check_create_options(value: Any) -> dict[str, OptionValue]:
     return dict(value)
 
 
+def _check_device(value: Any) -> str | Device:
+    if isinstance(value, Device):
+        return value
+    name: str = _instance_of(str)(value)
+    if not re.fullmatch(r"[^:]+(:\d+)?", name):
+        raise ValueError
+    return name
+
+
 BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean,
                            _instance_of(bool))  # fmt: skip
 TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
+LOWER: Kind[str] = Kind("text", "text; upper case is read as lower", str.lower, _instance_of(str))
 DEVICE: Kind[str | Device] = Kind(
     "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
-    str, _instance_of(str, Device),
+    _check_device, _check_device,
 )  # fmt: skip
 INTEGERS: Kind[tuple[int, ...] | None] = Kind(
     "ints", "all, or whole numbers separated by commas", _parse_integers, _check_integers

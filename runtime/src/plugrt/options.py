@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-from plugrt.errors import ConfigError
+from plugrt.errors import ConfigError, SettingInUse
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -39,7 +39,8 @@ class Option(Generic[T]):
 
     ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
     ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
-    affects what is traced or dispatched, and so is part of `Options.token`; ``pending`` says that
+    affects what is traced or dispatched, and so is part of `Options.token`; ``at_start`` that
+    backends read it when they start, so that it cannot change while they live; ``pending`` that
     what it sets is not built yet, so that it has no effect.
     """
 
@@ -51,12 +52,14 @@ class Option(Generic[T]):
         doc: str,
         *,
         traced: bool = False,
+        at_start: bool = False,
         pending: bool = False,
         also: str = "",
         derive: Callable[[Mapping[str, str]], T] | None = None,
     ) -> None:
         self.env, self.kind, self.default, self.doc = env, kind, default, doc
-        self.traced, self.pending, self.also, self.derive = traced, pending, also, derive
+        self.traced, self.at_start, self.pending = traced, at_start, pending
+        self.also, self.derive = also, derive
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -82,8 +85,9 @@ class Option(Generic[T]):
         """Returns the value and its source; `ConfigError` for text that cannot be understood."""
         for variable in filter(None, (self.env, self.also)):
             text = environ.get(variable, "").strip()
-            if text:
-                return self._parsed(text, f"{variable}={text!r}"), "environment"
+            value = self._parsed(text, f"{variable}={text!r}") if text else None
+            if value is not None:  # some kinds have a word for "unset"
+                return value, "environment"
         derived = self.derive(environ) if self.derive else None
         return (self.default, "default") if derived is None else (derived, "environment")
 
@@ -154,6 +158,7 @@ class Options:
         self._updated: dict[str, Any] = {}
         self._overrides = _ThreadOverrides()
         self._token = _ThreadToken()
+        self._holders: weakref.WeakKeyDictionary[object, str] = weakref.WeakKeyDictionary()
         self._tokens: weakref.WeakValueDictionary[tuple[Any, ...], Token] = (
             weakref.WeakValueDictionary()
         )
@@ -168,15 +173,17 @@ class Options:
     def table(cls) -> str:
         """Returns the table of all options as Markdown."""
         rows = [
-            "| variable | `config.` | accepts | default | affects tracing | what it does |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| variable | `config.` | accepts | default | affects tracing | read at the start | "
+            "what it does |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
         ]
         for o in cls.declared().values():
             accepts = o.kind.accepts.replace("|", "\\|")
             default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
-            traced = "yes" if o.traced else ""
+            traced, start = ("yes" if flag else "" for flag in (o.traced, o.at_start))
             says = f"{o.doc} **No effect yet.**" if o.pending else o.doc
-            rows.append(f"| `{o.env}` | `{o.name}` | {accepts} | {default} | {traced} | {says} |")
+            cells = (f"`{o.env}`", f"`{o.name}`", accepts, default, traced, start, says)
+            rows.append(f"| {' | '.join(cells)} |")
         return "\n".join(rows) + "\n"
 
     def lookup(self, option: Option[T]) -> tuple[T, str]:
@@ -196,10 +203,10 @@ class Options:
     def update(self, name: str, value: Any) -> None:
         """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
 
-        Raises `ConfigError` for an unknown name or a value that the option does not admit.
+        Raises `ConfigError` for an unknown name or a value that the option does not admit, and
+        `SettingInUse` (a ``RuntimeError``, as in JAX) where started backends have read another.
         """
-        option = self._option(name)
-        checked = option.checked(value)
+        option, checked = self._checked(name, value)
         with self._lock:
             self._updated = {**self._updated, option.name: checked}
             self._token = _ThreadToken()  # forgets the cached token of every thread at once
@@ -209,8 +216,8 @@ class Options:
         """Sets options for this thread until the ``with`` block ends."""
         checked = {}
         for name, value in values.items():
-            option = self._option(name)
-            checked[option.name] = option.checked(value)
+            option, found = self._checked(name, value)
+            checked[option.name] = found
         local, before = self._overrides, self._overrides.values
         local.values = {**before, **checked}
         self._token.value = None
@@ -219,6 +226,25 @@ class Options:
         finally:
             local.values = before
             self._token.value = None
+
+    def check(self) -> None:
+        """Reads every option; `ConfigError` for the first that cannot be understood."""
+        for option in self.declared().values():
+            self.lookup(option)
+
+    def hold(self, holder: object, why: str) -> None:
+        """Refuses changes of what is read at the start while ``holder`` lives; ``why`` says why."""
+        self._holders[holder] = why
+
+    def release(self, holder: object) -> None:
+        """Ends a `hold`."""
+        self._holders.pop(holder, None)
+
+    def reread(self) -> None:
+        """Forgets what was read of the environment: it is read anew; updates stay."""
+        with self._lock:
+            self._read = {}
+            self._token = _ThreadToken()
 
     def reset(self) -> None:
         """Forgets updates, this thread's overrides, and what was read of the environment."""
@@ -245,6 +271,18 @@ class Options:
                 token = self._tokens[values] = Token(values)
         holder.value = token
         return token
+
+    def _checked(self, name: str, value: Any) -> tuple[Option[Any], Any]:
+        """Returns the option of that name and the value, if it admits it and may change now."""
+        option = self._option(name)
+        checked = option.checked(value)
+        if option.at_start and self._holders and checked != self.lookup(option)[0]:
+            raise SettingInUse(
+                f"{option.name} cannot become {checked!r} now: backends read it when they start "
+                f"({', '.join(self._holders.values())}); set it before devices are first asked "
+                "for, or call plugrt.clear_backends() first"
+            )
+        return option, checked
 
     def _option(self, name: str) -> Option[Any]:
         declared = self.declared()

@@ -10,6 +10,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
+from plugrt.config import Config
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -17,10 +18,9 @@ from plugrt.errors import (
     Unimplemented,
     UnknownPlatform,
 )
+from plugrt.plugins import Backends
 from plugrt.plugins.record import State
-from plugrt.plugins.registry import Registry
 from plugrt.transforms import topologies
-from plugrt.transforms.topologies import create_topology
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
 
 PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
@@ -29,9 +29,9 @@ PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[FarPlugin]:
     """A registry with the fake plugin, in the place of the process's own for topologies."""
-    registry, plugin = Registry(path=[]), FarPlugin()
+    registry, plugin = Backends(path=[]), FarPlugin()
     registry.register(plugin)
-    monkeypatch.setattr(topologies, "default_registry", lambda: registry)
+    monkeypatch.setattr(topologies, "process_backends", lambda: registry)
     yield plugin
     assert plugin.asked_for_clients == 0
 
@@ -51,21 +51,19 @@ def test_a_topology_needs_no_client(far: FarPlugin, asked: tuple[str, ...]) -> N
 
 
 def test_a_plugin_whose_client_failed_still_has_topologies() -> None:
-    registry, plugin = Registry(path=[]), FarPlugin()
-    registry.register(plugin)
-    with (
-        plugrt.config.override(platforms="far"),
-        pytest.raises(plugrt.errors.PluginUnavailable),
-    ):
+    registry = Backends(Config({"JAX_PLATFORMS": "far"}), path=[])
+    registry.register(FarPlugin())
+    with pytest.raises(plugrt.errors.PluginUnavailable):
         plugrt.get_backend("far", registry)
-    [row] = [r for r in registry.records if r.name == "far"]
+    [row] = [r for r in registry.table.rows if r.name == "far"]
     assert row.state is State.UNAVAILABLE
-    assert len(create_topology("far", "2", {}, registry).devices) == 2
+    assert len(registry.topology("far", "2", {}).devices) == 2
 
 
-def test_jax_platforms_does_not_matter(far: FarPlugin) -> None:
-    with plugrt.config.override(platforms="cpu"):
-        assert plugrt.topology("far:1").platform == "far"
+def test_jax_platforms_does_not_matter() -> None:
+    registry = Backends(Config({"JAX_PLATFORMS": "cpu"}), path=[])
+    registry.register(FarPlugin())
+    assert registry.topology("far", "1", {}).platform == "far"
 
 
 def test_bad_names(far: FarPlugin) -> None:
@@ -78,12 +76,12 @@ def test_bad_names(far: FarPlugin) -> None:
 
 
 def test_a_plugin_that_cannot_be_loaded_says_why() -> None:
-    registry = Registry(path=[])
+    registry = Backends(path=[])
     registry.register(FarPlugin())
-    [row] = registry.records
+    [row] = registry.table.rows
     row.plugin, row.failure = None, PluginBroken("its import fell over")
     with pytest.raises(PluginBroken, match="fell over"):
-        create_topology("far", "2", {}, registry)
+        registry.topology("far", "2", {})
 
 
 def test_a_plugin_without_topologies_says_so() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.cli.examination import examine
 from plugrt.config import Config
-from plugrt.plugins import Registry
+from plugrt.plugins import Backends
 from support.distributions import install_plugin, run_cli
 
 
@@ -125,7 +125,7 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
     settings = Config({"JAX_PLATFORMS": "hang", "PLUGRT_DOCTOR_SECONDS": "6"})
-    found = examine(Registry(settings, path=[str(tmp_path)]))
+    found = examine(Backends(settings, path=[str(tmp_path)]))
     assert "had not ended after 3 s while loading 'hang'" in found.problems[0]
     (hang,) = found.candidates
     assert hang["state"] == "broken"

@@ -6,8 +6,8 @@ import pytest
 
 import plugrt
 from plugrt.errors import FailedPrecondition, Internal, NotFound, PluginError, Unavailable
+from plugrt.plugins import Backends
 from plugrt.plugins.record import State
-from plugrt.plugins.registry import Registry
 from support.fake_client import FakePlugin
 
 
@@ -32,10 +32,10 @@ class Failing(FakePlugin):
     ],
 )
 def test_absence_is_told_from_fault(error: Exception, state: State) -> None:
-    registry = Registry(path=[])
+    registry = Backends(path=[])
     registry.register(Failing(error))
     with pytest.raises(PluginError, match=str(error)):
         plugrt.get_backend("failing", registry)
-    [row] = registry.records
+    [row] = registry.table.rows
     assert row.state is state
     assert str(error) in row.reason

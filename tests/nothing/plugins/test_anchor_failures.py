@@ -207,11 +207,11 @@ def test_a_hundred_plugins_cost_a_few_milliseconds(tmp_path: Path) -> None:
     code = """
         import sys, time
         from plugrt.plugins.discovery import discover
-        from plugrt.plugins.registry import Registry
+        from plugrt.plugins import Backends
         discover()  # the files are in the cache of the operating system
         for path in ([sys.argv[1]], [sys.argv[1] + "/none"]):
             begin = time.perf_counter()
-            names = {r.name for r in Registry(path=path).table()}
+            names = {r.name for r in Backends(path=path).table.rows}
             print(len(names), time.perf_counter() - begin)
     """
     done = run_python(code, tmp_path, arguments=(str(tmp_path),))

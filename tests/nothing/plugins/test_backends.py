@@ -24,18 +24,23 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import Availability, Plugin, Registry, backends
-from plugrt.plugins.record import State
+from plugrt.plugins import Availability, Backends, Plugin, backends
+from plugrt.plugins.record import Record, State
 from support.fake_client import FakeClient, FakePlugin
 
 ABSENT = Availability.no("no such device on the bus", "plug one in")
 
 
-def registry(*plugins: Plugin, **environ: str) -> Registry:
-    made = Registry(Config(environ), path=[])
+def registry(*plugins: Plugin, **environ: str) -> Backends:
+    made = Backends(Config(environ), path=[])
     for plugin in plugins:
         made.register(plugin)
     return made
+
+
+def row_of(made: Backends, name: str) -> Record:
+    (row,) = [row for row in made.table.rows if row.name == name]
+    return row
 
 
 def raises_twice(call: Callable[[], Any], cls: type[Exception]) -> str:
@@ -58,16 +63,16 @@ def test_only_what_is_named_is_started_the_first_is_the_default() -> None:
     made = registry(a, b, c, JAX_PLATFORMS=" b , a ")
     assert list(backends.backends(made)) == ["b", "a"]
     assert backends.default_backend(made) == "b"
-    assert [d.platform for d in backends.devices(registry=made)] == ["b", "b"]
+    assert [d.platform for d in backends.devices(of=made)] == ["b", "b"]
     assert c.clients == []
-    assert made.get("c").state is State.NOT_SELECTED  # type: ignore[union-attr]
+    assert row_of(made, "c").state is State.NOT_SELECTED
 
 
 def test_a_later_name_that_is_unknown_fails_each_time_and_starts_nothing() -> None:
     """JAX 0.10: the first call raises, the second succeeds with what had been started."""
     a = FakePlugin("a")
     made = registry(a, JAX_PLATFORMS="a,nosuch")
-    message = raises_twice(lambda: backends.devices(registry=made), UnknownPlatform)
+    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
     assert "JAX_PLATFORMS=a,nosuch asks for 'nosuch'" in message
     assert a.clients == []
 
@@ -85,7 +90,7 @@ def test_a_later_name_that_cannot_start_fails_each_time_and_closes_the_first() -
 def test_absent_hardware_that_is_asked_for_fails_with_reason_and_cure() -> None:
     """JAX 0.10: `cuda` without a GPU is a bare AssertionError, `cuda,cpu` silently cpu."""
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("cpu"), JAX_PLATFORMS="a,cpu")
-    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     assert "no such device on the bus" in message
     assert "plug one in" in message
 
@@ -100,7 +105,7 @@ def test_an_alias_starts_the_first_that_works() -> None:
 def test_an_alias_none_of_which_works_says_why_of_each() -> None:
     made = registry(FakePlugin("rocm", error=ValueError("v")), FakePlugin("cuda", available=ABSENT),
                     JAX_PLATFORMS="gpu")  # fmt: skip
-    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     assert "no such device" in message
     assert "ValueError: v" in message
 
@@ -151,8 +156,7 @@ def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     made = registry(absent, FakePlugin("cpu", priority=100))
     assert backends.default_backend(made) == "cpu"
     assert caplog.messages == []
-    row = made.get("cuda")
-    assert row is not None
+    row = row_of(made, "cuda")
     assert (row.state, row.cure) == (State.UNAVAILABLE, "plug one in")
     assert "no such device" in row.reason
     assert absent.options == []
@@ -170,25 +174,25 @@ def test_a_broken_plugin_is_one_warning_line_and_the_next_is_used(
         assert backends.default_backend(made) == "cpu"
     (message,) = caplog.messages
     assert "\n" not in message
-    for fact in ("'bad'", "support.fake_client", "INTERNAL: boom", "PLUGRT_PLUGINS_BLOCK=bad"):
+    for fact in ("'bad'", "test_backends.py", "INTERNAL: boom", "PLUGRT_PLUGINS_BLOCK=bad"):
         assert fact in message
 
 
 def test_strict_makes_a_broken_plugin_fail() -> None:
     broken = FakePlugin("bad", priority=900, error=ValueError("v"))
     made = registry(broken, FakePlugin("cpu", priority=0), PLUGRT_STRICT_PLUGINS="1")
-    assert "ValueError: v" in raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    assert "ValueError: v" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
 
 
 def test_nothing_that_works_lists_each_with_its_reason() -> None:
     made = registry(FakePlugin("a", available=ABSENT), FakePlugin("b", error=ValueError("v")))
-    message = raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     for fact in ("'a'", "no such device", "'b'", "ValueError: v", 'pip install "plugrt[cpu]"'):
         assert fact in message
 
 
 def test_nothing_installed_says_what_to_install() -> None:
-    message = raises_twice(lambda: backends.devices(registry=registry()), UnknownPlatform)
+    message = raises_twice(lambda: backends.devices(of=registry()), UnknownPlatform)
     assert message == 'no plugin is installed; pip install "plugrt[cpu]"'
 
 
@@ -197,9 +201,7 @@ def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
 ) -> None:
     variable = {"PJRT_NAMES_AND_LIBRARY_PATHS": "nonsense"}
     made = registry(FakePlugin("a"), **variable)
-    assert "item 1, 'nonsense'" in raises_twice(
-        lambda: backends.devices(registry=made), ConfigError
-    )
+    assert "item 1, 'nonsense'" in raises_twice(lambda: backends.devices(of=made), ConfigError)
     made = registry(FakePlugin("a"), JAX_PLATFORMS="a", **variable)
     assert backends.default_backend(made) == "a"
     assert len(caplog.messages) == 1
@@ -208,7 +210,7 @@ def test_a_malformed_variable_fails_where_it_may_matter_and_warns_where_not(
 
 def test_an_unknown_name_shows_the_item_that_may_have_meant_it() -> None:
     made = registry(FakePlugin("a"), JAX_PLATFORMS="mine", PJRT_NAMES_AND_LIBRARY_PATHS="mine")
-    message = raises_twice(lambda: backends.devices(registry=made), UnknownPlatform)
+    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
     assert "asks for 'mine'" in message
     assert "item 1, 'mine', is not of the form name:path" in message
 
@@ -264,14 +266,14 @@ def test_two_threads_get_the_same_client() -> None:
 )
 def test_what_starting_raises(error: BaseException, cls: type[PluginError], fact: str) -> None:
     made = registry(FakePlugin("a", error=error), JAX_PLATFORMS="a")
-    assert fact in raises_twice(lambda: backends.devices(registry=made), cls)
+    assert fact in raises_twice(lambda: backends.devices(of=made), cls)
 
 
 def test_ctrl_c_while_starting_leaves_a_usable_registry() -> None:
     plugin = FakePlugin("a", error=KeyboardInterrupt())
     made = registry(plugin)
     with pytest.raises(KeyboardInterrupt):
-        backends.devices(registry=made)
+        backends.devices(of=made)
     plugin._error = None
     assert backends.default_backend(made) == "a"
 
@@ -280,22 +282,22 @@ def test_a_start_that_returns_no_client_or_no_devices() -> None:
     plugin = FakePlugin("a")
     plugin.create_client = lambda *_: None  # type: ignore[method-assign,assignment,return-value]
     made = registry(plugin, JAX_PLATFORMS="a")
-    assert "NoneType" in raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    assert "NoneType" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
     empty = FakePlugin("b", count=0)
     made = registry(empty, JAX_PLATFORMS="b")
-    assert "no devices" in raises_twice(lambda: backends.devices(registry=made), PluginUnavailable)
+    assert "no devices" in raises_twice(lambda: backends.devices(of=made), PluginBroken)
     assert empty.clients[0].closed == 1
 
 
 def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
     class Recursive(FakePlugin):
         def create_client(self, options: Any, distributed: Any = None) -> Client:
-            backends.devices(registry=made)
+            backends.devices(of=made)
             return super().create_client(options, distributed)
 
     made = registry(Recursive("r"), JAX_PLATFORMS="r")
-    message = raises_twice(lambda: backends.devices(registry=made), PluginBroken)
-    assert "asks for devices while it starts" in message
+    message = raises_twice(lambda: backends.devices(of=made), PluginBroken)
+    assert message.count("asks for devices while its backend is being started") == 1
 
 
 def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
@@ -307,7 +309,7 @@ def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCapture
             return super().create_client(options, distributed)
 
     made = registry(Slow("slow"), PLUGRT_INIT_WARN_SECONDS="0.05")
-    backends.devices(registry=made)
+    backends.devices(of=made)
     (message,) = caplog.messages
     for fact in ("starting 'slow'", "0.05 s", "create_client", "on all hosts?"):
         assert fact in message
@@ -315,9 +317,9 @@ def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCapture
 
 def test_an_experimental_plugin_warns_once(caplog: pytest.LogCaptureFixture) -> None:
     made = registry(FakePlugin("x", experimental=True))
-    backends.devices(registry=made)
+    backends.devices(of=made)
     backends.clear_backends(made)
-    backends.devices(registry=made)
+    backends.devices(of=made)
     (message,) = caplog.messages
     assert "experimental" in message
     assert "'x'" in message
@@ -329,7 +331,7 @@ def test_client_options_come_from_the_plugin_and_the_registrys_settings() -> Non
             return {"count": config.num_cpu_devices or 0}
 
     plugin = Options("o")
-    backends.devices(registry=registry(plugin, JAX_NUM_CPU_DEVICES="3"))
+    backends.devices(of=registry(plugin, JAX_NUM_CPU_DEVICES="3"))
     assert plugin.options == [{"count": 3}]
 
 
@@ -341,7 +343,7 @@ def test_starting_is_monitored() -> None:
 
     monitoring.register_event_duration_secs_listener(listener)
     try:
-        backends.devices(registry=registry(FakePlugin("a")))
+        backends.devices(of=registry(FakePlugin("a")))
     finally:
         monitoring.unregister_event_duration_listener(listener)
     assert heard == [(monitoring.CLIENT_CREATED, {"platform": "a"})]
@@ -354,13 +356,13 @@ def test_devices_and_counts() -> None:
 
     made = registry(Many("many"))
     assert [d.id for d in backends.devices("many", made)] == [0, 1, 2, 3]
-    assert [d.id for d in backends.local_devices(registry=made)] == [0, 2]
-    assert [d.id for d in backends.local_devices(1, registry=made)] == [1, 3]
-    assert (backends.device_count(registry=made), backends.local_device_count(registry=made)) == (
+    assert [d.id for d in backends.local_devices(of=made)] == [0, 2]
+    assert [d.id for d in backends.local_devices(1, of=made)] == [1, 3]
+    assert (backends.device_count(of=made), backends.local_device_count(of=made)) == (
         4,
         2,
     )
-    assert (backends.process_index(registry=made), backends.process_count(registry=made)) == (0, 2)
+    assert (backends.process_index(of=made), backends.process_count(of=made)) == (0, 2)
     client = backends.get_backend("many", made)
     assert backends.get_backend(client, made) is client
 
@@ -382,13 +384,12 @@ def test_clear_backends_closes_clients_and_starts_anew() -> None:
 def test_clear_backends_forgets_failures_and_reads_the_settings_anew() -> None:
     plugin = FakePlugin("a", error=RuntimeError("once"))
     made = registry(plugin, FakePlugin("b"), JAX_PLATFORMS="a")
-    raises_twice(lambda: backends.devices(registry=made), PluginBroken)
+    raises_twice(lambda: backends.devices(of=made), PluginBroken)
     plugin._error = None
     backends.clear_backends(made)
     assert backends.default_backend(made) == "a"
-    made.config.update("platforms", "b")
-    assert backends.default_backend(made) == "a", "settings take effect after clear_backends"
     backends.clear_backends(made)
+    made.config.update("platforms", "b")
     assert backends.default_backend(made) == "b"
 
 
@@ -400,7 +401,7 @@ def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureF
     bad, good = FakePlugin("bad"), FakePlugin("good")
     bad.create_client = lambda *_: Stubborn("bad")  # type: ignore[method-assign]
     made = registry(bad, good, JAX_PLATFORMS="bad,good")
-    backends.devices(registry=made)
+    backends.devices(of=made)
     backends.clear_backends(made)
     assert good.clients[0].closed == 1
     assert "stuck" in caplog.text
@@ -420,7 +421,7 @@ def test_fork_warns_once_while_backends_live() -> None:
 
     made = registry(FakePlugin("forking"))
     assert warnings_of_fork() == []
-    backends.devices(registry=made)
+    backends.devices(of=made)
     (message,) = warnings_of_fork()
     for fact in ("os.fork()", "started forking", "spawn"):
         assert fact in message
@@ -430,7 +431,7 @@ def test_fork_warns_once_while_backends_live() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_fork_does_not_warn_after_clear_backends() -> None:
     made = registry(FakePlugin("cleared"))
-    backends.devices(registry=made)
+    backends.devices(of=made)
     backends.clear_backends(made)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from plugrt.config import Config
 from plugrt.errors import PluginBroken
-from plugrt.plugins import Registry, backends, hookspecs
+from plugrt.plugins import Backends, backends, hookspecs
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
 from support.distributions import install
@@ -25,10 +25,6 @@ OFFERS = """
     @hookimpl
     def plugrt_offer_plugins():
         return [FakePlugin("one", priority=2), FakePlugin("two", priority=1)]
-
-    @hookimpl
-    def plugrt_add_aliases():
-        return {"pair": ["two", "one"]}
 
     @hookimpl
     def plugrt_client_created(name):  # fewer arguments than there are
@@ -46,18 +42,31 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def registry(site: Path, source: str, **environ: str) -> Registry:
-    install(site, "pair-dist", {"plugrt.plugins": {"one": "pair_hooks"}}, {"pair_hooks": source})
-    return Registry(Config(environ), path=[str(site)])
+def registry(site: Path, source: str, names: Sequence[str] = ("one", "two")) -> Backends:
+    entries = {"plugrt.plugins": dict.fromkeys(names, "pair_hooks")}
+    install(site, "pair-dist", entries, {"pair_hooks": source})
+    return Backends(Config({}), path=[str(site)])
 
 
-def test_one_package_offers_two_plugins_and_an_alias(site: Path) -> None:
+def test_one_package_offers_two_plugins_each_with_its_entry_point(site: Path) -> None:
     made = registry(site, OFFERS)
     assert backends.default_backend(made) == "one"
-    assert [r.name for r in made.table()] == ["one", "two"]
-    assert {r.who for r in made.table()} == {"pair-dist 1.0"}
-    assert backends.get_backend("pair", made).platform == "two"
+    assert [r.name for r in made.table.rows] == ["one", "two"]
+    assert {r.who for r in made.table.rows} == {"pair-dist 1.0"}
+    assert backends.get_backend("two", made).platform == "two"
     assert sys.modules["pair_hooks"].heard == ["one", "two"]
+
+
+def test_a_plugin_that_no_entry_point_names_is_left_out_with_a_warning(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It could not be named before the package's code ran; choosing it anyway was a trap."""
+    made = registry(site, OFFERS.replace('"two", priority=1', '"third", priority=900'), ["one"])
+    assert backends.default_backend(made) == "one"
+    (message,) = caplog.messages
+    for fact in ("pair-dist 1.0", "'third'", "third = 'pair_hooks'", "plugrt.plugins"):
+        assert fact in message
+    assert [r.name for r in made.table.rows] == ["one"]
 
 
 def test_a_listener_that_raises_is_named_and_costs_nothing(
@@ -71,7 +80,8 @@ def test_a_listener_that_raises_is_named_and_costs_nothing(
 @pytest.mark.parametrize(
     ("change", "facts"),
     [
-        (("plugrt_add_aliases", "plugrt_add_alias"), ["plugrt_add_alias", "plugrt_offer_plugins"]),
+        (("plugrt_client_created", "plugrt_client_made"),
+         ["plugrt_client_made", "plugrt_offer_plugins"]),
         (("created(name)", "created(nom)"), ["nom"]),
         (('"one", priority', '"three", priority'), ["'one'", "'three', 'two'"]),
         (("FakePlugin(\"two\", priority=1)", "3"), ["plugrt_offer_plugins", "int"]),
@@ -82,9 +92,9 @@ def test_misuse_names_distribution_and_hook(
     site: Path, change: tuple[str, str], facts: list[str]
 ) -> None:
     made = registry(site, OFFERS.replace(*change))
-    (record,) = made.table()
+    record, _ = made.table.rows
     with pytest.raises(PluginBroken) as error:
-        load(record, made)
+        load(record, made.table)
     for fact in ("pair-dist 1.0", *facts):
         assert fact in str(error.value)
     assert record.state is State.BROKEN
@@ -92,6 +102,6 @@ def test_misuse_names_distribution_and_hook(
 
 def test_every_hook_is_prefixed_and_says_when_it_is_called() -> None:
     hooks = {n: f for n, f in vars(hookspecs).items() if n.startswith("plugrt_")}
-    assert len(hooks) == 4
+    assert len(hooks) == 3
     for hook in hooks.values():
         assert "Called" in (inspect.getdoc(hook) or "")

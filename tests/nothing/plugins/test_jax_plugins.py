@@ -12,7 +12,7 @@ import pytest
 
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
-from plugrt.plugins import Registry, jax_plugins
+from plugrt.plugins import Backends, jax_plugins
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
@@ -31,11 +31,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Registry:
+def made_for_jax(site: Path, name: str, source: str, group: str = "jax_plugins") -> Backends:
     """Installs a plugin made for JAX in a top-level module of its own."""
     module = f"made_{name}"
     install(site, f"{name}-pjrt", {group: {name: module}}, {module: source})
-    return Registry(Config({}), path=[str(site)])
+    return Backends(Config({}), path=[str(site)])
 
 
 REGISTERS = """
@@ -51,8 +51,8 @@ def test_initialize_runs_with_the_recorder_and_jax_learns_nothing(site: Path) ->
     bridge = importlib.import_module("jax._src.xla_bridge")
     real = bridge.register_plugin
     made = made_for_jax(site, "xla_chip12", REGISTERS)
-    (record,) = made.table()
-    plugin = load(record, made)
+    (record,) = made.table.rows
+    plugin = load(record, made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert (plugin.name, plugin.library(), plugin.priority) == ("xla_chip12", "/x/chip.so", 512)
     assert plugin.client_options(Config({})) == {"a": 1}
@@ -64,22 +64,22 @@ def test_initialize_runs_with_the_recorder_and_jax_learns_nothing(site: Path) ->
 @needs_jax
 def test_the_name_that_it_registers_becomes_an_alias(site: Path) -> None:
     made = made_for_jax(site, "odd", REGISTERS)
-    load(made.table()[0], made)
-    assert made.aliases["chip"] == ("odd",)
+    load(made.table.rows[0], made.table)
+    assert made.table.aliases["chip"] == ("odd",)
 
 
 @needs_jax
 def test_options_that_are_a_function_are_called_late(site: Path) -> None:
     source = REGISTERS.replace('{"a": 1}', 'lambda: {"late": True}')
     made = made_for_jax(site, "lazy", source)
-    plugin = load(made.table()[0], made)
+    plugin = load(made.table.rows[0], made.table)
     assert plugin.client_options(Config({})) == {"late": True}
 
 
 @needs_jax
 def test_a_fault_after_registering_does_not_cost_the_plugin(site: Path) -> None:
     made = made_for_jax(site, "late", REGISTERS + "        raise RuntimeError('no profiler')\n")
-    assert load(made.table()[0], made).name == "late"
+    assert load(made.table.rows[0], made.table).name == "late"
 
 
 @needs_jax
@@ -100,7 +100,7 @@ def test_initialize_that_does_not_register(
     source = f"import jax._src.xla_bridge as xb\ndef initialize():\n    {body}\n"
     made = made_for_jax(site, "chip", source)
     with pytest.raises(PluginError) as error:
-        load(made.table()[0], made)
+        load(made.table.rows[0], made.table)
     assert type(error.value) is cls
     assert fact in str(error.value)
     assert "chip-pjrt 1.0" in str(error.value)
@@ -111,13 +111,13 @@ def test_initialize_that_does_not_register(
 def test_a_module_without_initialize(site: Path) -> None:
     made = made_for_jax(site, "chip", "x = 1")
     with pytest.raises(PluginBroken, match=r"no initialize\(\)"):
-        load(made.table()[0], made)
+        load(made.table.rows[0], made.table)
 
 
 @needs_jax
 def test_a_table_in_a_capsule(site: Path) -> None:
     made = made_for_jax(site, "chip", REGISTERS.replace('library_path="/x/chip.so"', "c_api=xb"))
-    plugin = load(made.table()[0], made)
+    plugin = load(made.table.rows[0], made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.probe().available
 
@@ -154,8 +154,8 @@ PJRT, OTHER = b"\x7fELF..GetPjrtApi..", b"\x7fELF..PyInit_x.."
 def test_the_library_is_found_without_jax(site: Path, group: str, files: dict[str, bytes]) -> None:
     made = made_for_jax(site, "chip", "raise RuntimeError('must not run')", group)
     libraries(site, "chip-pjrt", files)
-    (record,) = made.table()
-    plugin = load(record, made)
+    (record,) = made.table.rows
+    plugin = load(record, made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert Path(plugin.library()).name in ("one.so", "pjrt.so")
     assert record.library == plugin.library()
@@ -174,7 +174,7 @@ def test_no_one_library(site: Path, files: dict[str, bytes], fact: str) -> None:
     made = made_for_jax(site, "chip", "x = 1")
     libraries(site, "chip-pjrt", files)
     with pytest.raises(PluginIncompatible) as error:
-        load(made.table()[0], made)
+        load(made.table.rows[0], made.table)
     assert fact in str(error.value)
     assert "PJRT_NAMES_AND_LIBRARY_PATHS=chip:" in str(error.value)
 
@@ -185,8 +185,8 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('must not run')")
     (folder / "lib.so").write_bytes(PJRT)
-    made = Registry(Config({}), path=[str(site)])
-    plugin = load(made.table()[0], made)
+    made = Backends(Config({}), path=[str(site)])
+    plugin = load(made.table.rows[0], made.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.library() == str(folder / "lib.so")
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, RegistrationError
-from plugrt.plugins import LibraryPlugin, Registry
+from plugrt.plugins import Backends, LibraryPlugin
 from support.distributions import run_python
 
 
 def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
-    answer = LibraryPlugin("x", file).probe()
-    assert not answer.available
-    assert str(file) in answer.reason
+    with pytest.raises(PluginBroken, match=re.escape(str(file))):
+        LibraryPlugin("x", file).probe()
     file.touch()
     assert LibraryPlugin("x", file).probe().available
     assert LibraryPlugin("x", "libx.so").probe().available, "the loader searches for a bare name"
@@ -89,7 +89,7 @@ def test_what_is_no_capsule_of_a_table_is_refused(not_a_table: object) -> None:
 
 def test_it_is_a_well_formed_plugin() -> None:
     plugin = LibraryPlugin("x", "/l.so", priority=5, platform="p", aliases=["q"], experimental=True)
-    record = Registry(Config({}), path=[]).register(plugin)
+    record = Backends(Config({}), path=[]).register(plugin)
     assert (record.name, record.priority, record.platform) == ("x", 5, "p")
     assert plugin.experimental
     assert plugin.aliases == ("q",)

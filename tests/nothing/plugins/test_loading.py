@@ -12,7 +12,7 @@ import pytest
 from plugrt import monitoring
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
-from plugrt.plugins import Registry
+from plugrt.plugins import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
@@ -31,13 +31,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def load_only(site: Path, **environ: str) -> tuple[Registry, PluginError]:
-    registry = Registry(Config(environ), path=[str(site)])
-    (record,) = registry.table()
+def load_only(site: Path, **environ: str) -> tuple[Backends, PluginError]:
+    registry = Backends(Config(environ), path=[str(site)])
+    (record,) = registry.table.rows
     with pytest.raises(PluginError) as error:
-        load(record, registry)
+        load(record, registry.table)
     with pytest.raises(type(error.value)) as second:
-        load(record, registry)
+        load(record, registry.table)
     assert str(second.value) == str(error.value), "a failure must stay the same"
     assert record.failure is not None
     return registry, error.value
@@ -45,11 +45,11 @@ def load_only(site: Path, **environ: str) -> tuple[Registry, PluginError]:
 
 def test_a_healthy_plugin(site: Path) -> None:
     install_plugin(site, "chip", priority=5)
-    registry = Registry(Config({}), path=[str(site)])
-    (record,) = registry.table()
-    plugin = load(record, registry)
+    registry = Backends(Config({}), path=[str(site)])
+    (record,) = registry.table.rows
+    plugin = load(record, registry.table)
     assert isinstance(plugin, FakePlugin)
-    assert load(record, registry) is plugin
+    assert load(record, registry.table) is plugin
     assert (record.state, record.priority) == (State.LOADED, 5)
     assert record.elapsed_ms > 0
 
@@ -63,8 +63,8 @@ def test_loading_is_monitored(site: Path) -> None:
 
     monitoring.register_event_duration_secs_listener(listener)
     try:
-        registry = Registry(Config({}), path=[str(site)])
-        load(registry.table()[0], registry)
+        registry = Backends(Config({}), path=[str(site)])
+        load(registry.table.rows[0], registry.table)
     finally:
         monitoring.unregister_event_duration_listener(listener)
     ((event, seconds, kwargs),) = heard
@@ -94,7 +94,7 @@ def test_a_broken_plugin(site: Path, source: str, facts: list[str]) -> None:
     assert isinstance(error, PluginBroken)
     for fact in ("'chip'", "chip-dist 3.2", *facts):
         assert fact in str(error)
-    (record,) = registry.table()
+    (record,) = registry.table.rows
     assert record.state is State.BROKEN
     assert facts[0] in record.reason
 
@@ -102,7 +102,7 @@ def test_a_broken_plugin(site: Path, source: str, facts: list[str]) -> None:
 def test_the_traceback_is_kept(site: Path) -> None:
     install_plugin(site, "chip", "def boom():\n    raise RuntimeError('deep')\nboom()")
     registry, error = load_only(site)
-    assert "in boom" in registry.table()[0].traceback
+    assert "in boom" in registry.table.rows[0].traceback
     assert isinstance(error.__cause__, RuntimeError)
 
 
@@ -135,15 +135,15 @@ def test_a_plugin_may_say_itself_what_is_wrong(
     registry, error = load_only(site)
     assert type(error) is cls
     assert str(error) == "'chip' (chip-dist 1.0): needs driver 12"
-    assert registry.table()[0].state is state
+    assert registry.table.rows[0].state is state
 
 
 def test_ctrl_c_during_an_import_is_the_users(site: Path) -> None:
     install_plugin(site, "chip", "raise KeyboardInterrupt")
-    registry = Registry(Config({}), path=[str(site)])
-    (record,) = registry.table()
+    registry = Backends(Config({}), path=[str(site)])
+    (record,) = registry.table.rows
     with pytest.raises(KeyboardInterrupt):
-        load(record, registry)
+        load(record, registry.table)
     assert record.failure is None
     assert record.state is State.FOUND
 
@@ -160,9 +160,9 @@ def test_a_slow_import_is_named_with_what_it_waits_for(
         plugin = FakePlugin("chip")
     """
     install(site, "chip-dist", {"plugrt.plugins": {"chip": "m_slow:plugin"}}, {"m_slow": source})
-    registry = Registry(Config({"PLUGRT_LOAD_WARN_SECONDS": "0.05"}), path=[str(site)])
+    registry = Backends(Config({"PLUGRT_LOAD_WARN_SECONDS": "0.05"}), path=[str(site)])
     with caplog.at_level(logging.WARNING, "plugrt"):
-        load(registry.table()[0], registry)
+        load(registry.table.rows[0], registry.table)
     (message,) = caplog.messages
     for fact in ("importing", "'chip' (chip-dist 1.0)", "poll_metadata_server", "m_slow.py"):
         assert fact in message
@@ -171,8 +171,8 @@ def test_a_slow_import_is_named_with_what_it_waits_for(
 
 def test_a_quick_import_is_not_warned_about(site: Path, caplog: pytest.LogCaptureFixture) -> None:
     install_plugin(site, "chip")
-    registry = Registry(Config({"PLUGRT_LOAD_WARN_SECONDS": "30"}), path=[str(site)])
-    load(registry.table()[0], registry)
+    registry = Backends(Config({"PLUGRT_LOAD_WARN_SECONDS": "30"}), path=[str(site)])
+    load(registry.table.rows[0], registry.table)
     assert caplog.messages == []
 
 
@@ -180,30 +180,28 @@ def test_a_library_of_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
     file.write_bytes(b"")
     names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}
-    registry = Registry(Config(names), path=[])
-    with pytest.raises(PluginBroken, match="is empty"):
-        load(registry.table()[0], registry)
-    registry = Registry(Config({**names, "PLUGRT_PROBE_LIBRARIES": "0"}), path=[])
-    (record,) = registry.table()
-    plugin = load(record, registry)
+    registry = Backends(Config(names), path=[])
+    (record,) = registry.table.rows
+    plugin = load(record, registry.table)
     assert isinstance(plugin, LibraryPlugin)
     assert plugin.probe().available
     assert plugin.library() == str(file)
 
 
 def test_a_library_that_does_not_exist_names_the_variable() -> None:
-    registry = Registry(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/lib.so"}), path=[])
-    (record,) = registry.table()
+    registry = Backends(Config({"PJRT_NAMES_AND_LIBRARY_PATHS": "mine:/no/lib.so"}), path=[])
+    (record,) = registry.table.rows
     with pytest.raises(PluginBroken) as error:
-        load(record, registry)
+        load(record, registry.table)
     for fact in ("'mine'", "/no/lib.so", "PJRT_NAMES_AND_LIBRARY_PATHS", "does not exist"):
         assert fact in str(error.value)
 
 
 def test_steps_are_traced(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
     install_plugin(site, "chip")
-    registry = Registry(Config({"PLUGRT_TRACE_PLUGINS": "1"}), path=[str(site)])
-    load(registry.table()[0], registry)
+    registry = Backends(Config({"PLUGRT_TRACE_PLUGINS": "1"}), path=[str(site)])
+    load(registry.table.rows[0], registry.table)
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].startswith("plugrt: found 1 candidates in")
-    assert lines[1] == "plugrt: loading 'chip' (chip-dist 1.0): chip_module:plugin"
+    assert lines[1] == "plugrt: found 'chip' (chip-dist 1.0) in plugrt.plugins: found"
+    assert lines[2] == "plugrt: loading 'chip' (chip-dist 1.0): chip_module:plugin"

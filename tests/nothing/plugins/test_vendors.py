@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.config import Config
-from plugrt.plugins import Registry, backends, vendors
+from plugrt.plugins import Backends, backends, vendors
 from support.fake_client import FakePlugin
 
 
@@ -79,12 +79,12 @@ def test_said_once_where_only_cpu_could_be_chosen(
     expected: int,
 ) -> None:
     monkeypatch.setattr(vendors, "missing_plugins", lambda names: [f"no plugin; have {names}"])
-    made = Registry(Config({}), path=[])
+    made = Backends(Config({}), path=[])
     made.register(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):
-        backends.devices(registry=made)
+        backends.devices(of=made)
         backends.clear_backends(made)
-        backends.devices(registry=made)
+        backends.devices(of=made)
     assert len(caplog.messages) == expected
 
 

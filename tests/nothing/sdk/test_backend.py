@@ -160,7 +160,7 @@ def test_a_plugin_of_it_serves_jit() -> None:
         made.append(Reference(**options))
         return made[-1]
 
-    registry = plugrt.plugins.Registry(path=[])
+    registry = plugrt.plugins.Backends(path=[])
     registry.register(BackendPlugin("reference", factory))
     assert not made, "a backend is made when it is selected, not before"
     client = plugrt.get_backend("reference", registry)

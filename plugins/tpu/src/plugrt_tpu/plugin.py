@@ -58,13 +58,18 @@ class TpuPlugin(LibraryPlugin):
         return library.find_library()
 
     def try_apart(
-        self, config: Config, seconds: float | None = None, *, trial: bool = False
+        self,
+        config: Config,
+        seconds: float | None = None,
+        *,
+        start: bool = True,
+        trial: bool = False,
     ) -> ProbeResult:
         """Returns what libtpu does in a child process; this one cannot come to harm."""
         from plugrt_tpu import environment
 
         with environment.prepared(hardware.look()):
-            return super().try_apart(config, seconds, trial=trial)
+            return super().try_apart(config, seconds, start=start, trial=trial)
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:
         """Starts libtpu on this machine's TPUs."""

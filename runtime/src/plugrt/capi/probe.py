@@ -15,7 +15,7 @@ from plugrt.errors import (
     PluginIncompatible,
     PluginUnavailable,
     Unimplemented,
-    words_of,
+    describe,
 )
 from plugrt.interface import OptionValue
 from plugrt.processes.apart import Outcome, run_apart
@@ -145,7 +145,7 @@ def _verdict(error: BaseException, where: str) -> ProbeResult:
         if isinstance(error, HARDWARE_ABSENT):
             return ProbeResult("unavailable", str(error))
         return ProbeResult("broken", f"{error} ({where})")
-    return ProbeResult("broken", f"{words_of(error)} ({where})")
+    return ProbeResult("broken", f"{describe(error)} ({where})")
 
 
 def _examine(request: dict[str, Any], begin: Any, say: Any) -> None:

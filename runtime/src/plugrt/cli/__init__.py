@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from plugrt.errors import PlugrtError, message_of, words_of
+from plugrt.errors import PlugrtError, describe, text_of
 
 COMMANDS = {
     "compile": "plugrt.cli.compile",
@@ -26,6 +26,8 @@ COMMANDS = {
 
 class _Group(click.Group):
     """A group whose commands are imported when used; what plugins add comes after ours."""
+
+    _has_plugin_commands = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         self._add_plugin_commands()
@@ -54,7 +56,9 @@ class _Group(click.Group):
     def _add_plugin_commands(self) -> None:
         from plugrt.cli.extensions import add_plugin_commands
 
-        add_plugin_commands(self)
+        if not self._has_plugin_commands:
+            self._has_plugin_commands = True
+            add_plugin_commands(self)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,8 +93,8 @@ def _run(arguments: list[str]) -> int:
 
             traceback.print_exc()
         elif isinstance(error, PlugrtError | OSError):
-            click.echo(f"error: {message_of(error)}", err=True)
+            click.echo(f"error: {text_of(error)}", err=True)
         else:
-            click.echo(f"error: {words_of(error)} (plugrt --debug shows where)", err=True)
+            click.echo(f"error: {describe(error)} (plugrt --debug shows where)", err=True)
         return 1
     return result if isinstance(result, int) else 0

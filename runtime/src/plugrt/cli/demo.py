@@ -58,9 +58,9 @@ def command(as_json: bool) -> int:
 
 def _show_plugins() -> None:
     import plugrt
-    from plugrt.plugins.backends import initialise
+    from plugrt.plugins.backends import process_backends
 
-    choice = initialise()
+    choice = process_backends().initialise()
     rows = [
         (r.name, r.state, r.priority, f"{r.distribution} {r.version}".strip(), r.reason)
         for r in plugrt.plugins.table()

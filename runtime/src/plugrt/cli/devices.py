@@ -28,9 +28,9 @@ def command(platform: str | None, as_json: bool) -> None:
 
 
 def _rows(platform: str | None) -> list[dict[str, Any]]:
-    from plugrt.plugins.backends import get_backend, initialise
+    from plugrt.plugins.backends import get_backend, process_backends
 
-    choice = initialise()
+    choice = process_backends().initialise()
     names = choice.names if platform is None else (platform,)
     default = get_backend().addressable_devices()[:1]
     return [

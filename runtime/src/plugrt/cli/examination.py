@@ -13,10 +13,11 @@ from typing import Any
 
 from plugrt.config import Config
 from plugrt.errors import ConfigError
-from plugrt.plugins import distributions, environment, vendors
+from plugrt.plugins import distributions, env_paths, vendors
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.clients import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.registry import Registry, default_registry
 from plugrt.processes.apart import Outcome, run_apart
 
 _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
@@ -51,22 +52,22 @@ class Examination:
         return {"ok": not self.problems, **asdict(self)}
 
 
-def examine(registry: Registry | None = None) -> Examination:
+def examine(backends: Backends | None = None) -> Examination:
     """Returns the findings; no plugin is imported and no library opened in this process."""
     begin = time.monotonic()
-    registry = registry or default_registry()
+    backends = backends or process_backends()
     found = Examination(versions=_versions())
-    _examine_settings(found, registry.config, os.environ)
+    _examine_settings(found, backends.config, os.environ)
     if found.problems:
         return found  # a setting that cannot be read is what a program would stop at, too
-    seconds = registry.config.doctor_seconds
-    records = registry.records
-    _examine_backends(found, records, registry.config)
+    seconds = backends.config.doctor_seconds
+    records = backends.table.rows
+    _examine_backends(found, records, backends.config)
     # After the backends: a library may admit one process at a time.
     libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
     deadline = time.monotonic() + _PROBES * seconds
     with ThreadPoolExecutor(PROBE_WORKERS) as pool:
-        probes = pool.map(lambda r: _probe(r, registry.config, deadline), libraries)
+        probes = pool.map(lambda r: _probe(r, backends.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     found.hints = vendors.missing_plugins({r.name for r in records})
@@ -107,8 +108,6 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
 
 def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
     """Starts them as a program would; where a plugin ends the process, then without that plugin."""
-    from plugrt.cli.examinee import key
-
     seconds = _BACKENDS * settings.doctor_seconds
     deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
     one = min(settings.probe_seconds, _NESTED * seconds)
@@ -128,7 +127,11 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
             break
         if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
             break
-    rows = [{**r.as_dict(), "key": key(r)} for r in records] if done is None else done["rows"]
+    rows = (
+        [{**r.as_dict(), "key": list(r.identity)} for r in records]
+        if done is None
+        else done["rows"]
+    )
     found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
     if done is None:
         return
@@ -141,6 +144,11 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
     found.problems += [e["problem"] for e in outcome.lines if "problem" in e]
     if "error" in done:
         found.problems.append(done["error"])
+    for row in done["rows"]:
+        # Libraries of the environment are tried one by one, later.
+        named = row["library"] and row["source"] != Source.ENVIRONMENT
+        if named and row["state"] in (State.BROKEN, State.INCOMPATIBLE):
+            _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
 
 
 def _leave_out(environ: dict[str, str], culprit: str) -> bool:
@@ -158,9 +166,8 @@ def _leave_out(environ: dict[str, str], culprit: str) -> bool:
 
 def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any]]) -> str:
     """Notes which plugin was at work when the child ended as it should not; returns its name."""
-    steps = [e for e in outcome.lines if "step" in e]
-    if done := any("done" in e for e in outcome.lines):
-        steps = steps[-1:]
+    done = any("done" in e for e in outcome.lines)
+    steps = [e for e in outcome.lines if "step" in e and (done or e.get("of"))]
     step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
     problem = f"the process {outcome.words} while {step['step']}"
     if done:
@@ -183,7 +190,7 @@ def _probe(record: Record, settings: Config, deadline: float) -> dict[str, Any]:
     """Returns what opening a library in a process of its own showed."""
     if record.state is State.BROKEN:
         return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
-    if fault := environment.missing(record):
+    if fault := env_paths.missing(record):
         return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
     whole = _ONE_PROBE * _PROBES * settings.doctor_seconds
     seconds = min(settings.probe_seconds, whole, deadline - time.monotonic())
@@ -194,17 +201,19 @@ def _probe(record: Record, settings: Config, deadline: float) -> dict[str, Any]:
 
 
 def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
-    from plugrt.cli.examinee import key
-
     bad = probe["state"] != "ok"
     if bad and record.state is not State.DUPLICATE:
-        problem = f"{record}: {probe['reason']}"
-        if not any(record.name in p and probe["reason"] in p for p in found.problems):
-            found.problems.append(problem)
+        _add_problem(found, record.name, probe["reason"], f"{record}: {probe['reason']}")
     for remark in probe.get("facts", {}).get("remarks", ()):
         found.warnings.append(f"{record}: {remark}")
     for row in found.candidates:
-        if row["key"] == key(record):
+        if row["key"] == list(record.identity):
             row["probe"] = probe
             if bad and probe["state"] in list(State):
                 row.update(state=probe["state"], reason=probe["reason"], cure=probe["cure"])
+
+
+def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
+    """Adds a problem, unless another says the same of that plugin already."""
+    if not any(name in known and reason in known for known in found.problems):
+        found.problems.append(problem)

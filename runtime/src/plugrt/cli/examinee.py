@@ -9,49 +9,49 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from plugrt.errors import PlugrtError, Unimplemented, message_of, words_of
+from plugrt.errors import PlugrtError, Unimplemented, describe, text_of
 from plugrt.interface import Client
-from plugrt.plugins.backends import initialise
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.clients import Backends
 from plugrt.plugins.record import Record, State
-from plugrt.plugins.registry import Registry, default_registry
 from plugrt.trial import try_client
 
 Say = Callable[..., None]
 
 
-def key(record: Record) -> list[str]:
-    """What tells a row from others, in the parent's table and in the child's."""
-    return [str(record.source), record.name, record.distribution, record.value]
-
-
-class _Warnings(logging.Handler):
-    """Hands on the warnings that a program would print."""
+class _Steps(logging.Handler):
+    """Hands on the steps that ``plugrt.plugins`` logs, each with its row, and all warnings."""
 
     def __init__(self, say: Say) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.DEBUG)
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._say(warning=record.getMessage())
+        if record.levelno >= logging.WARNING:
+            self._say(warning=record.getMessage())
+        elif hasattr(record, "row"):
+            self._say(step=record.getMessage(), of=record.row and record.row.identity)
 
 
-def examine(_: None, say: Say, registry: Registry | None = None) -> None:
+def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     """Starts what the settings ask for; says steps, warnings, problems and the outcome."""
-    registry = registry or default_registry()
+    backends = backends or process_backends()
     logger = logging.getLogger("plugrt")
-    logger.addHandler(_Warnings(say))
+    logger.addHandler(_Steps(say))
     logger.propagate = False
-    registry.listener = lambda text, record: say(step=text, of=key(record) if record else None)
+    logging.getLogger("plugrt.plugins").setLevel(logging.DEBUG)
     try:
-        choice = initialise(registry)
+        choice = backends.initialise()
         outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
     except PlugrtError as error:
-        outcome = {"chosen": [], "error": str(error)}
-    started = [record for record in registry.records if record.client is not None]
+        outcome = {"chosen": [], "error": text_of(error)}
+    started = [record for record in backends.table.rows if record.client is not None]
     counts = {record.name: _try(record, say) for record in started}
-    rows = [{**r.as_dict(), "key": key(r)} for r in registry.records]
+    rows = [{**r.as_dict(), "key": r.identity} for r in backends.table.rows]
     say(done={**outcome, "devices": counts, "rows": rows})
-    say(step="it ended, after all had worked", of=key(started[0]) if len(started) == 1 else None)
+    say(
+        step="it ended, after all had worked", of=started[0].identity if len(started) == 1 else None
+    )
 
 
 def _try(record: Record, say: Say) -> int:
@@ -63,7 +63,7 @@ def _try(record: Record, say: Say) -> int:
     def begin(name: str) -> None:
         nonlocal step
         step = name
-        say(step=f"trying {record}: {name}", of=key(record))
+        say(step=f"trying {record}: {name}", of=record.identity)
 
     try:
         try_client(client, begin)
@@ -72,7 +72,7 @@ def _try(record: Record, say: Say) -> int:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 a plugin's fault, whatever it raises
-        words = message_of(error) if isinstance(error, PlugrtError) else words_of(error)
+        words = text_of(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
         record.became(State.BROKEN, reason, f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out")
         say(problem=f"{record}: {reason}")

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import click
 
-from plugrt.errors import words_of
+from plugrt.errors import describe
+from plugrt.plugins.backends import process_backends
 from plugrt.plugins.hooks import Hooks
 from plugrt.plugins.loading import import_value
 from plugrt.plugins.record import Record
-from plugrt.plugins.registry import Registry, default_registry
+from plugrt.plugins.table import Table
 
 
-def add_plugin_commands(group: click.Group, registry: Registry | None = None) -> None:
-    """Adds the commands of every entry point of the group ``plugrt.cli``, once.
+def add_plugin_commands(group: click.Group, table: Table | None = None) -> None:
+    """Adds the commands of every entry point of the group ``plugrt.cli``.
 
     A package that fails is named in one line on stderr, and the rest is used.
     """
-    registry = registry or default_registry()
-    if "commands" in registry.warned:
-        return
-    registry.warned.add("commands")
-    hooks = Hooks(registry.config.trace_plugins)
-    for record in registry.command_providers:
+    table = table or process_backends().table
+    hooks = Hooks(table.config.trace_plugins)
+    for record in table.commands:
         _add(record, group, hooks)
 
 
@@ -33,5 +31,5 @@ def _add(record: Record, group: click.Group, hooks: Hooks) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 one package's fault must not cost the others
-        words = words_of(error)
+        words = describe(error)
         click.echo(f"warning: the commands of {record.who} are left out: {words}", err=True)

@@ -1,13 +1,14 @@
-"""Who is there, and who is chosen: discovery, registry, selection and loading of plugins."""
+"""Which plugins there are, which of them a name means, and the clients that they start."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.clients import Backends
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record
-from plugrt.plugins.registry import Registry, default_registry
 
 if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
@@ -16,26 +17,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Availability",
+    "Backends",
     "LibraryPlugin",
     "Plugin",
     "Record",
-    "Registry",
-    "default_registry",
     "hookimpl",
     "hookspecs",
+    "process_backends",
     "register",
     "table",
 ]
 
 
 def register(plugin: Plugin) -> Record:
-    """Offers a plugin to this process; see `Registry.register` for the errors."""
-    return default_registry().register(plugin)
+    """Offers a plugin to this process; see `Backends.register` for the errors."""
+    return process_backends().register(plugin)
 
 
 def table() -> tuple[Record, ...]:
     """Returns a row for each candidate that plugrt knows of; loads nothing."""
-    return default_registry().table()
+    return tuple(process_backends().table.rows)
 
 
 def __getattr__(name: str) -> Any:

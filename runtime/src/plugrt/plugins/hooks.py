@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pluggy
 
-from plugrt.errors import PluginBroken
+from plugrt.errors import PluginBroken, describe
 from plugrt.interface import Client
 from plugrt.plugins import hookspecs
-from plugrt.plugins.plugin import Plugin
-from plugrt.plugins.validation import HOOK_PREFIX
-from plugrt.plugins.watch import logger
+from plugrt.plugins.log import logger
+from plugrt.plugins.plugin import HOOK_PREFIX, Plugin
 
 
 class Hooks:
@@ -54,20 +53,13 @@ class Hooks:
         answers: list[Sequence[Plugin]] = self._ask("plugrt_offer_plugins", offered)
         return [plugin for answer in answers for plugin in answer]
 
-    def aliases(self, offered: object) -> dict[str, tuple[str, ...]]:
-        """Returns the aliases that the object's ``plugrt_add_aliases`` gives."""
-        answers: list[Mapping[str, Sequence[str]]] = self._ask("plugrt_add_aliases", offered)
-        return {alias: tuple(names) for answer in answers for alias, names in answer.items()}
-
     def client_created(self, name: str, client: Client) -> None:
         """Tells every object that a client was created; one that raises is named in a warning."""
         for offered, who in self._owners:
             try:
                 self._ask("plugrt_client_created", offered, name=name, client=client)
             except Exception as error:  # noqa: BLE001 a listener's fault must not cost the client
-                logger.warning(
-                    "plugrt_client_created of %s raised %s: %s", who, type(error).__name__, error
-                )
+                logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
     def add_commands(self, offered: object, cli: Any) -> None:
         """Lets the object add its commands to the command line."""

@@ -1,14 +1,14 @@
 """The hooks of plugrt: what a plugin package may implement besides offering a `Plugin`.
 
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
-entry point names: of the group ``plugrt.plugins`` for the first three, ``plugrt.cli`` for the
+entry point names: of the group ``plugrt.plugins`` for the first two, ``plugrt.cli`` for the
 last. Hooks serve registration and life cycle; no call of a computation passes through one.
 An implementation may leave arguments out that it does not need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pluggy
@@ -25,18 +25,10 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def plugrt_offer_plugins() -> Sequence[Plugin]:  # type: ignore[empty-body]
     """Return the plugins that this package offers.
 
-    Called once, when the entry point is loaded, which is when its name is asked for or a backend
-    is chosen automatically. It must be quick and open no library.
-    """
-
-
-@hookspec
-def plugrt_add_aliases() -> Mapping[str, Sequence[str]]:  # type: ignore[empty-body]
-    """Return further names: alias to plugin names, in order of preference.
-
-    Called once, after loading. An alias that users set in JAX_PLATFORMS must be known without
-    loading anything: declare that one as an entry point of the group ``plugrt.aliases``
-    (``alias = "plugin"``).
+    Called when an entry point is loaded, which is when its name is asked for or a backend is
+    chosen automatically; the plugin of that name is taken. Each plugin needs an entry point of
+    its name (several may name one object), as users must be able to name it before any code of
+    the package runs. It must be quick and open no library.
     """
 
 

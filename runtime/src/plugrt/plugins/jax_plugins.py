@@ -22,9 +22,9 @@ from typing import Any
 from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import distributions
 from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.watch import logger
 
 _SUFFIXES = (".so", ".dylib", ".dll")
 

@@ -76,12 +76,15 @@ class LibraryPlugin(Plugin):
         return self.library_path
 
     def probe(self) -> Availability:
-        """Available if the library's file is there (a bare file name is left to the loader)."""
+        """Available if the library's file is there (a bare file name is left to the loader).
+
+        Raises `PluginBroken` if it is not: whoever named the path is to hear of that.
+        """
         if self._c_api is not None:
             return Availability.yes("its table is in this process")
         path = self.library()
         if os.sep in path and not os.path.isfile(path):
-            return Availability.no(f"the library {path} does not exist", "correct its path")
+            raise PluginBroken(f"the library {path} does not exist; correct its path")
         return Availability.yes(f"the library is {path}")
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
@@ -111,19 +114,25 @@ class LibraryPlugin(Plugin):
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def try_apart(
-        self, config: Config, seconds: float | None = None, *, trial: bool = False
+        self,
+        config: Config,
+        seconds: float | None = None,
+        *,
+        start: bool = True,
+        trial: bool = False,
     ) -> ProbeResult:
         """Returns what the library does in a child process; this one cannot come to harm.
 
-        It may take ``seconds`` (None: as the settings say); ``trial`` has it compute something.
+        It may take ``seconds`` (None: as the settings say). Without ``start`` it is loaded and
+        initialised there, and no client is created; ``trial`` has it compute something.
         """
         from plugrt import capi
 
         if self._c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process means nothing in another
         return capi.probe_library(
-            self.library(), config.probe_seconds if seconds is None else seconds, trial=trial,
-            options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
+            self.library(), config.probe_seconds if seconds is None else seconds, start=start,
+            trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
         )  # fmt: skip
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:

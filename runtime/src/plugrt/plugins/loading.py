@@ -9,184 +9,178 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.errors import (
+    ConfigError,
     PluginBroken,
     PluginError,
     PluginIncompatible,
     PluginUnavailable,
-    PlugrtError,
-    message_of,
-    words_of,
+    describe,
+    text_of,
 )
-from plugrt.plugins import environment, verdicts
-from plugrt.plugins.plugin import Plugin
+from plugrt.plugins import env_paths
+from plugrt.plugins.log import logger, watch
+from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
 from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.registry import Registry
-from plugrt.plugins.validation import fault_of, implements_hooks
-from plugrt.plugins.watch import watch
+from plugrt.plugins.table import Table
 
 
-def load(record: Record, registry: Registry) -> Plugin:
-    """Returns the plugin of a candidate, importing it at the first call.
+def load(row: Record, table: Table) -> Plugin:
+    """Returns the plugin of a candidate, importing it at the first call; starts nothing.
 
     Raises the `PluginError` that says what went wrong, the same at every call. A plugin's
-    ``SystemExit`` is its fault and becomes one; ``KeyboardInterrupt`` is the user's and passes.
+    ``SystemExit`` is its fault and becomes one; ``KeyboardInterrupt`` and `ConfigError` are the
+    user's and pass.
     """
-    if record.plugin is not None:
-        return record.plugin
-    if record.failure is not None:
-        raise again(record.failure)
-    if record.state is State.BROKEN:
-        raise fail(record, PluginBroken(f"{record}: {record.reason}"))
-    registry.trace(f"loading {record}: {record.value or record.library}", record)
+    if row.plugin is not None:
+        return row.plugin
+    if row.failure is not None:
+        raise again(row.failure)
+    if row.state is State.BROKEN:
+        raise fail(row, PluginBroken(f"{row}: {row.reason}"))
+    table.log.step(f"loading {row}: {row.value or row.library}", row)
     begin = time.perf_counter()
     try:
-        plugin = _load(record, registry)
-    except KeyboardInterrupt:
+        plugin = _load(row, table)
+        table.describe(row, plugin)
+        row.became(State.LOADED)
+    except (KeyboardInterrupt, ConfigError):
         raise
     except BaseException as error:
-        raise fail(record, _broken(record, error), error) from error
+        raise fail(row, _broken(row, error), error) from error
     finally:
         elapsed = time.perf_counter() - begin
-        record.elapsed_ms += elapsed * 1e3
-        registry.trace(f"loading {record} took {elapsed * 1e3:.1f} ms: {record.state}", record)
-    monitoring.record_event_duration_secs(monitoring.PLUGIN_LOAD, elapsed, plugin=record.name)
-    registry.describe(record, plugin)
-    record.became(State.LOADED)
+        row.elapsed_ms += elapsed * 1e3
+        table.log.step(f"loading {row} took {elapsed * 1e3:.1f} ms: {row.state}", row)
+    monitoring.record_event_duration_secs(monitoring.PLUGIN_LOAD, elapsed, plugin=row.name)
     return plugin
 
 
-def _load(record: Record, registry: Registry) -> Plugin:
-    if record.source is Source.ENVIRONMENT:
-        return _library(record, registry)
-    what = f"importing the plugin {record}"
-    hint = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
-    with watch(what, registry.config.load_warn_seconds, hint):
-        if record.source in (Source.JAX, Source.XLA):
+def _load(row: Record, table: Table) -> Plugin:
+    if row.source is Source.ENVIRONMENT:
+        from plugrt.plugins.library import LibraryPlugin
+
+        if fault := env_paths.missing(row):
+            raise PluginBroken(f"{row}: {fault}; correct the path")
+        return LibraryPlugin(row.name, row.library, row.options)
+    hint = f"PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
+    with watch(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
+        if row.made_for_jax:
             from plugrt.plugins import jax_plugins
 
-            return jax_plugins.load(record)
-        return _from_entry_point(record, registry)
+            return jax_plugins.load(row)
+        return _offered(row, import_value(row), table)
 
 
-def _library(record: Record, registry: Registry) -> Plugin:
-    """Returns the plugin for a library named in the environment; opens nothing here."""
-    from plugrt.plugins.library import LibraryPlugin
-
-    if fault := environment.missing(record):
-        raise PluginBroken(f"{record}: {fault}; correct the path")
-    plugin = LibraryPlugin(record.name, record.library, record.options)
-    options = plugin.client_options(registry.config)
-    if registry.config.probe_libraries and not verdicts.is_known_good(record.library, options):
-        registry.trace(f"probing {record} in a process of its own", record)
-        probed = plugin.try_apart(registry.config)
-        if probed.state != "ok":
-            record.cure = probed.cure
-            states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
-            raise states.get(probed.state, PluginBroken)(f"{record}: {probed.reason}")
-        verdicts.remember_good(record.library, options)
-    return plugin
-
-
-def import_value(record: Record) -> Any:
+def import_value(row: Record) -> Any:
     """Returns what the candidate's entry point names; `PluginBroken` if it is not there."""
-    module_name, _, attribute = record.value.partition("[")[0].partition(":")
+    module_name, _, attribute = row.value.partition("[")[0].partition(":")
     found: Any = importlib.import_module(module_name.strip())
     for part in filter(None, attribute.strip().split(".")):
         if not hasattr(found, part):
             raise PluginBroken(
-                f"{record}: its entry point names {record.value!r}, but {module_name.strip()} has "
+                f"{row}: its entry point names {row.value!r}, but {module_name.strip()} has "
                 f"no {part!r}"
             )
         found = getattr(found, part)
     return found
 
 
-def _from_entry_point(record: Record, registry: Registry) -> Plugin:
-    offered = import_value(record)
-    if isinstance(offered, Plugin) or not implements_hooks(offered) or isinstance(offered, type):
-        fault = fault_of(offered)
-        if fault:
-            raise PluginBroken(f"{record}: its entry point is wrong: {fault}")
-        plugins = [offered]
-    else:
-        plugins = []
-    if implements_hooks(offered):
-        registry.hooks.register(offered, record.who)
-        plugins += registry.hooks.offered_plugins(offered)
-        for alias, names in registry.hooks.aliases(offered).items():
-            for name in names:
-                registry.add_alias(alias, name)
+def _offered(row: Record, offered: Any, table: Table) -> Plugin:
+    """Returns the plugin of the entry point's name among those that its object offers."""
+    hooks = not isinstance(offered, type) and implements_hooks(offered)
+    plugins = [offered] if isinstance(offered, Plugin) or not hooks else []
+    what = "its entry point is wrong" if plugins else "plugrt_offer_plugins"
+    if hooks:
+        table.hooks.register(offered, row.who)
+        plugins += table.hooks.offered_plugins(offered)
     for plugin in plugins:
         if fault := fault_of(plugin):
-            raise PluginBroken(f"{record}: plugrt_offer_plugins: {fault}")
-    return _pick(record, plugins, registry)
-
-
-def _pick(record: Record, plugins: list[Plugin], registry: Registry) -> Plugin:
-    """Returns the plugin of the entry point's name; others that are offered get their own rows."""
-    mine = [p for p in plugins if p.name == record.name]
+            raise PluginBroken(f"{row}: {what}: {fault}")
+    mine: list[Plugin] = [plugin for plugin in plugins if plugin.name == row.name]
     if not mine:
         names = ", ".join(repr(p.name) for p in plugins) or "none"
         raise PluginBroken(
-            f"{record}: the entry point is named {record.name!r} but offers plugins named {names}; "
+            f"{row}: the entry point is named {row.name!r} but offers plugins named {names}; "
             "its author must make the names equal"
         )
-    known = {(r.name, r.distribution) for r in registry.records}
-    more = []
-    for plugin in plugins:
-        if (plugin.name, record.distribution) not in known:
-            other = Record(plugin.name, record.source, record.distribution, record.version,
-                           record.value, record.location)  # fmt: skip
-            registry.describe(other, plugin)
-            more.append(other)
-    if more:
-        registry.add_records(more)
+    _tell_of_others(row, plugins, table)
     return mine[0]
+
+
+def _tell_of_others(row: Record, plugins: list[Plugin], table: Table) -> None:
+    """Warns of plugins that no entry point names: before their code runs, nobody can name them."""
+    known = {r.name for r in table.rows if r.belongs_to(row.distribution)}
+    for plugin in plugins:
+        if plugin.name not in known:
+            table.log.warn_once(
+                f"nameless {plugin.name} {row.who}",
+                f"{row.who} offers the plugin {plugin.name!r}, too, which no entry point names, so "
+                f"that it is left out; its author must add {plugin.name} = {row.value!r} to the "
+                f"entry points of the group {row.source}",
+            )
 
 
 # --- what went wrong --------------------------------------------------------------------------
 
 
-def fail(
-    record: Record, error: PluginError, cause: BaseException | None = None, cure: str = ""
-) -> PluginError:
-    """Notes a failure and its cause in the record and returns it, for the caller to raise."""
+def fail(row: Record, error: PluginError, cause: BaseException | None = None) -> PluginError:
+    """Notes a failure and its cause in the row and returns it, for the caller to raise."""
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
-    error.__cause__, record.failure = cause, error
-    cure = cure or record.cure
-    reason = str(error).removeprefix(str(record)).lstrip(": ")
-    record.became(state, reason.removesuffix(f"; {cure}") if cure else reason, cure)
+    error.__cause__, row.failure = cause, error
+    reason = str(error).removeprefix(str(row)).lstrip(": ")
+    row.became(state, reason.removesuffix(f"; {row.cure}") if row.cure else reason, row.cure)
     if cause is not None:
-        record.traceback = "".join(traceback.format_exception(cause))
+        row.traceback = "".join(traceback.format_exception(cause))
     return error
 
 
-def again(error: PlugrtError) -> PlugrtError:
+def again(error: PluginError) -> PluginError:
     """Returns a fresh copy of a stored error, so that its traceback does not grow at each raise."""
     copy = type(error)(*error.args)
     copy.__cause__ = error.__cause__
     return copy
 
 
-def _broken(record: Record, error: BaseException) -> PluginError:
+def named(row: Record, error: BaseException) -> str:
+    """Returns what an exception says, with the candidate's name and owner in front, once."""
+    text = text_of(error)
+    return text if text.startswith(str(row)) else f"{row}: {text}"
+
+
+def _broken(row: Record, error: BaseException) -> PluginError:
     """Returns the `PluginError` for what an import raised; the plugin is named in its message."""
-    message = message_of(error)
-    prefix = "" if message.startswith(str(record)) else f"{record}: "
     for cls in (PluginUnavailable, PluginIncompatible, PluginBroken):
         if isinstance(error, cls):
-            return cls(f"{prefix}{message}")
-    module = record.value.partition(":")[0].strip()
+            return cls(named(row, error))
+    module = row.value.partition(":")[0].strip()
     if isinstance(error, ModuleNotFoundError) and error.name:
         if module == error.name or module.startswith(error.name + "."):
             return PluginBroken(
-                f"{record}: its entry point names the module {module!r}, which is not there; "
-                f"pip install --force-reinstall {record.distribution or record.name}"
+                f"{row}: its entry point names the module {module!r}, which is not there; "
+                f"pip install --force-reinstall {row.distribution or row.name}"
             )
         return PluginBroken(
-            f"{record}: importing it needs the module {error.name!r}, which is not installed; "
-            f"install that, or {record.distribution or record.name} again with its dependencies"
+            f"{row}: importing it needs the module {error.name!r}, which is not installed; "
+            f"install that, or {row.distribution or row.name} again with its dependencies"
         )
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{record}: importing it called sys.exit({error.code!r})")
-    return PluginBroken(f"{record}: importing it failed: {words_of(error)}")
+        return PluginBroken(f"{row}: importing it called sys.exit({error.code!r})")
+    return PluginBroken(f"{row}: importing it failed: {describe(error)}")
+
+
+def load_for_names(table: Table) -> bool:
+    """Loads the plugins made for JAX that are not loaded; returns whether there were any.
+
+    The names that they register with JAX are in no metadata. What fails here is in its row.
+    """
+    silent = [
+        row for row in table.rows
+        if row.eligible and row.source is Source.JAX and not (row.plugin or row.failure)
+    ]  # fmt: skip
+    for row in silent:
+        try:
+            load(row, table)
+        except PluginError as error:
+            logger.debug("not known by further names: %s", error)
+    return bool(silent)

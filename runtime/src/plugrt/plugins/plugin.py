@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,12 @@ class Plugin:
     experimental: bool = False
     """Whether choosing it prints one warning that it is experimental."""
     aliases: Sequence[str] = ()
-    """Other names that mean this plugin among others, such as ``gpu``."""
+    """Other names that mean this plugin among others, such as ``gpu``.
+
+    They are known once the plugin is imported: always for one that is registered, and where
+    JAX_PLATFORMS is unset. For an alias in JAX_PLATFORMS to cause the import, declare it as data:
+    an entry point ``alias = "plugin"`` of the group ``plugrt.aliases``.
+    """
     waits_for: str = ""
     """What a slow start is likely to wait for, for the warning about it."""
 
@@ -77,3 +83,47 @@ class Plugin:
 
     def __repr__(self) -> str:
         return f"<plugin {self.name!r} of {type(self).__module__}>"
+
+
+# --- whether an object is one ------------------------------------------------------------------
+
+NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+"""What a plugin may be called: JAX_PLATFORMS must be able to name it."""
+
+
+def fault_of(plugin: object) -> str:
+    """Returns what is wrong with an offered plugin, with the cure; empty if nothing is."""
+    if isinstance(plugin, type):
+        arguments = "()" if issubclass(plugin, Plugin) else "(...)"
+        return (
+            f"the class {plugin.__module__}.{plugin.__qualname__} was given where an instance "
+            f"is needed; give {plugin.__qualname__}{arguments}"
+        )
+    if not isinstance(plugin, Plugin):
+        return (
+            f"{plugin!r} is a {type(plugin).__name__}, not a plugrt.plugins.Plugin; subclass "
+            "Plugin and give an instance of it"
+        )
+    cls = f"{type(plugin).__module__}.{type(plugin).__qualname__}"
+    if not isinstance(plugin.name, str) or not plugin.name:
+        return f"a {cls} has no name; set its attribute `name` to what users type in JAX_PLATFORMS"
+    if not NAME.fullmatch(plugin.name):
+        return (
+            f"the name {plugin.name!r} of {cls} cannot be used in JAX_PLATFORMS; use letters, "
+            "digits, '_', '-' and '.', with a letter first"
+        )
+    if not isinstance(plugin.priority, int) or isinstance(plugin.priority, bool):
+        return f"the priority of {plugin!r} is {plugin.priority!r}; it must be an int"
+    if isinstance(plugin.aliases, str):
+        return f"the aliases of {plugin!r} are the text {plugin.aliases!r}; give a tuple of names"
+    if not all(isinstance(alias, str) for alias in plugin.aliases):
+        return f"the aliases of {plugin!r} are {plugin.aliases!r}; give a tuple of names"
+    return ""
+
+
+HOOK_PREFIX = "plugrt_"
+
+
+def implements_hooks(offered: object) -> bool:
+    """Whether an object (a module, an instance) has members named as hooks are."""
+    return any(name.startswith(HOOK_PREFIX) for name in dir(offered))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plugrt.errors import PlugrtError
+from plugrt.errors import PluginError
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.plugin import Plugin
 
@@ -45,9 +45,11 @@ class State(enum.StrEnum):
 class Record:
     """One candidate. ``reason`` says why its state is what it is, ``cure`` what would help.
 
-    ``value`` is the entry point's value or the module, ``library`` the PJRT library if it is
-    known, ``elapsed_ms`` the time that importing and starting it has taken so far. A row that
-    is not ``named`` is something that cannot be read, so that its real name is not known.
+    ``value`` is the entry point's value, the module, or who registered it; ``library`` the PJRT
+    library if it is known; ``elapsed_ms`` the time that importing and starting it has taken so
+    far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
+    equal right: then its plain name does not mean it. A row that is not ``named`` is something
+    that cannot be read, so that its real name is not known.
     """
 
     name: str
@@ -67,10 +69,12 @@ class Record:
     traceback: str = ""
     elapsed_ms: float = 0.0
     blocked: bool = False
+    hidden: bool = False
+    rivalled: bool = False
     named: bool = True
     plugin: Plugin | None = None
     client: Client | None = None
-    failure: PlugrtError | None = None
+    failure: PluginError | None = None
 
     @property
     def who(self) -> str:
@@ -90,12 +94,35 @@ class Record:
         """Notes a new state with its reason and cure."""
         self.state, self.reason, self.cure = state, reason, cure
 
+    def anew(self) -> None:
+        """Forgets how far it came and what went wrong; whoever had a client of it closed that."""
+        self.failure, self.traceback = None, ""
+        self.blocked = self.hidden = self.rivalled = False
+        self.became(State.FOUND)
+
+    @property
+    def made_for_jax(self) -> bool:
+        """Whether it was made for JAX: used if named, or for want of any other."""
+        return self.source in (Source.JAX, Source.XLA)
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What tells a candidate from every other, also in a scan or a process later."""
+        return str(self.source), self.name, self.distribution, self.value
+
+    @property
+    def eligible(self) -> bool:
+        """Whether an automatic choice may take it."""
+        return self.named and not (self.blocked or self.hidden or self.rivalled)
+
     def answers_to(self, name: str) -> bool:
-        """Whether ``name``, or ``name@distribution``, means this candidate."""
-        name, at, distribution = name.partition("@")
-        if at and normalised(distribution) != normalised(self.distribution):
-            return False
-        return name == self.name or name in self.aliases
+        """Whether ``name``, or ``name@distribution``, is its name or one of its own aliases."""
+        name, at, owner = name.partition("@")
+        return (name == self.name or name in self.aliases) and (not at or self.belongs_to(owner))
+
+    def belongs_to(self, distribution: str) -> bool:
+        """Whether the distribution of that name, however it is spelt, offers this candidate."""
+        return normalised(distribution) == normalised(self.distribution)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the row as JSON takes it."""

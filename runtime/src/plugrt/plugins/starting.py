@@ -3,111 +3,188 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from plugrt import monitoring
 from plugrt.errors import (
     HARDWARE_ABSENT,
+    ConfigError,
     PjrtError,
     PluginBroken,
     PluginError,
     PluginIncompatible,
     PluginUnavailable,
     Unimplemented,
-    message_of,
-    words_of,
+    describe,
+    text_of,
 )
-from plugrt.interface import Client
-from plugrt.plugins.loading import again, fail, load
-from plugrt.plugins.plugin import Plugin
-from plugrt.plugins.record import Record, State
-from plugrt.plugins.registry import Registry
-from plugrt.plugins.watch import logger, watch
+from plugrt.interface import Client, OptionValue
+from plugrt.plugins import verdicts
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.loading import again, fail, load, named
+from plugrt.plugins.log import watch
+from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.table import Table
+
+T = TypeVar("T")
 
 
-def start(record: Record, registry: Registry) -> Client:
+def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
     """Returns the client of a candidate, starting it at the first call.
 
-    The caller holds ``registry.lock``. Raises `PluginUnavailable` where the hardware is absent
-    and the `PluginError` that says why otherwise; the same at every call.
+    The caller sees to it that one thread at a time starts anything. Raises `PluginUnavailable`
+    where the hardware is absent and the `PluginError` that says why otherwise, the same at every
+    call; a `ConfigError` is the user's and passes, as ``KeyboardInterrupt`` does.
     """
-    if record.client is not None:
-        return record.client
-    plugin = load(record, registry)
-    if record.failure is not None:
-        raise again(record.failure)
-    if registry.starting is not None:
-        raise PluginError(
-            f"{registry.starting} asks for devices while it starts its backend, which are not "
-            "there before it has; a plugin must not"
-        )
+    if row.client is not None:
+        return row.client
+    plugin = load(row, table)
+    if row.failure is not None:
+        raise again(row.failure)
     begin = time.perf_counter()
-    registry.starting = record
     try:
-        client = _start(plugin, record, registry)
-    except KeyboardInterrupt:
+        client = _start(plugin, row, table, distributed)
+        row.client, row.platform = client, client.platform
+        row.became(State.INITIALISED)
+    except (KeyboardInterrupt, ConfigError):
         raise
     except BaseException as error:
-        raise fail(record, _failure(record, error), error) from error
+        raise fail(row, _failure(row, error), error) from error
     finally:
-        registry.starting = None
         elapsed = time.perf_counter() - begin
-        record.elapsed_ms += elapsed * 1e3
-        registry.trace(f"starting {record} took {elapsed * 1e3:.1f} ms", record)
-    record.client, record.platform = client, client.platform
-    record.became(State.INITIALISED)
-    monitoring.record_event_duration_secs(monitoring.CLIENT_CREATED, elapsed, platform=record.name)
-    if registry.has_hooks:
-        registry.hooks.client_created(record.name, client)
+        row.elapsed_ms += elapsed * 1e3
+        table.log.step(f"starting {row} took {elapsed * 1e3:.1f} ms: {row.state}", row)
+    monitoring.record_event_duration_secs(monitoring.CLIENT_CREATED, elapsed, platform=row.name)
+    if table.has_hooks:
+        table.hooks.client_created(row.name, client)
     return client
 
 
-def _check_available(plugin: Plugin, record: Record, registry: Registry) -> None:
-    """Asks the plugin whether it can work here; `PluginUnavailable` has its reason and cure."""
-    registry.trace(f"probing {record}", record)
-    try:
-        answer = plugin.probe()
-    except Exception as error:
-        raise PluginBroken(f"{record}: its probe failed: {words_of(error)}") from error
-    if not answer.available:
-        record.cure = answer.cure
-        cure = f"; {answer.cure}" if answer.cure else ""
-        raise PluginUnavailable(f"{record} cannot work here: {answer.reason}{cure}")
+def prepare_topologies(row: Record, table: Table) -> Plugin:
+    """Returns the plugin of a candidate, ready to be asked for topologies; starts no client.
+
+    A library that only the environment names is opened in a process of its own before.
+    """
+    plugin = load(row, table)
+    if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
+        _try_apart(plugin, row, table, {}, start=False)
+    return plugin
 
 
-def _start(plugin: Plugin, record: Record, registry: Registry) -> Client:
-    _check_available(plugin, record, registry)
-    options = plugin.client_options(registry.config)
-    registry.trace(f"starting {record} with {options}", record)
-    if plugin.experimental and f"experimental {record.name}" not in registry.warned:
-        registry.warned.add(f"experimental {record.name}")
-        logger.warning("the plugin %s is experimental: not all may work, nor work right", record)
-    with watch(f"starting {record}", registry.config.init_warn_seconds, plugin.waits_for):
-        client = plugin.create_client(options, registry.distributed)
+def first_that_works(
+    rows: Iterable[Record],
+    step: Callable[[Record], T],
+    fold: Callable[[list[PluginError]], PluginError],
+    passed_over: Callable[[Record, PluginError], None] = lambda row, error: None,
+) -> tuple[Record, T]:
+    """Returns the first candidate whose ``step`` raises no `PluginError`, and its result.
+
+    ``passed_over`` hears of each that does. If all do, what ``fold`` makes of them is raised.
+    """
+    errors: list[PluginError] = []
+    for row in rows:
+        try:
+            return row, step(row)
+        except PluginError as error:
+            passed_over(row, error)
+            errors.append(error)
+    raise fold(errors)
+
+
+def folded(asked_by: str, cure: str = "") -> Callable[[list[PluginError]], PluginError]:
+    """Returns how the errors of several candidates become one: of their class if they share it."""
+
+    def fold(errors: list[PluginError]) -> PluginError:
+        classes = {type(error) for error in errors}
+        cls = classes.pop() if len(classes) == 1 else PluginUnavailable
+        whys = "; ".join(dict.fromkeys(map(str, errors)))
+        error = cls("; ".join(filter(None, (f"{asked_by}: {whys}", cure))))
+        error.__cause__ = errors[0].__cause__
+        return error
+
+    return fold
+
+
+# --- one candidate ----------------------------------------------------------------------------
+
+
+def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -> Client:
+    config, log = table.config, table.log
+    log.step(f"probing {row}", row)
+    _check_available(plugin, row)
+    options = plugin.client_options(config)
+    if not isinstance(options, Mapping):
+        raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
+    if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
+        _try_apart(plugin, row, table, options, start=True)
+    if plugin.experimental:
+        words = f"the plugin {row} is experimental: not all may work, nor work right"
+        log.warn_once(f"experimental {row.name}", words)
+    log.step(f"starting {row} with {options}", row)
+    with watch(f"starting {row}", config.init_warn_seconds, plugin.waits_for):
+        client = plugin.create_client(options, distributed)
     if not isinstance(client, Client):
         raise PluginBroken(
-            f"{record}: create_client returned a {type(client).__name__}, not a "
-            "plugrt.interface.Client"
+            f"create_client returned a {type(client).__name__}, not a plugrt.interface.Client"
         )
     if not client.devices():
         client.close()
-        raise PluginUnavailable(f"{record} started a backend that has no devices")
+        raise PluginBroken(f"it started a backend that has no devices (options: {dict(options)})")
     return client
 
 
-def _failure(record: Record, error: BaseException) -> PluginError:
+def _check_available(plugin: Plugin, row: Record) -> None:
+    """Asks the plugin whether it can work here; `PluginUnavailable` has its reason and cure."""
+    try:
+        answer = plugin.probe()
+    except (PluginError, ConfigError):
+        raise
+    except Exception as error:
+        raise PluginBroken(f"its probe failed: {describe(error)}") from error
+    if not isinstance(answer, Availability):
+        raise PluginBroken(f"its probe returned a {type(answer).__name__}, not an Availability")
+    if not answer.available:
+        row.cure = answer.cure
+        cure = f"; {answer.cure}" if answer.cure else ""
+        raise PluginUnavailable(f"{row} cannot work here: {answer.reason}{cure}")
+
+
+def _try_apart(
+    plugin: LibraryPlugin,
+    row: Record,
+    table: Table,
+    options: Mapping[str, OptionValue],
+    *,
+    start: bool,
+) -> None:
+    """Tries a library in a process of its own, once for each file and options; raises its fault."""
+    config = table.config
+    if not config.probe_libraries or verdicts.is_known_good(row.library, options, start):
+        return
+    table.log.step(f"trying the library of {row} in a process of its own", row)
+    tried = plugin.try_apart(config, start=start)
+    if tried.state != "ok":
+        row.cure = tried.cure
+        states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
+        cure = f"; {tried.cure}" if tried.cure else ""
+        raise states.get(tried.state, PluginBroken)(f"{row}: {tried.reason}{cure}")
+    verdicts.remember_good(row.library, options, start)
+
+
+def _failure(row: Record, error: BaseException) -> PluginError:
     """Returns the `PluginError` for what a plugin raised; the plugin's name is in its message."""
-    message = message_of(error)
-    prefix = "" if message.startswith(str(record)) else f"{record}: "
     for cls in (PluginUnavailable, PluginIncompatible):
         if isinstance(error, cls):
-            return cls(f"{prefix}{message}")
+            return cls(named(row, error))
     if isinstance(error, PluginError):
-        return PluginBroken(f"{prefix}{message}")
+        return PluginBroken(named(row, error))
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{record}: starting it called sys.exit({error.code!r})")
+        return PluginBroken(f"{row}: starting it called sys.exit({error.code!r})")
     if isinstance(error, Unimplemented):
-        return PluginBroken(f"{record}: {error.message}")
+        return PluginBroken(f"{row}: {error.message}")
     if isinstance(error, HARDWARE_ABSENT):
-        return PluginUnavailable(f"{record} cannot work here: {message}")
-    words = message if isinstance(error, PjrtError) else words_of(error)
-    return PluginBroken(f"{record} could not start its backend: {words}")
+        return PluginUnavailable(f"{row} cannot work here: {text_of(error)}")
+    words = text_of(error) if isinstance(error, PjrtError) else describe(error)
+    return PluginBroken(f"{row} could not start its backend: {words}")

@@ -18,7 +18,7 @@ from plugrt import files
 from plugrt.config import config
 from plugrt.errors import FileRefused
 from plugrt.interface import OptionValue
-from plugrt.plugins.watch import logger
+from plugrt.plugins.log import logger
 
 _MOST = 256
 _FILE = "good-libraries.json"
@@ -34,22 +34,23 @@ def cache_folder() -> Path:
     return Path(base) / "plugrt"
 
 
-def fingerprint(library: str, options: Mapping[str, OptionValue]) -> str:
-    """Returns what stands for this very file, started with these options."""
+def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool = True) -> str:
+    """Returns what stands for this very file, started with these options or only opened."""
     path = os.path.realpath(library)
     found = os.stat(path)
     times = found.st_mtime_ns, found.st_ctime_ns
     facts = [_TRIAL, path, found.st_size, *times, found.st_ino, sorted(options.items())]
+    facts += [] if started else ["opened only"]
     return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
 
 
-def is_known_good(library: str, options: Mapping[str, OptionValue]) -> bool:
-    """Whether this library was tried before, unchanged, and started.
+def is_known_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> bool:
+    """Whether this library was tried before, unchanged, and started (or opened).
 
     A memory that others could have written counts for nothing, with one warning.
     """
     try:
-        return fingerprint(library, options) in _read()
+        return fingerprint(library, options, started) in _read()
     except FileRefused as error:
         _warn(f"what is remembered of libraries that were tried is not used: {error}")
         return False
@@ -62,10 +63,10 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def remember_good(library: str, options: Mapping[str, OptionValue]) -> None:
-    """Notes that this library started. Where the folder cannot be written, it is tried again."""
+def remember_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
+    """Notes that this library started (or opened); tried again where nothing can be kept."""
     with contextlib.suppress(OSError):
-        known = [*_known(), fingerprint(library, options)][-_MOST:]
+        known = [*_known(), fingerprint(library, options, started)][-_MOST:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 

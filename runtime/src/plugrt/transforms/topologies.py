@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from plugrt.errors import InvalidArgument, PluginError
+from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins import selection
-from plugrt.plugins.loading import load
-from plugrt.plugins.registry import Registry, default_registry
+from plugrt.plugins.backends import process_backends
 
 
 def topology(platform: str, name: str | None = None, /, **options: OptionValue) -> Topology:
@@ -22,30 +18,9 @@ def topology(platform: str, name: str | None = None, /, **options: OptionValue) 
     Raises `UnknownPlatform`, the `PluginError` of a plugin that cannot be loaded,
     `Unimplemented` where a plugin has no topologies, and `InvalidArgument` for a bad name.
     """
-    return create_topology(platform, name, options, default_registry())
-
-
-def create_topology(
-    platform: str, name: str | None, options: Mapping[str, OptionValue], registry: Registry
-) -> Topology:
-    """`topology` for a registry of one's own."""
     if name is None:
         platform, _, name = platform.partition(":")
-    asked_by = f"topology({platform!r}, {name!r})"
-    with registry.lock:
-        found = selection.candidates(platform, registry.records, registry.aliases, asked_by)
-        errors: list[PluginError] = []
-        for record in found:
-            try:
-                plugin = load(record, registry)
-            except PluginError as error:
-                errors.append(error)
-            else:
-                break
-        else:
-            raise errors[0]
-    registry.trace(f"asking {record} for the topology {name!r} with {dict(options)}", record)
-    return plugin.create_topology(name, options)
+    return process_backends().topology(platform, name, options)
 
 
 def resolve_topology(asked: Topology | str) -> Topology:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
+from difflib import get_close_matches
 
 from plugrt import files
 from plugrt.errors import ConfigError
+from plugrt.interface import OptionValue
 from plugrt.kinds import CREATE_OPTIONS
+from plugrt.plugins.plugin import NAME
 from plugrt.plugins.record import Record, Source, State
 
 VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_KEYS = ("library_path", "create_options")
 
 
 def libraries(text: str, separator: str = os.pathsep) -> list[Record]:
@@ -28,7 +30,7 @@ def libraries(text: str, separator: str = os.pathsep) -> list[Record]:
 
 def _record(item: str, position: int, separator: str) -> Record:
     name, found, path = (part.strip() for part in item.partition(separator))
-    if not found or not path or not _NAME.fullmatch(name):
+    if not found or not path or not NAME.fullmatch(name):
         record = Record(f"item {position}", Source.ENVIRONMENT, value=item, named=False)
         record.became(State.BROKEN, _malformed(item, position, separator), f"correct {VARIABLE}")
         return record
@@ -61,7 +63,7 @@ def missing(record: Record) -> str:
     return f"the library {record.library} that {VARIABLE} names for it does not exist"
 
 
-def read_json(path: str) -> tuple[str, dict[str, str | bool | int | float | list[int]]]:
+def read_json(path: str) -> tuple[str, dict[str, OptionValue]]:
     """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` names the fault."""
     try:
         content = files.read_json(path)
@@ -69,10 +71,14 @@ def read_json(path: str) -> tuple[str, dict[str, str | bool | int | float | list
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
-    library = content.get("library_path") if isinstance(content, dict) else None
+    library = content.get(_KEYS[0]) if isinstance(content, dict) else None
     if not isinstance(library, str) or not library:
         raise ConfigError(f"{path} must hold an object whose library_path is the library's path")
-    options = content.get("create_options")
+    for key in content.keys() - set(_KEYS):
+        close = get_close_matches(key, _KEYS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ConfigError(f"{path} has the key {key!r}{hint} (there are {' and '.join(_KEYS)})")
+    options = content.get(_KEYS[1])
     try:
         return library, CREATE_OPTIONS.check({} if options is None else options)
     except ValueError as error:

@@ -1,14 +1,14 @@
-"""`plugrt.plugins.selection`: pure functions from settings and table to an ordered list."""
+"""`Table.find`: what a name means; and which candidates the settings and others leave in use."""
 
 from __future__ import annotations
 
 import pytest
 
+from plugrt.config import Config
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
-from plugrt.plugins import selection
+from plugrt.plugins.choice import parse_request
 from plugrt.plugins.record import Record, Source, State
-
-ALIASES = {"gpu": ("cuda", "rocm", "oneapi")}
+from plugrt.plugins.table import Table
 
 
 def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "") -> Record:
@@ -30,13 +30,21 @@ def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "
 def test_parse_request(
     platforms: str | None, platform_name: str | None, names: tuple[str, ...], exclusive: bool
 ) -> None:
-    request = selection.parse_request(platforms, platform_name)
+    request = parse_request(platforms, platform_name)
     assert (request.names, request.exclusive) == (names, exclusive)
 
 
-def candidates(name: str, *records: Record) -> list[Record]:
-    selection.mark_duplicates(records)
-    return selection.candidates(name, records, ALIASES, "asked")
+def table(*rows: Record, **environ: str) -> Table:
+    made = Table(Config(environ), path=[])
+    assert made.rows == []
+    for row in rows:
+        row.anew()
+        made.add(row)
+    return made
+
+
+def candidates(name: str, *rows: Record, **environ: str) -> list[Record]:
+    return table(*rows, **environ).find(name, "asked")
 
 
 def test_a_name_means_its_candidate() -> None:
@@ -90,18 +98,17 @@ def test_two_distributions_of_one_name_conflict_only_when_asked_for() -> None:
 
 def test_blocking_one_of_two_resolves_the_conflict() -> None:
     one, two = record("x", distribution="one"), record("x", distribution="two")
-    selection.mark_blocked([one, two], None, ["Two"])
-    assert candidates("x", one, two) == [one]
+    assert candidates("x", one, two, PLUGRT_PLUGINS_BLOCK="Two") == [one]
     assert two.state is State.NOT_SELECTED
     assert "PLUGRT_PLUGINS_BLOCK" in two.reason
 
 
 def test_allow_list_blocks_the_rest_and_the_error_says_so() -> None:
     one, two = record("one"), record("two")
-    selection.mark_blocked([one, two], ["two-dist"], [])
-    assert candidates("two", one, two) == [two]
+    allow = {"PLUGRT_PLUGINS_ALLOW": "two-dist"}
+    assert candidates("two", one, two, **allow) == [two]
     with pytest.raises(PluginError, match="PLUGRT_PLUGINS_ALLOW"):
-        candidates("one", one, two)
+        candidates("one", one, two, **allow)
 
 
 def test_sources_take_precedence_in_order() -> None:
@@ -109,7 +116,7 @@ def test_sources_take_precedence_in_order() -> None:
     assert candidates("x", *reversed(in_order)) == [in_order[0]]
     assert [r.state for r in in_order] == [State.FOUND, *[State.DUPLICATE] * 3]
     assert "hidden by d0" in in_order[3].reason
-    assert not any(map(selection.is_conflict, in_order))
+    assert not any(row.rivalled for row in in_order)
 
 
 def test_one_package_behind_both_doors_for_jax_is_no_conflict() -> None:
@@ -119,16 +126,6 @@ def test_one_package_behind_both_doors_for_jax_is_no_conflict() -> None:
 
 def test_automatic_leaves_out_what_cannot_be_chosen() -> None:
     good, blocked, twice = record("a"), record("b"), [record("c", distribution=d) for d in "pq"]
-    sick = Record("item 1", Source.ENVIRONMENT, state=State.BROKEN, named=False)
-    jax = record("j", Source.JAX)
-    rows = [good, blocked, *twice, sick, jax]
-    selection.mark_blocked(rows, None, ["b"])
-    selection.mark_duplicates(rows)
-    assert selection.automatic(rows) == ([good], [jax])
-
-
-def test_ranked_by_priority_then_name() -> None:
-    rows = [record(n) for n in ("cpu", "b", "a")]
-    for row, priority in zip(rows, (0, 400, 400), strict=True):
-        row.priority = priority
-    assert [r.name for r in selection.ranked(rows)] == ["a", "b", "cpu"]
+    sick = Record("item 1", Source.ENVIRONMENT, named=False)
+    made = table(good, blocked, *twice, sick, PLUGRT_PLUGINS_BLOCK="b")
+    assert [row for row in made.rows if row.eligible] == [good]

@@ -1,7 +1,8 @@
-"""`Registry`: the table, registration and its misuse."""
+"""`Table`: the rows of all sources, registration and its misuse."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,15 @@ import pytest
 import plugrt.plugins
 from plugrt.config import Config
 from plugrt.errors import RegistrationError
-from plugrt.plugins import Plugin, Registry
-from plugrt.plugins.backends import clear_backends, get_backend, initialise
+from plugrt.plugins import Backends, Plugin
+from plugrt.plugins.backends import clear_backends, get_backend
 from plugrt.plugins.record import Source, State
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 
 
-def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Registry:
-    made = Registry(Config(environ), path=[str(path)] if path else [])
+def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Backends:
+    made = Backends(Config(environ), path=[str(path)] if path else [])
     for plugin in plugins:
         made.register(plugin)
     return made
@@ -26,7 +27,7 @@ def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Regi
 
 def test_a_registered_plugin_is_a_row() -> None:
     plugin = FakePlugin("a", priority=7)
-    (row,) = registry(plugin).table()
+    (row,) = registry(plugin).table.rows
     assert (row.name, row.source, row.state, row.priority) == (
         "a",
         Source.REGISTERED,
@@ -34,7 +35,7 @@ def test_a_registered_plugin_is_a_row() -> None:
         7,
     )
     assert row.plugin is plugin
-    assert "support.fake_client" in row.who
+    assert re.fullmatch(r"registered by .*test_table \(test_table\.py:\d+\)", row.who)
 
 
 def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> N
     made = registry(
         FakePlugin("mine"), path=tmp_path, PJRT_NAMES_AND_LIBRARY_PATHS="lib:/x.so,broken"
     )
-    rows = made.table()
+    rows = made.table.rows
     assert [r.name for r in rows] == ["mine", "item 2", "lib", "entry", "jaxy"]
     assert all(r.plugin is None for r in rows if r.name != "mine")
     for row in rows:
@@ -55,9 +56,9 @@ def test_a_registered_plugin_hides_an_installed_one(tmp_path: Path) -> None:
     for scanned_first in (False, True):
         made = registry(path=tmp_path)
         if scanned_first:
-            made.table()
+            assert made.table.rows
         made.register(FakePlugin("x"))
-        assert [(r.source, r.state) for r in made.table()] == [
+        assert [(r.source, r.state) for r in made.table.rows] == [
             (Source.REGISTERED, State.FOUND),
             (Source.ENTRY_POINT, State.DUPLICATE),
         ]
@@ -87,7 +88,7 @@ def test_misuse_says_what_is_wrong_and_how_to_mend_it(wrong: Any, facts: list[st
         made.register(wrong)
     for fact in facts:
         assert fact in str(error.value)
-    assert made.table() == ()
+    assert made.table.rows == []
 
 
 def test_the_same_name_twice() -> None:
@@ -98,7 +99,7 @@ def test_the_same_name_twice() -> None:
 
 def test_registration_after_initialisation() -> None:
     made = registry(FakePlugin("x"))
-    initialise(made)
+    made.initialise()
     with pytest.raises(RegistrationError, match=r"too late.*\(x\).*clear_backends"):
         made.register(FakePlugin("y"))
     clear_backends(made)
@@ -109,31 +110,29 @@ def test_registration_after_initialisation() -> None:
 def test_registering_after_a_failure_gives_another_try() -> None:
     made = registry(JAX_PLATFORMS="late")
     with pytest.raises(plugrt.errors.UnknownPlatform):
-        initialise(made)
+        made.initialise()
     made.register(FakePlugin("late"))
-    assert initialise(made).names == ("late",)
+    assert made.initialise().names == ("late",)
 
 
 def test_aliases_come_from_hints_metadata_and_plugins(tmp_path: Path) -> None:
     install(tmp_path, "d", {"plugrt.aliases": {"accel": "chip", "gpu": "chip"}})
     made = registry(FakePlugin("x", aliases=("accel",)), path=tmp_path)
-    made.table()
-    assert made.aliases["accel"] == ("chip", "x")
-    assert made.aliases["gpu"][0] == "cuda"
-    assert made.aliases["gpu"][-1] == "chip"
+    assert made.table.aliases["accel"] == ("chip", "x")
+    assert made.table.aliases["gpu"][0] == "cuda"
+    assert made.table.aliases["gpu"][-1] == "chip"
 
 
-def test_get_finds_by_name_and_alias(tmp_path: Path) -> None:
+def test_rows_are_found_by_name_and_alias(tmp_path: Path) -> None:
     install_plugin(tmp_path, "xla_chip", group="xla_plugins")
     made = registry(FakePlugin("x"), path=tmp_path)
-    assert made.get("x").name == "x"  # type: ignore[union-attr]
-    assert made.get("chip").name == "xla_chip"  # type: ignore[union-attr]
-    assert made.get("nosuch") is None
+    assert [row.name for row in made.table.find("x", "asked")] == ["x"]
+    assert [row.name for row in made.table.find("chip", "asked")] == ["xla_chip"]
 
 
 def test_the_public_names() -> None:
     for name in plugrt.plugins.__all__:
         assert getattr(plugrt.plugins, name) is not None
-    assert plugrt.plugins.table() == plugrt.plugins.default_registry().table()
+    assert plugrt.plugins.table() == tuple(plugrt.plugins.process_backends().table.rows)
     with pytest.raises(AttributeError, match="nosuch"):
         plugrt.plugins.nosuch  # noqa: B018

@@ -1,4 +1,4 @@
-"""`plugrt.plugins.environment`: PJRT_NAMES_AND_LIBRARY_PATHS, item by item."""
+"""`plugrt.plugins.env_paths`: PJRT_NAMES_AND_LIBRARY_PATHS, item by item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import ConfigError
-from plugrt.plugins.environment import libraries, read_json
+from plugrt.plugins.env_paths import libraries, read_json
 from plugrt.plugins.record import Source, State
 
 

@@ -1,4 +1,8 @@
-"""`watch`: a warning that names what a step waits for when the step takes long."""
+"""`Log`: each step of finding, choosing and starting plugins, told to whoever listens.
+
+Steps go to the standard logger ``plugrt.plugins`` at DEBUG, and under PLUGRT_TRACE_PLUGINS=1 to
+stderr, too. A record of the logger carries the candidate that a step is about as ``row``.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,33 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plugrt.config import Config
+    from plugrt.plugins.record import Record
 
 logger = logging.getLogger("plugrt.plugins")
+
+
+class Log:
+    """Tells steps and warnings; a warning with a key is given once."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._told: set[str] = set()
+
+    def step(self, text: str, row: Record | None = None) -> None:
+        """Tells one step, before it is done if it runs code of others."""
+        logger.debug("%s", text, extra={"row": row})
+        if self._config.trace_plugins:
+            print(f"plugrt: {text}", file=sys.stderr, flush=True)
+
+    def warn_once(self, key: str, text: str) -> None:
+        """Warns in one line, unless it did so with this key before."""
+        if key not in self._told:
+            self._told.add(key)
+            logger.warning("%s", " ".join(text.split()))
 
 
 @contextmanager

@@ -1,0 +1,194 @@
+"""`Request` and `Choice`: which backends the settings ask for, and which of them are started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plugrt.errors import (
+    ConfigError,
+    PluginBroken,
+    PluginError,
+    PluginUnavailable,
+    UnknownPlatform,
+)
+from plugrt.interface import Client
+from plugrt.plugins import vendors
+from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.starting import first_that_works, folded
+from plugrt.plugins.table import Table
+
+Load = Callable[[Record], object]
+Start = Callable[[Record], Client]
+Find = Callable[[str, str], list[Record]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for: names in order, the default among them, and the setting.
+
+    No names mean an automatic choice. An ``exclusive`` request admits no other platform.
+    """
+
+    names: tuple[str, ...] = ()
+    setting: str = ""
+    exclusive: bool = False
+    default: str = ""
+
+    def __str__(self) -> str:
+        return self.setting or "JAX_PLATFORMS unset"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What initialisation came to: started names, the default first, its client, and why it."""
+
+    request: Request
+    names: tuple[str, ...]
+    client: Client
+    why: str
+
+
+def parse_request(platforms: str | None, platform_name: str | None = None) -> Request:
+    """Returns the request that JAX_PLATFORMS and JAX_PLATFORM_NAME make.
+
+    Spaces, empty items and repetitions are ignored. The first name is the default, unless
+    JAX_PLATFORM_NAME says which is.
+    """
+    names, default = _names(platforms), "".join(_names(platform_name)[:1])
+    if names:
+        return Request(names, f"JAX_PLATFORMS={platforms}", True, default)
+    if default:
+        return Request((default,), f"JAX_PLATFORM_NAME={platform_name}", default=default)
+    return Request()
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
+
+
+# --- by name ----------------------------------------------------------------------------------
+
+
+def choose_named(request: Request, table: Table, find: Find, start: Start) -> Choice:
+    """Starts each named platform; if one fails, those that were started for it are closed.
+
+    All names are looked up before any plugin is touched.
+    """
+    groups = [find(name, str(request)) for name in request.names]
+    for fault in malformed(table):
+        table.log.warn_once(fault, f"{fault} (not needed for {request}, so ignored)")
+    setting = request.setting.partition("=")[0]
+    started: list[Record] = []
+    try:
+        for name, group in zip(request.names, groups, strict=True):
+            cure = f"take {name!r} out of {setting} to go on without it"
+            fold = folded(f"{request} asks for {name!r}", cure)
+            started.append(first_that_works(group, start, fold)[0])
+        first = _default(request, started, find)
+    except BaseException:
+        for row in started:
+            _undo(row)
+        raise
+    names = tuple(dict.fromkeys(table.label(row) for row in (first, *started)))
+    by = f"JAX_PLATFORM_NAME={request.default}" if request.default else str(request)
+    assert first.client is not None
+    return Choice(request, names, first.client, f"{by} asks for {names[0]}")
+
+
+def _default(request: Request, started: list[Record], find: Find) -> Record:
+    if not request.default:
+        return started[0]
+    by = f"JAX_PLATFORM_NAME={request.default}"
+    for row in find(request.default, by):
+        if row in started:
+            return row
+    raise UnknownPlatform(
+        f"{by} asks for a default that {request} leaves out; take one of the two away"
+    )
+
+
+def _undo(row: Record) -> None:
+    """Closes a client that was started for a choice that failed."""
+    client, row.client = row.client, None
+    if client is not None:
+        client.close()
+        row.became(State.LOADED)
+
+
+def malformed(table: Table) -> list[str]:
+    """Returns what is wrong with the items of PJRT_NAMES_AND_LIBRARY_PATHS that are malformed."""
+    return [r.reason for r in table.rows if r.source is Source.ENVIRONMENT and not r.named]
+
+
+# --- by priority ------------------------------------------------------------------------------
+
+
+def choose_automatically(request: Request, table: Table, load: Load, start: Start) -> Choice:
+    """Starts the candidate of the highest priority that works.
+
+    Plugins made for JAX come last: what their names and priorities are is known only once their
+    code has run, so that they are not started where another backend can be.
+    """
+    for fault in malformed(table):
+        raise ConfigError(fault)
+
+    def tell(row: Record, error: PluginError) -> None:
+        _tell(row, error, table)
+
+    for row in {r.reason: r for r in table.rows if r.rivalled}.values():
+        tell(row, PluginBroken(f"{row.reason}; {row.cure}"))
+    eligible = [row for row in table.rows if row.eligible]
+    loaded = []
+    for row in eligible:
+        if not row.made_for_jax:
+            try:
+                load(row)
+            except PluginError as error:
+                tell(row, error)
+            else:
+                loaded.append(row)
+    loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
+    table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
+    row, client = first_that_works(
+        [*loaded, *(r for r in eligible if r.made_for_jax)], start,
+        lambda errors: _nothing_works(table), tell,
+    )  # fmt: skip
+    _suggest(row, table)
+    why = f"{row.name} has the highest priority ({row.priority}) of those that work"
+    return Choice(request, (table.label(row),), client, why)
+
+
+def _tell(row: Record, error: PluginError, table: Table) -> None:
+    """Warns of a candidate that fails, in one line, once; raises under PLUGRT_STRICT_PLUGINS=1.
+
+    Absent hardware is no news, and the table has the reason; but a library that the user named
+    in the environment is to work.
+    """
+    if isinstance(error, PluginUnavailable) and row.source is not Source.ENVIRONMENT:
+        return
+    if table.config.strict_plugins:
+        raise error
+    cure = row.cure or (
+        f"`plugrt doctor` shows more, and PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
+    )
+    text = str(error)
+    text = text if cure in text else f"{text}; {cure}"
+    table.log.warn_once(f"left out {row.name} {row.who}", f"left out: {text}")
+
+
+def _suggest(chosen: Record, table: Table) -> None:
+    """Says that an accelerator is there without a plugin, where only cpu could be chosen."""
+    if (chosen.priority or 0) <= 0:
+        for sentence in vendors.missing_plugins({row.name for row in table.rows}):
+            table.log.warn_once(sentence, sentence)
+
+
+def _nothing_works(table: Table) -> PluginError:
+    if not table.rows:
+        return UnknownPlatform(f"no plugin is installed; {vendors.install('cpu')}")
+    cure = "`plugrt doctor` explains more"
+    if not any(row.name == "cpu" for row in table.rows):
+        cure = f"{vendors.install('cpu')}, or see `plugrt doctor`"
+    rows = [f"{row}: {row.state}: {row.reason}".rstrip(": ") for row in table.rows]
+    return PluginUnavailable("\n  ".join([f"no installed plugin can be used; {cure}:", *rows]))

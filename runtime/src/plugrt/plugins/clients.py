@@ -1,0 +1,289 @@
+"""`Backends`: the clients of one table of plugins, and which of them is the default."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from plugrt.config import Config
+from plugrt.errors import (
+    PluginBroken,
+    PluginError,
+    RegistrationError,
+    UnknownPlatform,
+    WrongType,
+    describe,
+)
+from plugrt.interface import Client, OptionValue, Topology
+from plugrt.plugins.choice import Choice, choose_automatically, choose_named, parse_request
+from plugrt.plugins.forks import warn_of_forks
+from plugrt.plugins.loading import again, load, load_for_names
+from plugrt.plugins.log import logger
+from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.record import Record, State
+from plugrt.plugins.starting import first_that_works, folded, prepare_topologies, start
+from plugrt.plugins.table import Table
+
+
+class Backends:
+    """The clients of one table of plugins: which are started, and which is the default.
+
+    Tests and embedders make their own: ``config`` are the settings to go by and ``path`` the
+    folders to look for installed plugins in (``sys.path`` if None). Those that
+    ``plugrt.devices()`` and the like use are `plugrt.plugins.process_backends()`.
+    """
+
+    def __init__(self, config: Config | None = None, path: Sequence[str] | None = None) -> None:
+        self.table = Table(config, path)
+        self.config = self.table.config
+        self.distributed: Any | None = None
+        """What plugins get to find the other processes; None in a single process."""
+        self._lock = threading.RLock()
+        self._choice: Choice | None = None
+        self._failure: PluginError | None = None
+        self._at_work: Record | None = None
+        self._found: dict[object, Client] = {}
+        self._warns_of_forks = False
+
+    # --- the choice ---------------------------------------------------------------------------
+
+    def initialise(self) -> Choice:
+        """Starts the backends that the settings ask for, once, and returns what was chosen.
+
+        Two threads get the same clients. After a failure every call raises the same error, until
+        `clear`. A setting that cannot be understood is a `ConfigError`, whatever is chosen.
+        """
+        choice = self._choice  # read without the lock: it is set last, when all is started
+        if choice is not None:
+            return choice
+        with self._lock:
+            if self._choice is not None:
+                return self._choice
+            self._refuse_reentry()
+            if self._failure is not None:
+                raise again(self._failure)
+            self.config.check()
+            try:
+                choice = self._choose()
+            except PluginError as error:
+                self._failure = error
+                raise
+            self._choice = choice
+            self._forget_names()
+            self.config.hold(self, f"{', '.join(choice.names)} started")
+            if not self._warns_of_forks:
+                self._warns_of_forks = True
+                warn_of_forks(self)
+            return choice
+
+    def _choose(self) -> Choice:
+        table, config = self.table, self.config
+        request = parse_request(config.platforms, config.platform_name)
+        table.log.step(f"choosing: {request}")
+        if request.names:
+            choice = choose_named(request, table, self._find, self._start)
+        else:
+            choice = choose_automatically(request, table, self._load, self._start)
+        table.log.step(f"chose {', '.join(choice.names)}: {choice.why}")
+        why = f"{request} does not name it" if request.names else choice.why
+        for row in table.rows:
+            if row.state in (State.FOUND, State.LOADED):
+                row.became(State.NOT_SELECTED, why, f"JAX_PLATFORMS={row.name} selects it")
+        return choice
+
+    @property
+    def choice(self) -> Choice | None:
+        """What was chosen; None while no backend is started."""
+        return self._choice
+
+    @property
+    def started_names(self) -> tuple[str, ...]:
+        """The names of the clients that live, the default first."""
+        names = self._choice.names if self._choice else ()
+        rows = [row for row in self.table.rows if row.client is not None] if names else []
+        return tuple(dict.fromkeys((*names, *map(self.table.label, rows))))
+
+    # --- one backend --------------------------------------------------------------------------
+
+    def get(self, name: str | Client | None = None) -> Client:
+        """Returns the client of that name or alias; of the default backend without one.
+
+        A client is returned as it is. Raises `UnknownPlatform` with a suggestion, and says so if
+        JAX_PLATFORMS excludes the name.
+        """
+        try:
+            found = self._found.get(name)
+        except TypeError:  # it cannot be hashed
+            found = None
+        return self._get(name) if found is None else found
+
+    def _get(self, name: object) -> Client:
+        if isinstance(name, Client):
+            return name
+        if name is not None and not isinstance(name, str):
+            raise WrongType(
+                f"a backend is asked for by name, or by a client such as device.client; got "
+                f"{name!r:.80}, a {type(name).__name__}"
+            )
+        choice = self.initialise()
+        if not name:
+            return choice.client
+        with self._lock:
+            found = self._found[name] = self._look_up(name, choice)
+            return found
+
+    def _look_up(self, name: str, choice: Choice) -> Client:
+        asked_by = f"get_backend({name!r})"
+        if not choice.request.exclusive:
+            rows = self._find(name, asked_by)
+            return first_that_works(rows, self._start, folded(asked_by))[1]
+        for row in self.table.find(name, asked_by):
+            if row.client is not None:
+                return row.client
+        raise UnknownPlatform(
+            f"{asked_by}: {choice.request} leaves {name!r} out (started: "
+            f"{', '.join(choice.names)}); set JAX_PLATFORMS={','.join(choice.request.names)},"
+            f"{name} to have it, too"
+        )
+
+    def _find(self, name: str, asked_by: str) -> list[Record]:
+        """Returns the rows that a name means; one that is in no metadata costs loading."""
+        try:
+            return self.table.find(name, asked_by)
+        except UnknownPlatform:
+            if not load_for_names(self.table):
+                raise
+            self._forget_names()
+            return self.table.find(name, asked_by)
+
+    def all(self) -> Mapping[str, Client]:
+        """Returns the clients by name, the default first; see `backends`."""
+        choice = self.initialise()
+        if choice.request.exclusive:
+            return _ByName(choice.names, self)
+        cpu = [r.name for r in self.table.rows if r.name == "cpu" and r.eligible and not r.failure]
+        return _ByName(tuple(dict.fromkeys((*choice.names, *cpu, *self.started_names))), self)
+
+    def topology(self, platform: str, name: str, options: Mapping[str, OptionValue]) -> Topology:
+        """Returns a platform's topology of that name; starts no client."""
+        asked_by = f"topology({platform!r}, {name!r})"
+        with self._lock:
+            self.config.check()
+            row, plugin = first_that_works(
+                self._find(platform, asked_by),
+                lambda row: prepare_topologies(row, self.table),
+                folded(asked_by),
+            )
+            self._forget_names()
+        self.table.log.step(f"asking {row} for the topology {name!r} with {dict(options)}", row)
+        return plugin.create_topology(name, options)
+
+    # --- running plugins' code ----------------------------------------------------------------
+
+    def _load(self, row: Record) -> Plugin:
+        with self._working_on(row):
+            return load(row, self.table)
+
+    def _start(self, row: Record) -> Client:
+        if row.client is not None:
+            return row.client
+        with self._working_on(row):
+            client = start(row, self.table, self.distributed)
+        self._forget_names()
+        return client
+
+    def _forget_names(self) -> None:
+        """Forgets which client a name means: what was loaded or started may have changed it."""
+        choice = self._choice
+        self._found = {} if choice is None else {None: choice.client, "": choice.client}
+
+    @contextmanager
+    def _working_on(self, row: Record) -> Iterator[None]:
+        self._refuse_reentry()
+        self._at_work = row
+        try:
+            yield
+        finally:
+            self._at_work = None
+
+    def _refuse_reentry(self) -> None:
+        if self._at_work is not None:
+            raise PluginBroken(
+                f"{self._at_work} asks for devices while its backend is being started, which are "
+                "not there before it has; a plugin must not"
+            )
+
+    # --- the table ----------------------------------------------------------------------------
+
+    def register(self, plugin: Plugin) -> Record:
+        """Offers a plugin by hand; it takes precedence over an installed one of its name.
+
+        Raises `RegistrationError` for what is not a well-formed instance of `Plugin`, for a name
+        that is registered already, and once backends are initialised.
+        """
+        by = _caller()
+        with self._lock:
+            if self._choice is not None or self._at_work is not None:
+                started = ", ".join(self.started_names) or "one is starting"
+                raise RegistrationError(
+                    f"register: {plugin!r} of {by} comes too late, as backends are initialised "
+                    f"({started}); register it before devices are first asked for, or call "
+                    "plugrt.clear_backends() first"
+                )
+            row = self.table.register(plugin, by)
+            self._failure = None  # what could not be found before may be this one
+        return row
+
+    def clear(self) -> None:
+        """Closes every client and forgets choice and failures; see `clear_backends`."""
+        with self._lock:
+            for row in self.table.rows:
+                client, row.client = row.client, None
+                if client is not None:
+                    _close(client, row)
+            self._choice, self._failure, self._found = None, None, {}
+            self.config.release(self)
+            self.config.reread()
+            self.table.rescan()
+
+
+class _ByName(Mapping[str, Client]):
+    """Name to client, the default first; a client that is not started yet is when looked up."""
+
+    def __init__(self, names: tuple[str, ...], of: Backends) -> None:
+        self._names, self._of = names, of
+
+    def __getitem__(self, name: str) -> Client:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._of.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<backends {', '.join(self._names)}>"
+
+
+def _close(client: Client, row: Record) -> None:
+    try:
+        client.close()
+    except Exception as error:  # noqa: BLE001 the other clients must be closed, too
+        logger.warning("closing the backend of %s raised %s", row, describe(error))
+    row.became(State.LOADED)
+
+
+def _caller() -> str:
+    """Returns the module, the file and the line outside this package that called into it."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("plugrt.plugins"):
+        frame = frame.f_back
+    file = os.path.basename(frame.f_code.co_filename)
+    return f"{frame.f_globals.get('__name__', 'a program')} ({file}:{frame.f_lineno})"

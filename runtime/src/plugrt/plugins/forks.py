@@ -1,0 +1,39 @@
+"""`warn_of_forks`: `os.fork` copies a process without the threads that its backends run."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import weakref
+from typing import Protocol
+
+
+class Started(Protocol):
+    """What knows the names of the backends that are started now."""
+
+    @property
+    def started_names(self) -> tuple[str, ...]: ...
+
+
+def warn_of_forks(started: Started) -> None:
+    """Has `os.fork` warn, once, while backends of ``started`` live."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    reference = weakref.ref(started)
+    told = False
+
+    def warn() -> None:
+        nonlocal told
+        alive = reference()
+        if told or alive is None or not alive.started_names:
+            return
+        told = True
+        warnings.warn(
+            f"os.fork() was called after plugrt started {', '.join(alive.started_names)}: backends "
+            "run threads, which the child lacks, so that it is likely to hang; start processes "
+            "before, or with multiprocessing's 'spawn'",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    os.register_at_fork(before=warn)

@@ -1,0 +1,75 @@
+"""Which candidates are out of use or hide one another: pure functions of rows and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from plugrt.plugins.record import Record, Source, State, normalised
+
+
+def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Sequence[str]) -> None:
+    """Marks the candidates that PLUGRT_PLUGINS_ALLOW or PLUGRT_PLUGINS_BLOCK takes out of use."""
+    blocked = {normalised(b) for b in block} | set(block)
+    allowed = None if allow is None else {normalised(a) for a in allow} | set(allow)
+    for row in rows:
+        ids = {row.name, normalised(row.distribution)}
+        if ids & blocked:
+            reason, cure = "blocked by PLUGRT_PLUGINS_BLOCK", "take it out of PLUGRT_PLUGINS_BLOCK"
+        elif allowed is not None and not ids & allowed:
+            reason, cure = "not in PLUGRT_PLUGINS_ALLOW", "add it to PLUGRT_PLUGINS_ALLOW"
+        else:
+            continue
+        row.blocked = True
+        row.became(State.NOT_SELECTED, reason, cure)
+
+
+def mark_duplicates(rows: Sequence[Record]) -> None:
+    """Marks candidates of one name: a better source hides the rest, equal ones are rivals."""
+    by_name: dict[str, list[Record]] = {}
+    for row in rows:
+        if row.named and not row.blocked:
+            by_name.setdefault(row.name, []).append(row)
+    for same in by_name.values():
+        _mark(same)
+
+
+def _mark(same: Sequence[Record]) -> None:
+    best = min(row.source.rank for row in same)
+    equal = [row for row in same if row.source.rank == best]
+    for row in same:
+        if row.source.rank > best:
+            _hide(row, f"hidden by {equal[0].who} ({equal[0].source})")
+    if len(equal) > 1 and _one_package(equal):
+        for row in equal[1:]:
+            _hide(row, f"hidden by {equal[0].value} of the same package")
+    elif len(equal) > 1:
+        for row in equal:
+            row.rivalled = True
+            row.became(State.DUPLICATE, conflict(equal), ways_out(equal))
+
+
+def _hide(row: Record, reason: str) -> None:
+    row.hidden = True
+    row.became(State.DUPLICATE, reason)
+
+
+def _one_package(rows: Sequence[Record]) -> bool:
+    """Whether one distribution offers a plugin by several doors (both groups made for JAX)."""
+    return bool(rows[0].distribution) and len({row.distribution for row in rows}) == 1
+
+
+def conflict(rows: Sequence[Record]) -> str:
+    """Returns the sentence that says who provides one name."""
+    owners = " and ".join(r.value if r.source is Source.ENVIRONMENT else r.who for r in rows)
+    return f"{rows[0].name!r} is provided by {owners}"
+
+
+def ways_out(rows: Sequence[Record]) -> str:
+    """Returns how to choose between candidates of one name."""
+    owners = [row.distribution for row in rows if row.distribution]
+    if not owners:
+        return "take one of them out of PJRT_NAMES_AND_LIBRARY_PATHS"
+    return (
+        f"choose with JAX_PLATFORMS={rows[0].name}@{owners[0]} (or @{owners[-1]}), block one with "
+        f"PLUGRT_PLUGINS_BLOCK={owners[-1]}, or uninstall one"
+    )

@@ -1,0 +1,237 @@
+"""`Table`: every candidate plugin that there is, and which of them a name means."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from plugrt.config import Config
+from plugrt.config import config as default_config
+from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
+from plugrt.plugins import discovery, env_paths, precedence, vendors
+from plugrt.plugins.log import Log
+from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
+from plugrt.plugins.record import Record, Source, State, order
+
+if TYPE_CHECKING:
+    from plugrt.plugins.hooks import Hooks
+
+
+class Table:
+    """A row for each candidate, from every source; it never forgets one and starts none.
+
+    ``config`` are the settings to go by and ``path`` the folders to look for installed plugins in
+    (``sys.path`` if None).
+    """
+
+    def __init__(self, config: Config | None = None, path: Sequence[str] | None = None) -> None:
+        self.config = default_config if config is None else config
+        self.log = Log(self.config)
+        self._lock = threading.RLock()
+        self._path = path
+        self._registered: list[Record] = []
+        self._discovered: discovery.Discovered | None = None
+        self._rows: list[Record] = []
+        self._hooks: Hooks | None = None
+
+    # --- the rows ---------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> list[Record]:
+        """The candidates in the table's order; scans what is installed when first asked for."""
+        if self._discovered is not None:
+            return self._rows
+        with self._lock:
+            if self._discovered is None:
+                begin = time.perf_counter()
+                found = discovery.discover(self._path)
+                libraries = env_paths.libraries(self.config.pjrt_names_and_library_paths or "")
+                self._rows = [*self._registered, *libraries, *found.records]
+                self._judge()
+                self._discovered = found
+                took = (time.perf_counter() - begin) * 1e3
+                self.log.step(f"found {len(self._rows)} candidates in {took:.1f} ms")
+                for row in self._rows:
+                    self.log.step(f"found {row} in {row.source}: {row.state}", row)
+            return self._rows
+
+    def _judge(self) -> None:
+        self._rows.sort(key=order)
+        config = self.config
+        precedence.mark_blocked(self._rows, config.plugins_allow, config.plugins_block)
+        precedence.mark_duplicates(self._rows)
+
+    @property
+    def commands(self) -> list[Record]:
+        """The installed objects that add commands to the command line; none is loaded."""
+        return self._discovered.commands if self.rows is not None and self._discovered else []
+
+    @property
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """Alias to plugin names in order of preference: built in, from metadata, plugins' own."""
+        aliases = dict(vendors.ALIASES)
+        own = {a: tuple(r.name for r in self.rows if a in r.aliases)
+               for r in self.rows for a in r.aliases}  # fmt: skip
+        for more in (self._discovered.aliases if self._discovered else {}, own):
+            for alias, names in more.items():
+                aliases[alias] = tuple(dict.fromkeys((*aliases.get(alias, ()), *names)))
+        return aliases
+
+    # --- what a name means --------------------------------------------------------------------
+
+    def find(self, name: str, asked_by: str) -> list[Record]:
+        """Returns the candidates that ``name`` means: one, or for an alias those to try in order.
+
+        In this order: the plugin of exactly that name (``name@distribution`` where several have
+        it), the plugins that it is an alias of, the one started backend that reports it as its
+        platform. ``asked_by`` says who asks, for the errors: `UnknownPlatform` with a suggestion,
+        `DuplicatePlugin` with the ways to choose, `PluginError` if it is blocked.
+        """
+        found = self._named(name, asked_by)
+        if not found:
+            _refuse_blocked(asked_by, self._same_name(name))
+            found = self._of_alias(name, asked_by) or self._of_platform(name, asked_by)
+        if not found:
+            _refuse_blocked(asked_by, [row for row in self.rows if row.answers_to(name)])
+            raise UnknownPlatform(self._unknown(name, asked_by))
+        return found
+
+    def _same_name(self, name: str) -> list[Record]:
+        plain, at, owner = name.partition("@")
+        same = [row for row in self.rows if row.name == plain and row.named]
+        return [row for row in same if owner and row.belongs_to(owner)] if at else same
+
+    def _named(self, name: str, asked_by: str) -> list[Record]:
+        usable = [row for row in self._same_name(name) if not row.blocked]
+        if "@" in name:
+            return usable[:1]
+        usable = [row for row in usable if not row.hidden]
+        started = [row for row in usable if row.client is not None]
+        if len(started) == 1:
+            return started  # the user chose it among its rivals
+        if any(row.rivalled for row in usable):
+            conflict, ways_out = precedence.conflict(usable), precedence.ways_out(usable)
+            raise DuplicatePlugin(f"{asked_by}: {conflict}; {ways_out}")
+        return usable
+
+    def _of_alias(self, name: str, asked_by: str) -> list[Record]:
+        found: list[Record] = []
+        for meant in self.aliases.get(name, ()):
+            found += self._named(meant, asked_by) or self._answering(meant)
+        found += self._answering(name)
+        return list(dict.fromkeys(found))
+
+    def _answering(self, name: str) -> list[Record]:
+        return [row for row in self.rows if row.answers_to(name) and row.eligible]
+
+    def _of_platform(self, name: str, asked_by: str) -> list[Record]:
+        found = [row for row in self.rows if row.client is not None and row.platform == name]
+        if len(found) > 1:
+            names = ", ".join(row.name for row in found)
+            raise UnknownPlatform(
+                f"{asked_by} asks for {name!r}, which is no plugin's name, and {names} all report "
+                "it as their platform; ask for one of them by its name"
+            )
+        return found
+
+    def _unknown(self, name: str, asked_by: str) -> str:
+        usable = [row for row in self.rows if not row.blocked]
+        names = sorted({row.name for row in usable if row.named})
+        spelt = {known.lower(): known for known in (*self.aliases, *names)}
+        close = get_close_matches(name.lower(), spelt, n=1, cutoff=0.6)
+        if name in vendors.INSTALL:
+            cure = f"to get it: {vendors.install(name)}"
+        elif close:
+            cure = f"did you mean {spelt[close[0]]!r}?"
+        else:
+            cure = f"install a plugin that provides {name!r}, or choose among those installed"
+        unread = "".join(f"; {row.reason}" for row in usable if not row.named)
+        return (
+            f"{asked_by} asks for {name!r}, but no installed plugin has that name; {cure} "
+            f"(installed: {', '.join(names) or 'none'}; `plugrt doctor` explains each){unread}"
+        )
+
+    def label(self, row: Record) -> str:
+        """Returns the name that means this candidate and no other: its own if it can."""
+        same = [r for r in self.rows if r.name == row.name and r.client is not None]
+        best = not row.hidden and all(r is row for r in same if not r.hidden)
+        return row.name if best else f"{row.name}@{row.distribution}"
+
+    # --- what changes a row -------------------------------------------------------------------
+
+    def register(self, plugin: Plugin, by: str) -> Record:
+        """Adds a plugin that is offered by hand; it hides an installed one of its name.
+
+        ``by`` says in messages who registered it. Raises `RegistrationError` for what is not a
+        well-formed instance of `Plugin`, and for a name that is registered already.
+        """
+        if fault := fault_of(plugin):
+            raise RegistrationError(f"register: {fault}")
+        with self._lock:
+            for row in self._registered:
+                if row.name == plugin.name:
+                    raise RegistrationError(
+                        f"register: the name {plugin.name!r} is taken by the plugin registered by "
+                        f"{row.value}; give yours, registered by {by}, another name"
+                    )
+            row = Record(plugin.name, Source.REGISTERED, value=by, plugin=plugin)
+            self.describe(row, plugin)
+            if implements_hooks(plugin):
+                self.hooks.register(plugin, row.who)
+            self._registered.append(row)
+            if self._discovered is not None:
+                self.add(row)
+        return row
+
+    def add(self, row: Record) -> None:
+        """Adds a candidate that showed up after the scan."""
+        with self._lock:
+            self._rows = [*self._rows, row]
+            self._judge()
+
+    def describe(self, row: Record, plugin: Plugin) -> None:
+        """Notes in a row what its plugin says of itself."""
+        row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
+        row.aliases = tuple(dict.fromkeys((*row.aliases, *plugin.aliases)))
+        row.library = row.library or str(getattr(plugin, "library_path", ""))
+
+    def rescan(self) -> None:
+        """Looks anew for what is installed, with the settings as they are now.
+
+        Plugins that were registered or loaded stay so: Python does not import a module twice.
+        """
+        with self._lock:
+            plugins = {row.identity: row.plugin for row in self._rows}
+            for row in self._registered:
+                row.anew()
+            self._discovered, self._rows = None, []
+            for row in self.rows:
+                plugin = plugins.get(row.identity)
+                if plugin is not None and row.state is State.FOUND:
+                    self.describe(row, plugin)
+                    row.became(State.LOADED)
+
+    # --- hooks --------------------------------------------------------------------------------
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hook implementations; made when first needed, as most programs have none."""
+        if self._hooks is None:
+            from plugrt.plugins.hooks import Hooks  # pluggy takes 9 ms to import
+
+            self._hooks = Hooks(self.config.trace_plugins)
+        return self._hooks
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether any object with hook implementations has been loaded."""
+        return self._hooks is not None
+
+
+def _refuse_blocked(asked_by: str, rows: Iterable[Record]) -> None:
+    for row in rows:
+        if row.blocked:
+            raise PluginError(f"{asked_by}: {row} is {row.reason}; {row.cure}")
