@@ -13,7 +13,12 @@ from plugrt.plugins import distributions
 from plugrt.plugins.distributions import Distribution
 from plugrt.plugins.record import Record, Source, State
 
-PLUGIN_GROUPS = {source.value: source for source in (Source.ENTRY_POINT, Source.JAX, Source.XLA)}
+PLUGIN_GROUPS = {
+    "plugrt.plugins": Source.ENTRY_POINT,
+    "jax_plugins": Source.JAX,
+    "xla_plugins": Source.XLA,
+    "torch_xla.plugins": Source.TORCH,
+}
 ALIAS_GROUP = "plugrt.aliases"
 """Entry points of this group say ``alias = plugin``: data, so that no import is needed."""
 COMMAND_GROUP = "plugrt.cli"
@@ -82,7 +87,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
             found.commands.append(record)
             continue
         if source.rank > Source.ENTRY_POINT.rank:
-            record.name, record.aliases = _names_of_jax_plugin(name)
+            record.name, record.aliases = _names_of_foreign_plugin(name)
         found.records.append(record)
 
 
@@ -104,17 +109,17 @@ def _sick(distribution: Distribution, name: str, value: str, fault: str) -> Reco
     return record
 
 
-# --- modules made for JAX ---------------------------------------------------------------------
+# --- plugins made for other programs ----------------------------------------------------------
 
 
-def _names_of_jax_plugin(name: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the name of a plugin made for JAX, and others that it may be asked for by.
+def _names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the name of a plugin made for JAX or PyTorch, and others that it may be asked by.
 
-    Its real name is known only to its ``initialize()``, so that of the entry point serves, less
-    the words for the packaging: ``xla_cpu_pjrt`` is ``xla_cpu``, and ``xla_chip12`` may be asked
-    for as ``chip``.
+    Its real name is known only to its code, so that of the entry point serves, less the words for
+    the packaging: ``xla_cpu_pjrt`` is ``xla_cpu``, ``pjrt_plugin_tt`` is ``tt``, and
+    ``xla_chip12`` may be asked for as ``chip``.
     """
-    short = re.sub(r"_(pjrt|plugin|pjrt_plugin)$", "", name)
+    short = re.sub(r"^(pjrt_plugin|jax_plugin|pjrt)_|_(pjrt|plugin|pjrt_plugin)$", "", name)
     bare = re.sub(r"\d+$", "", short.removeprefix("xla_"))
     # "cpu" is no alias: whoever asks for cpu means the cpu plugin, or wants to hear that it
     # is not installed.
@@ -134,7 +139,7 @@ def _add_namespace_modules(group: str, entries: Sequence[str], found: Discovered
             if module in known:
                 continue
             known.add(module)
-            short, aliases = _names_of_jax_plugin(name)
+            short, aliases = _names_of_foreign_plugin(name)
             found.records.append(
                 Record(short, Source(group), value=module, location=os.path.join(folder, name),
                        aliases=aliases)

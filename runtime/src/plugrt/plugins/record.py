@@ -21,11 +21,13 @@ class Source(enum.StrEnum):
     ENTRY_POINT = "plugrt.plugins"
     JAX = "jax_plugins"
     XLA = "xla_plugins"
+    TORCH = "torch_xla_plugins"
 
     @property
     def rank(self) -> int:
-        """The precedence: 0 is the highest; plugins made for JAX share the lowest."""
-        return min(list(Source).index(self), 3)
+        """The precedence: 0 is the highest; the two groups of plugins for JAX have the same."""
+        order = list(Source)
+        return order.index(Source.JAX if self is Source.XLA else self)
 
 
 class State(enum.StrEnum):

@@ -1,0 +1,214 @@
+"""What a plugin made for JAX registers, recorded while jax itself learns nothing of it.
+
+A plugin may hold jax's functions by any name (``from jax._src.xla_bridge import register_plugin``
+at its top, say), so that another function in the module's attribute would miss its calls. What
+the functions do is therefore exchanged, by their ``__code__``, and only for the thread that
+records: a call of any other thread does what jax's function does.
+
+The plugin's modules are imported apart. Some register when they are imported, and some only at
+their first call; a copy that plugrt has used up would be of no use to jax, and the other way
+round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.machinery
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from plugrt.errors import PluginError, PluginIncompatible
+from plugrt.plugins import vendors
+from plugrt.plugins.log import logger
+
+BRIDGE = "jax._src.xla_bridge"
+_LOCK = threading.RLock()
+_active: list[Recorder] = []
+_originals: dict[str, CodeType] = {}
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One call of ``register_plugin`` or ``register_backend_factory``, with jax's names.
+
+    ``unknown`` are names of arguments that no version of jax has that plugrt knows.
+    """
+
+    name: str
+    priority: int = 400
+    library_path: Any = None
+    options: Any = None
+    c_api: Any = None
+    factory: Any = None
+    make_topology: Any = None
+    unknown: tuple[str, ...] = ()
+
+
+class Recorder:
+    """Takes the calls of jax's functions that register something, for the thread that made it."""
+
+    def __init__(self) -> None:
+        self.registrations: list[Registration] = []
+        self.thread = threading.get_ident()
+
+    def register_plugin(
+        self, plugin_name: str, priority: int = 400, library_path: Any = None, options: Any = None,
+        c_api: Any = None, factory: Any = None, make_topology: Any = None, **unknown: Any,
+    ) -> Any:  # fmt: skip
+        """Records a plugin, and returns what jax's function returns: a capsule with its table.
+
+        Plugins hand it to jaxlib for their custom calls, which keeps the first that it gets.
+        """
+        self.registrations.append(
+            Registration(plugin_name, priority, library_path, options, c_api, factory,
+                         make_topology, tuple(unknown))
+        )  # fmt: skip
+        return _table_of(str(library_path)) if library_path and c_api is None else c_api
+
+    def register_backend_factory(
+        self, name: str, factory: Any, priority: int = 0, *_: Any, **more: Any
+    ) -> None:
+        """Records a factory of jax's own clients."""
+        self.registrations.append(
+            Registration(name, priority, c_api=more.get("c_api"), factory=factory)
+        )
+
+    def register_plugin_callbacks(self, *_: Any, **__: Any) -> None:
+        """Leaves out a callback that is to hear of jax's plugins."""
+
+    def register_backend_initialization_hook(self, *_: Any, **__: Any) -> None:
+        """Leaves out a callback that is to hear of jax's clients."""
+
+
+RECORDED = (
+    "register_plugin",
+    "register_backend_factory",
+    "register_plugin_callbacks",
+    "register_backend_initialization_hook",
+)
+
+
+def _table_of(path: str) -> object | None:
+    """Returns a capsule with the table of a library, None where it cannot be opened.
+
+    In that case starting the backend says why.
+    """
+    from plugrt import capi
+    from plugrt.capi.log_level import few_log_lines
+
+    try:
+        with few_log_lines():
+            return capi.capsule_of(capi.load_library(path, hints=vendors.SHARED_LIBRARIES))
+    except PluginError as error:
+        logger.debug("a plugin made for JAX registers a library that cannot be opened: %s", error)
+        return None
+
+
+def called(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Does a call of one of jax's functions: records it, or lets jax's own code run.
+
+    Its own code also runs for calls from within jax, whose modules register callbacks when they
+    are imported, be it by a plugin.
+    """
+    caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
+    if _active and _active[-1].thread == threading.get_ident() and caller != "jax":
+        return getattr(_active[-1], name)(*arguments, **named)
+    function = getattr(sys.modules[BRIDGE], name)
+    original = FunctionType(_originals[name], function.__globals__, name, function.__defaults__)
+    original.__kwdefaults__ = function.__kwdefaults__
+    return original(*arguments, **named)
+
+
+def _stub(*arguments: Any, **named: Any) -> Any:
+    from plugrt.plugins.jax_recorder import called
+
+    return called("NAME", arguments, named)
+
+
+def _code_for(name: str) -> CodeType:
+    code = _stub.__code__
+    return code.replace(co_consts=tuple(name if c == "NAME" else c for c in code.co_consts))
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Recorder]:
+    """Has jax's functions that register something tell a recorder, until the block ends."""
+    bridge = importlib.import_module(BRIDGE)
+    recorder = Recorder()
+    with _LOCK:
+        functions = {name: getattr(bridge, name) for name in RECORDED if hasattr(bridge, name)}
+        before = {name: _plain_code(function) for name, function in functions.items()}
+        if not _active:
+            _originals.update(before)
+        _active.append(recorder)
+        try:
+            for name, function in functions.items():
+                function.__code__ = _code_for(name)
+            yield recorder
+        finally:
+            for name, function in functions.items():
+                function.__code__ = before[name]
+            _active.remove(recorder)
+
+
+def _plain_code(function: Any) -> CodeType:
+    if isinstance(function, FunctionType) and function.__closure__ is None:
+        return function.__code__
+    version = getattr(sys.modules["jax"], "__version__", "")
+    raise PluginIncompatible(
+        f"plugrt cannot hear what plugins made for JAX register with jax {version}: its "
+        f"{function!r} is not a plain function; name the library with "
+        "PJRT_NAMES_AND_LIBRARY_PATHS"
+    )
+
+
+# --- modules apart ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def imported_apart(name: str) -> Iterator[ModuleType]:
+    """Imports a module, and what of its package is written in Python, as if for the first time.
+
+    Afterwards ``sys.modules`` has what it had before. Extension modules stay: most cannot be
+    imported twice.
+    """
+    theirs = _take_out(name)
+    try:
+        yield importlib.import_module(name)
+    finally:
+        _take_out(name)
+        for module_name, module in theirs.items():
+            _put_back(module_name, module)
+
+
+def _take_out(name: str) -> dict[str, ModuleType]:
+    """Removes the modules of a package that are written in Python, and returns them."""
+    found = {
+        module_name: module
+        for module_name, module in sorted(sys.modules.items())  # a package before its modules
+        if (module_name == name or module_name.startswith(f"{name}.")) and _is_source(module)
+    }
+    for module_name, module in found.items():
+        del sys.modules[module_name]
+        parent, _, child = module_name.rpartition(".")
+        if getattr(sys.modules.get(parent), child, None) is module:
+            delattr(sys.modules[parent], child)
+    return found
+
+
+def _put_back(module_name: str, module: ModuleType) -> None:
+    sys.modules[module_name] = module
+    parent, _, child = module_name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, module)
+
+
+def _is_source(module: ModuleType) -> bool:
+    spec = getattr(module, "__spec__", None)
+    loader = getattr(spec, "loader", None)
+    return not isinstance(loader, importlib.machinery.ExtensionFileLoader)

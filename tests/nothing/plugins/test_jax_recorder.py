@@ -1,0 +1,156 @@
+"""What plugins made for JAX register is recorded, however they call, and jax is as before."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.errors import PluginIncompatible
+from plugrt.plugins import jax_recorder
+from plugrt.plugins.jax_recorder import RECORDED, Recorder, imported_apart, recording
+
+pytest.importorskip("jax")
+
+
+@pytest.fixture
+def bridge() -> Iterator[Any]:
+    """jax's module, which must have the same functions and registrations afterwards."""
+    found: Any = importlib.import_module("jax._src.xla_bridge")
+    before = {name: getattr(found, name).__code__ for name in RECORDED}
+    factories = dict(found._backend_factories)
+    callbacks, hooks = list(found._plugin_callbacks), list(found._backend_initialization_hooks)
+    yield found
+    assert {name: getattr(found, name).__code__ for name in RECORDED} == before
+    assert found._backend_factories == factories
+    assert found._plugin_callbacks == callbacks
+    assert found._backend_initialization_hooks == hooks
+
+
+def test_every_reference_to_the_function_is_heard(bridge: Any) -> None:
+    held = bridge.register_plugin
+    with recording() as recorder:
+        held("a", library_path="/a.so")
+        bridge.register_plugin("b", c_api="capsule")
+        bridge.register_backend_factory("c", print, priority=3)
+        bridge.register_plugin_callbacks(print)
+        bridge.register_backend_initialization_hook(print)
+    assert [(r.name, r.priority) for r in recorder.registrations] == [
+        ("a", 400), ("b", 400), ("c", 3)
+    ]  # fmt: skip
+    assert recorder.registrations[2].factory is print
+
+
+def test_the_arguments_are_those_of_every_jax(bridge: Any) -> None:
+    ours = inspect.signature(Recorder.register_plugin).parameters
+    theirs = inspect.signature(bridge.register_plugin).parameters
+    assert set(theirs) <= set(ours)
+    with recording() as recorder:
+        bridge.register_plugin("early", 600, "/l.so", {"a": 1})
+        bridge.register_plugin("late", library_path="/l.so", colour="red", size=1)
+    early, late = recorder.registrations
+    assert (early.priority, early.library_path, early.options) == (600, "/l.so", {"a": 1})
+    assert late.unknown == ("colour", "size")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_jax_is_as_before_whatever_a_plugin_raises(bridge: Any, error: type[BaseException]) -> None:
+    with pytest.raises(error), recording():
+        raise error
+
+
+def test_a_recording_within_a_recording(bridge: Any) -> None:
+    with recording() as outer:
+        bridge.register_plugin("a", c_api="capsule")
+        with recording() as inner:
+            bridge.register_plugin("b", c_api="capsule")
+        bridge.register_plugin("c", c_api="capsule")
+    assert [r.name for r in outer.registrations] == ["a", "c"]
+    assert [r.name for r in inner.registrations] == ["b"]
+
+
+def test_other_threads_reach_jax(bridge: Any) -> None:
+    with recording() as recorder:
+        thread = threading.Thread(
+            target=bridge.register_backend_factory, args=("threaded", print), kwargs={"priority": 7}
+        )
+        thread.start()
+        thread.join()
+    assert recorder.registrations == []
+    assert bridge._backend_factories.pop("threaded").priority == 7
+
+
+def test_jax_s_own_calls_reach_jax(bridge: Any) -> None:
+    """Modules of jax register callbacks when they are imported, which a plugin's import may do."""
+    module = {"__name__": "jax._src.some_module", "callback": print}
+    call = compile(
+        "from jax._src.xla_bridge import register_plugin_callbacks as r; r(callback)", "x", "exec"
+    )
+    registered = bridge._plugins_registered
+    bridge._plugins_registered = False
+    try:
+        with recording():
+            exec(call, module)
+            exec(call, {**module, "__name__": "some_plugin"})
+        assert bridge._plugin_callbacks.pop() is print
+    finally:
+        bridge._plugins_registered = registered
+
+
+def test_a_jax_whose_function_cannot_be_exchanged_is_refused(
+    bridge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(bridge, "register_plugin", print)
+        with pytest.raises(PluginIncompatible, match=r"jax .*PJRT_NAMES_AND_LI"), recording():
+            raise AssertionError("nothing can be heard")
+
+
+# --- modules apart ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package of two modules that count how often they are imported."""
+    folder = tmp_path / "counted_space" / "counted"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("import counted_space.counted.part as part\nstate = []\n")
+    (folder / "part.py").write_text("import builtins\nbuiltins.counted_imports.append(1)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("builtins.counted_imports", [], raising=False)
+    return "counted_space.counted"
+
+
+def imports() -> int:
+    return len(__import__("builtins").counted_imports)
+
+
+def test_a_module_is_imported_apart(package: str) -> None:
+    with imported_apart(package) as ours:
+        ours.state.append("used up")
+    assert [name for name in sys.modules if name.startswith(package)] == []
+    theirs = importlib.import_module(package)
+    assert theirs.state == []
+    assert imports() == 2
+    with imported_apart(package) as again:
+        assert again.state == []
+        assert again is not theirs
+    assert importlib.import_module(package) is theirs
+    assert sys.modules["counted_space"].counted is theirs
+    assert sys.modules[f"{package}.part"] is theirs.part
+    assert imports() == 3
+    for name in [n for n in sys.modules if n.startswith("counted_space")]:
+        del sys.modules[name]
+
+
+def test_extension_modules_are_not_imported_twice() -> None:
+    extension = importlib.import_module("numpy._core._multiarray_umath")
+    source = importlib.import_module("numpy._core.multiarray")
+    assert jax_recorder._is_source(source)
+    assert not jax_recorder._is_source(extension)
