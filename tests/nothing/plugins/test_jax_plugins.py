@@ -11,11 +11,18 @@ from pathlib import Path
 import pytest
 
 from plugrt.config import Config
-from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
+from plugrt.errors import (
+    PluginBroken,
+    PluginError,
+    PluginIncompatible,
+    PluginUnavailable,
+    Unimplemented,
+    UnknownPlatform,
+)
 from plugrt.plugins import Backends, jax_plugins
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import load
-from plugrt.plugins.record import Record, Source
+from plugrt.plugins.loading import load, load_for_names
+from plugrt.plugins.record import Record, Source, State
 from support.distributions import install
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
@@ -89,7 +96,25 @@ def test_a_fault_after_registering_does_not_cost_the_plugin(site: Path) -> None:
         ("raise RuntimeError('cuDNN 9.10')", PluginBroken, "cuDNN 9.10"),
         ("raise SystemExit(1)", PluginBroken, "sys.exit(1)"),
         ("return None", PluginUnavailable, "registered no backend"),
-        ("xb.register_plugin('chip', factory=print)", PluginIncompatible, "only jax"),
+        (
+            "xb.register_plugin('chip', library_path='/l.so', factory=print)",
+            PluginIncompatible,
+            "with a factory, which makes a client of jax's own, so that only jax can use it; "
+            "PJRT_NAMES_AND_LIBRARY_PATHS=chip:/l.so",
+        ),
+        ("xb.register_plugin('chip', c_api=xb, factory=print)", PluginIncompatible, "only jax"),
+        ("xb.register_backend_factory('chip', print)", PluginIncompatible, "only jax"),
+        ("xb.register_plugin('chip')", PluginIncompatible, "neither library_path nor c_api"),
+        (
+            "xb.register_plugin('chip', library_path='/l.so', c_api=xb)",
+            PluginIncompatible,
+            "both library_path and c_api",
+        ),
+        (
+            "xb.register_plugin('chip', library_path='/l.so', colour=1)",
+            PluginIncompatible,
+            "with colour, of which plugrt does not know",
+        ),
     ],
 )
 def test_initialize_that_does_not_register(
@@ -105,6 +130,58 @@ def test_initialize_that_does_not_register(
     assert fact in str(error.value)
     assert "chip-pjrt 1.0" in str(error.value)
     assert bridge.register_plugin is real
+    assert "chip" not in bridge._backend_factories
+
+
+TWO = """
+    from jax._src.xla_bridge import register_plugin, register_backend_factory
+
+    def initialize():
+        register_plugin("second", 450, "/x/two.so")
+        register_backend_factory("third", print)
+        register_plugin("CHIP", 512, "/x/chip.so")
+"""
+
+
+@needs_jax
+def test_each_registration_has_a_row(site: Path) -> None:
+    made = made_for_jax(site, "chip", TWO.replace("CHIP", "chip"))
+    (chip,) = made.table.rows
+    assert load(chip, made.table).priority == 512
+    rows = {row.name: row for row in made.table.rows}
+    assert list(rows) == ["chip", "second", "third"]
+    assert {row.who for row in rows.values()} == {"chip-pjrt 1.0"}
+    assert rows["second"].library == "/x/two.so"
+    assert rows["third"].state is State.INCOMPATIBLE
+    assert "only jax can use it" in rows["third"].reason
+    with pytest.raises(PluginIncompatible, match="only jax"):
+        load(rows["third"], made.table)
+    made.clear()
+    assert [row.name for row in made.table.rows] == ["chip", "second", "third"]
+    load_for_names(made.table)
+    assert [row.name for row in made.table.rows] == ["chip", "second", "third"]
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["CHIP", "chip", "chip_plugin", "second"])
+def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None:
+    """Case matters, as for JAX: the entry point says chip, the code CHIP."""
+    install(site, "chip-pjrt", {"jax_plugins": {"chip_plugin": "made_chip"}}, {"made_chip": TWO})
+    made = Backends(Config({"JAX_PLATFORMS": name}), path=[str(site)])
+    with pytest.raises(PluginBroken, match=r"the library /x/\w+.so does not exist"):
+        made.get()
+    with pytest.raises(UnknownPlatform, match=r"installed: .*chip"):
+        Backends(Config({"JAX_PLATFORMS": "Chip"}), path=[str(site)]).get()
+
+
+@needs_jax
+def test_make_topology_costs_topologies_only(site: Path) -> None:
+    source = REGISTERS.replace("priority=512", "make_topology=print")
+    made = made_for_jax(site, "chip", source)
+    plugin = load(made.table.rows[0], made.table)
+    assert plugin.client_options(Config({})) == {"a": 1}
+    with pytest.raises(Unimplemented, match=r"'chip' registers make_topology=.*only jax"):
+        plugin.create_topology("x", {})
 
 
 @needs_jax
@@ -194,4 +271,4 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
 def test_the_group_for_xla_is_never_initialized(site: Path) -> None:
     record = Record("x", Source.XLA, value="not_there", location=str(site))
     with pytest.raises(PluginIncompatible):
-        jax_plugins.load(record)
+        jax_plugins.registrations(record)

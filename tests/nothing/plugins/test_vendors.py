@@ -78,7 +78,7 @@ def test_said_once_where_only_cpu_could_be_chosen(
     priority: int,
     expected: int,
 ) -> None:
-    monkeypatch.setattr(vendors, "missing_plugins", lambda names: [f"no plugin; have {names}"])
+    monkeypatch.setattr(vendors, "missing_plugins", lambda *names: [f"no plugin; have {names}"])
     made = Backends(Config({}), path=[])
     made.register(FakePlugin("cpu", priority=priority))
     with caplog.at_level(logging.WARNING):

@@ -13,7 +13,7 @@ from typing import Any
 
 from plugrt.config import Config
 from plugrt.errors import ConfigError
-from plugrt.plugins import distributions, env_paths, vendors
+from plugrt.plugins import distributions, env_paths
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.library import LibraryPlugin
@@ -70,7 +70,7 @@ def examine(backends: Backends | None = None) -> Examination:
         probes = pool.map(lambda r: _probe(r, backends.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
-    found.hints = vendors.missing_plugins({r.name for r in records})
+    found.hints = backends.table.missing_plugins()
     found.elapsed_s = round(time.monotonic() - begin, 3)
     return found
 

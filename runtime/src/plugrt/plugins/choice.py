@@ -141,7 +141,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     eligible = [row for row in table.rows if row.eligible]
     loaded = []
     for row in eligible:
-        if not row.made_for_jax:
+        if not row.made_for_others:
             try:
                 load(row)
             except PluginError as error:
@@ -151,7 +151,7 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = first_that_works(
-        [*loaded, *(r for r in eligible if r.made_for_jax)], start,
+        [*loaded, *(r for r in eligible if r.made_for_others)], start,
         lambda errors: _nothing_works(table), tell,
     )  # fmt: skip
     _suggest(row, table)
@@ -180,7 +180,7 @@ def _tell(row: Record, error: PluginError, table: Table) -> None:
 def _suggest(chosen: Record, table: Table) -> None:
     """Says that an accelerator is there without a plugin, where only cpu could be chosen."""
     if (chosen.priority or 0) <= 0:
-        for sentence in vendors.missing_plugins({row.name for row in table.rows}):
+        for sentence in table.missing_plugins():
             table.log.warn_once(sentence, sentence)
 
 

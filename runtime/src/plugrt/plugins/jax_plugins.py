@@ -18,8 +18,8 @@ from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.jax_recorder import Registration, imported_apart, recording
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.library_files import find_library
-from plugrt.plugins.record import Record, Source
 from plugrt.plugins.log import logger
+from plugrt.plugins.record import Record, Source
 
 
 def registrations(record: Record) -> list[Registration]:

@@ -64,10 +64,12 @@ def _load(row: Record, table: Table) -> Plugin:
         return LibraryPlugin(row.name, row.library, row.options)
     hint = f"PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
     with watch(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
-        if row.made_for_jax:
-            from plugrt.plugins import jax_plugins
+        if row.source in (Source.JAX, Source.XLA):
+            return _registered(row, table)
+        if row.source is Source.TORCH:
+            from plugrt.plugins import torch_plugins
 
-            return jax_plugins.load(row)
+            return torch_plugins.plugin_of(row, import_value(row))
         return _offered(row, import_value(row), table)
 
 
@@ -83,6 +85,23 @@ def import_value(row: Record) -> Any:
             )
         found = getattr(found, part)
     return found
+
+
+def _registered(row: Record, table: Table) -> Plugin:
+    """Returns what a plugin made for JAX registers; what it registers besides gets its own rows."""
+    from plugrt.plugins import jax_plugins
+
+    first, *others = jax_plugins.registrations(row)
+    for found in others:
+        other = Record(found.name, row.source, row.distribution, row.version, row.value,
+                       row.location)  # fmt: skip
+        try:
+            table.describe(other, jax_plugins.plugin_of(other, found))
+            other.became(State.LOADED)
+        except PluginError as error:
+            fail(other, error)
+        table.add_found(other)
+    return jax_plugins.plugin_of(row, first)
 
 
 def _offered(row: Record, offered: Any, table: Table) -> Plugin:

@@ -103,9 +103,9 @@ class Record:
         self.became(State.FOUND)
 
     @property
-    def made_for_jax(self) -> bool:
-        """Whether it was made for JAX: used if named, or for want of any other."""
-        return self.source in (Source.JAX, Source.XLA)
+    def made_for_others(self) -> bool:
+        """Whether it was made for JAX or PyTorch: used if named, or for want of any other."""
+        return self.source in (Source.JAX, Source.XLA, Source.TORCH)
 
     @property
     def identity(self) -> tuple[str, str, str, str]:

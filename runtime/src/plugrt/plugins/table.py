@@ -35,6 +35,7 @@ class Table:
         self._registered: list[Record] = []
         self._discovered: discovery.Discovered | None = None
         self._rows: list[Record] = []
+        self._found_later: list[Record] = []
         self._hooks: Hooks | None = None
 
     # --- the rows ---------------------------------------------------------------------------
@@ -49,7 +50,7 @@ class Table:
                 begin = time.perf_counter()
                 found = discovery.discover(self._path)
                 libraries = env_paths.libraries(self.config.pjrt_names_and_library_paths or "")
-                self._rows = [*self._registered, *libraries, *found.records]
+                self._rows = [*self._registered, *libraries, *found.records, *self._found_later]
                 self._judge()
                 self._discovered = found
                 took = (time.perf_counter() - begin) * 1e3
@@ -160,6 +161,12 @@ class Table:
         best = not row.hidden and all(r is row for r in same if not r.hidden)
         return row.name if best else f"{row.name}@{row.distribution}"
 
+    def missing_plugins(self) -> list[str]:
+        """Returns a sentence for each accelerator of this machine that no automatic choice uses."""
+        ranked = {row.name for row in self.rows if not row.made_for_others}
+        on_request = {row.name for row in self.rows if row.made_for_others and row.eligible}
+        return vendors.missing_plugins(ranked, on_request)
+
     # --- what changes a row -------------------------------------------------------------------
 
     def register(self, plugin: Plugin, by: str) -> Record:
@@ -192,6 +199,12 @@ class Table:
             self._rows = [*self._rows, row]
             self._judge()
 
+    def add_found(self, row: Record) -> None:
+        """Adds a candidate that showed up when a package was loaded, unless it is there."""
+        if all(row.identity != known.identity for known in self.rows):
+            self._found_later.append(row)
+            self.add(row)
+
     def describe(self, row: Record, plugin: Plugin) -> None:
         """Notes in a row what its plugin says of itself."""
         row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
@@ -205,7 +218,7 @@ class Table:
         """
         with self._lock:
             plugins = {row.identity: row.plugin for row in self._rows}
-            for row in self._registered:
+            for row in (*self._registered, *self._found_later):
                 row.anew()
             self._discovered, self._rows = None, []
             for row in self.rows:
