@@ -99,7 +99,7 @@ def _table_of(path: str) -> object | None:
     In that case starting the backend says why.
     """
     from plugrt import capi
-    from plugrt.capi.log_level import few_log_lines
+    from plugrt.xla_environment import few_log_lines
 
     try:
         with few_log_lines():
