@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-jaxlib test-vendors lint types format docs bench wheels clean help
+.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs bench wheels clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -49,6 +49,10 @@ test-vendors: $(STAMP)
 ## make test-jaxlib  the suite on each jaxlib minor from 0.9 on
 test-jaxlib: $(STAMP)
 	$(BIN)/python tools/test_jaxlib.py
+
+## make test-broken  five times as many libraries that break the C API's rules (4 minutes)
+test-broken: $(STAMP)
+	PLUGRT_TEST_BROKEN_SEEDS=5 $(PYTEST) -q -p no:timeout tests/pjrt/capi/test_broken_libraries.py
 
 ## make lint         ruff
 lint: $(STAMP)

@@ -98,9 +98,9 @@ def check_platform(opened: Opened, origin: Origin) -> list[str]:
     ]
 
 
-def refusal(why: str) -> FailedPrecondition:
-    """Returns the exception for an executable of another version."""
+def refusal(why: str, library: Library) -> FailedPrecondition:
+    """Returns the exception for an executable that another version of ``library`` made."""
     return FailedPrecondition(
-        f"the serialised executable was made by another version of the backend ({why}); compile "
-        "the program again"
+        f"the serialised executable was made by another version of the backend than "
+        f"{library.owner} ({why}); compile the program again"
     )

@@ -66,7 +66,11 @@ class AsyncTransfer:
             raise OutOfRange(f"there is no buffer {index}; the transfer has {len(self.types)}")
 
     def __len__(self) -> int:
-        return int(self._ask("BufferCount").buffer_count)
+        args = self._ask("BufferCount")
+        if args.buffer_count != len(self.types):
+            what = f"it counts {args.buffer_count} buffers of the {len(self.types)} asked for"
+            raise self._home.library.invalid(args, what)
+        return len(self.types)
 
     def buffer_size(self, index: int) -> int:
         """The bytes that a buffer takes on the device."""
@@ -89,10 +93,11 @@ class AsyncTransfer:
         content = np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data
         view = ffi.from_buffer(content)
         size = ffi.sizeof(view)
-        if offset < 0 or offset + size > self.buffer_size(index):
+        whole = self.buffer_size(index)
+        if offset < 0 or offset + size > whole:
             raise OutOfRange(
-                f"{size} bytes at offset {offset} do not fit buffer {index} of "
-                f"{self.buffer_size(index)} bytes"
+                f"{size} bytes at offset {offset} do not fit buffer {index}, to which "
+                f"{self._home.library.owner} gives {whole} bytes"
             )
         args = self._ask(
             "TransferData",

@@ -241,7 +241,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""
         whole = self.on_device_size_in_bytes()
         if offset < 0 or size < 0 or offset + size > whole:
-            raise OutOfRange(f"{size} bytes at offset {offset} are not within {whole} bytes")
+            raise OutOfRange(
+                f"{size} bytes at offset {offset} are not within the {whole} bytes that this "
+                f"buffer of {self._spec.home.library.owner} has"
+            )
         out = values.room(size)
         args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
         await_and_destroy(self._spec.home, args.event)

@@ -206,7 +206,7 @@ class Client(interface.Client):
             except Unimplemented:
                 pass  # The facts decide alone.
         if differences:
-            raise artifact.refusal("; ".join(differences))
+            raise artifact.refusal("; ".join(differences), self.library)
         content, size = values.chars(opened.payload)
         inputs: dict[str, Any] = {}
         if options is not None:

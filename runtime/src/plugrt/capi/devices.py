@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt import interface
-from plugrt.capi._abi import ffi
 from plugrt.capi.library import Library
 from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
@@ -46,8 +45,9 @@ def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
     try:
         return library.named_values(args, "attributes", "num_attributes")
     finally:
-        if args.attributes_deleter != ffi.NULL:
-            args.attributes_deleter(args.device_attributes)
+        free = library.function(args, "attributes_deleter")
+        if free is not None:
+            free(args.device_attributes)
 
 
 class Memory(interface.Memory):

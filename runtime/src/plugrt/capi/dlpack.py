@@ -85,7 +85,10 @@ def export(buffer: Buffer) -> Any:
     spec = buffer._spec
     code = _dtype_code(spec.dtype)
     if minor_to_major(spec.home, buffer._live()) != tuple(range(len(spec.shape)))[::-1]:
-        raise UnsupportedDtype(f"{spec.tensor_type} is not laid out in memory as DLPack can say")
+        raise UnsupportedDtype(
+            f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
+            f"{spec.home.library.owner} does not tell how it is"
+        )
     buffer.block_until_ready()
     reference = _refer(buffer)
     managed = ffi.new("DLManagedTensor*")
@@ -105,8 +108,8 @@ def export(buffer: Buffer) -> Any:
 
 def _refer(buffer: Buffer) -> Any:
     """Returns an external reference: the buffer's memory stays until what is returned is gone."""
-    home = buffer._spec.home
-    pointer = buffer._ask("Buffer_IncreaseExternalReferenceCount").buffer
+    home, pointer = buffer._spec.home, buffer._live()
+    buffer._ask("Buffer_IncreaseExternalReferenceCount")
     name = "Buffer_DecreaseExternalReferenceCount"
     return home.library.own(name, "buffer", pointer, buffer, home.exiting)
 

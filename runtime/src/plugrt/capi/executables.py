@@ -14,7 +14,7 @@ from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.library import Library
 from plugrt.capi.tables import new_struct
-from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.errors import InvalidArgument, Unimplemented, UnsupportedDtype
 from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
 
 _MOST_BYTES = (1 << 63) - 1
@@ -116,7 +116,10 @@ class Executable(interface.Executable):
             return otherwise
 
     def _tensor_type(self, shapes: Any, shape: tuple[int, ...], kind: int) -> TensorType:
-        dtype = dtype_of(kind)
+        try:
+            dtype = dtype_of(kind)
+        except UnsupportedDtype as error:
+            raise UnsupportedDtype(f"a result of {self._library.owner}: {error}") from None
         if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MOST_BYTES:
             raise self._library.invalid(shapes, f"it stated the shape {shape}, which no array has")
         return TensorType(shape, dtype)

@@ -13,9 +13,13 @@ from typing import Any
 
 from plugrt.capi.callbacks import outside
 from plugrt.capi.library import Library
+from plugrt.capi.maps import is_memory
 from plugrt.capi.ownership import own, watches
 from plugrt.capi.tables import Slot, new_struct
 from plugrt.errors import PlugrtError
+
+_PAGE_BITS = 12
+_MOST_PAGES = 1 << 16
 
 
 def _nothing(args: Any) -> None:
@@ -27,7 +31,7 @@ class ClientHandle:
 
     __slots__ = (
         "__weakref__", "buffer_destroy", "destroy_frames", "drop_reference", "exiting",
-        "free_buffer", "keep", "library", "lock", "lookers", "pending", "pointer",
+        "free_buffer", "keep", "known_pages", "library", "lock", "lookers", "pending", "pointer",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -53,6 +57,8 @@ class ClientHandle:
         may run at any time, in the thread that holds it too."""
         self.lookers: list[Any] = []
         """`plugrt.capi.reads.Looker` objects that no thread uses now."""
+        self.known_pages: set[int] = set()
+        """Pages of memory that buffers were in, so that not each of them is looked up."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         _LIVE.add(self)
@@ -90,6 +96,18 @@ class ClientHandle:
         """Calls the destructor ``name`` on a child; an error there has no one to tell."""
         if not self.exiting:
             self.library.dispose(name, field, pointer)
+
+    def is_memory(self, address: int, size: int) -> bool:
+        """Whether a buffer of ``size`` bytes can be at ``address``."""
+        pages = {address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS}
+        if pages <= self.known_pages:
+            return True
+        if not is_memory(address, size):
+            return False
+        if len(self.known_pages) > _MOST_PAGES:
+            self.known_pages.clear()
+        self.known_pages |= pages
+        return True
 
     def event_is_ready(self, event: Any) -> bool:
         """Whether an event has happened."""

@@ -12,7 +12,6 @@ from plugrt.capi import values
 from plugrt.capi._abi import ffi
 from plugrt.capi.events import await_and_destroy
 from plugrt.capi.library import Library
-from plugrt.capi.maps import is_memory
 from plugrt.capi.ownership import own
 from plugrt.capi.specs import BufferSpec
 from plugrt.capi.structs import Prepared
@@ -79,7 +78,7 @@ class Looker:
         if error:
             self._library.log_failure("Event_Destroy", error)
 
-    def address(self, pointer: Any, size: int) -> int:
+    def address(self, home: ClientHandle, pointer: Any, size: int) -> int:
         """Waits for the buffer and returns where it is; the caller releases the reference.
 
         The reference keeps the memory although the buffer may be deleted or donated meanwhile;
@@ -96,15 +95,21 @@ class Looker:
             error = self._where(self._address) or self._size(self._size_args)
             if error:
                 raise self._library.take_error(error)
-            address = int(self._address.buffer_pointer)
-            if not address:
-                self._library.check_handles(self._address, ("buffer_pointer",))
             if self._size_args.on_device_size_in_bytes < size:
                 raise _too_small(self._library, self._size_args, size)
+            address = int(self._address.buffer_pointer)
+            if size and not home.is_memory(address, size):
+                raise _no_memory(self._library, self._address, size)
         except BaseException:
-            self._library.dispose("Buffer_DecreaseExternalReferenceCount", "buffer", pointer)
+            home.drop_reference(pointer)
             raise
         return address
+
+
+def _no_memory(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args, f"the {size} bytes at its buffer_pointer {args.buffer_pointer:#x} are not memory"
+    )
 
 
 def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
@@ -137,7 +142,7 @@ def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Any) -> npt
         looker = home.lookers.pop()
     except IndexError:
         looker = Looker(home.library)
-    address = ffi.cast(_BYTES, looker.address(pointer, spec.nbytes))
+    address = ffi.cast(_BYTES, looker.address(home, pointer, spec.nbytes))
     home.lookers.append(looker)
     drop = home.drop_reference
     # What frees the address holds the lease, so that the buffer goes after the reference to it.
@@ -212,10 +217,8 @@ def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         if direct and size:
             wait_for(home, pointer)
             args = library.call("Buffer_UnsafePointer", buffer=pointer)
-            if not is_memory(args.buffer_pointer, size):
-                raise library.invalid(
-                    args, f"the {size} bytes at {args.buffer_pointer:#x} are not memory"
-                )
+            if not home.is_memory(args.buffer_pointer, size):
+                raise _no_memory(library, args, size)
     except Unimplemented:
         direct = False
     spec.direct = direct

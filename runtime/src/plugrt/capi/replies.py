@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.capi import values
 from plugrt.capi._abi import ffi
+from plugrt.capi.maps import AddressMap, is_memory
 from plugrt.errors import InvalidReply
 from plugrt.interface import OptionValue
 
@@ -85,9 +86,19 @@ class Replies:
 
     def owned_bytes(self, args: Any, field: str, owner: str, deleter: str) -> bytes:
         """Returns bytes that the library lends, and calls its deleter for the owner once."""
-        free: Callable[[Any], None] = getattr(args, deleter)
+        free, holder = self.function(args, deleter), getattr(args, owner)
+        if holder and not is_memory(int(ffi.cast("uintptr_t", holder)), 1):
+            raise self.invalid(args, f"its {owner} is {holder}, which is no memory")
         try:
             return self.data(args, field)
         finally:
-            if free != ffi.NULL:
-                free(getattr(args, owner))
+            if free is not None:
+                free(holder)
+
+    def function(self, args: Any, field: str) -> Callable[[Any], None] | None:
+        """Returns a function that the library wants called, None for NULL."""
+        found: Callable[[Any], None] = getattr(args, field)
+        address = int(ffi.cast("uintptr_t", found))
+        if address and not AddressMap().executable(address):
+            raise self.invalid(args, f"its {field} is at {address:#x}, where there is no code")
+        return found if address else None
