@@ -17,7 +17,7 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__
 ROOMS = [
     {"errors", "files", "processes", "interface", "config", "kinds", "options", "monitoring"},
     {"trial"},
-    {"xla_environment"},
+    {"processor", "xla_environment"},
     {"switches"},
     {"capi"},
     {"plugins"},

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from plugrt.xla_environment import few_log_lines, forced_devices, threads_for
+from plugrt.xla_environment import few_log_lines, threads_for
 
 
 def test_info_lines_are_kept_away_for_the_block_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,15 +48,3 @@ def test_a_number_of_threads_of_the_users_stands(
         assert os.environ[name] == "3"
         assert os.environ.get("PJRT_NPROC", "3") == "3"
     assert os.environ[name] == "3"
-
-
-@pytest.mark.parametrize(
-    ("flags", "count"),
-    [("", None), ("--xla_force_host_platform_device_count=5", 5),
-     ("--xla_force_host_platform_device_count=2 -xla_force_host_platform_device_count=6", 6)],
-)  # fmt: skip
-def test_devices_that_xla_flags_ask_for(
-    monkeypatch: pytest.MonkeyPatch, flags: str, count: int | None
-) -> None:
-    monkeypatch.setenv("XLA_FLAGS", flags)
-    assert forced_devices() == count

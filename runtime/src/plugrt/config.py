@@ -14,6 +14,7 @@ from plugrt.kinds import (
     BOOLEAN,
     CREATE_OPTIONS,
     DEVICE,
+    FOLDER,
     INTEGERS,
     LOWER,
     NAMED_OPTIONS,
@@ -253,8 +254,9 @@ class Config(Options):
         "Whether the persistent compilation cache is used where a folder for it is set.",
     )  # fmt: skip
     compilation_cache_dir = option(
-        "JAX_COMPILATION_CACHE_DIR", TEXT, None,
-        "The folder of the persistent compilation cache; unset means there is none.",
+        "JAX_COMPILATION_CACHE_DIR", FOLDER, None,
+        "The folder of the persistent compilation cache, writable by you only; unset means there "
+        "is none.",
     )  # fmt: skip
     compilation_cache_max_size = option(
         "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,

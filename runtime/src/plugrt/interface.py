@@ -664,6 +664,15 @@ class Client(_Backed, ABC):
         return f"{self.platform!r} ({type(self).__module__.split('.')[0]})"
 
     @property
+    def compiler_identity(self) -> str | None:
+        """Equal where executables of one client can be loaded by the other, beyond its version.
+
+        A backend that is a library tells it from its successors. None means that there is no
+        telling, so that nothing is kept from run to run.
+        """
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    @property
     def process_index(self) -> int:
         """The index of this process among those that share the client's devices."""
         return 0

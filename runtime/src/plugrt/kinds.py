@@ -147,6 +147,17 @@ def _int64(text: str) -> int:
     return number
 
 
+def _check_folder(value: Any) -> str:
+    """Returns a path as it is; a URL is refused, which would become a folder named ``gs:``."""
+    path: str = _instance_of(str)(value)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise ValueError(
+            "plugrt keeps files in folders of this machine only. Cure: name such a folder, one "
+            "that the storage is mounted on, say"
+        )
+    return path
+
+
 def _parse_create_options(text: str) -> dict[str, OptionValue]:
     found: dict[str, OptionValue] = {}
     for item in filter(None, map(str.strip, text.split(";"))):
@@ -197,6 +208,7 @@ BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _pa
                            _instance_of(bool))  # fmt: skip
 TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
 LOWER: Kind[str] = Kind("text", "text; upper case is read as lower", str.lower, _instance_of(str))
+FOLDER: Kind[str] = Kind("folder", "a folder (~ is your home)", _check_folder, _check_folder)
 DEVICE: Kind[str | Device] = Kind(
     "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
     _check_device, _check_device,

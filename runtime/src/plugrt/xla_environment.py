@@ -7,11 +7,8 @@ moment only, and only where the user has not set them: what the user starts late
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-_FORCED_DEVICES = re.compile(r"--?xla_force_host_platform_device_count=(\d+)")
 
 
 @contextmanager
@@ -37,12 +34,6 @@ def threads_for(devices: int) -> Iterator[None]:
             yield
     else:
         yield
-
-
-def forced_devices() -> int | None:
-    """Returns how many CPU devices ``XLA_FLAGS`` ask for, None if it does not say."""
-    found = _FORCED_DEVICES.findall(os.environ.get("XLA_FLAGS", ""))
-    return int(found[-1]) if found else None
 
 
 @contextmanager

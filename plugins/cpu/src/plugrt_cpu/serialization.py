@@ -10,12 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import platform
 import struct
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
+from plugrt import processor
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import DeviceAssignment
 from plugrt_cpu.quiet import jaxlib_version
@@ -23,7 +21,6 @@ from plugrt_cpu.quiet import jaxlib_version
 MAGIC = b"PLUGRTCPU\x00\x00\x01"
 _DIGEST_SIZE = 32
 _LENGTH = struct.Struct("<I")
-_CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +33,12 @@ class Packed:
     options: bytes
 
 
-@cache
-def machine() -> str:
-    """Returns a word for the instruction sets of this CPU."""
-    features = ""
-    if _CPUINFO.exists():
-        lines = _CPUINFO.read_text(errors="replace").splitlines()
-        features = next((x for x in lines if x.lower().startswith(("flags", "features"))), "")
-    digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()[:16]
-    return f"{platform.system()}-{platform.machine()}-{digest}"
-
-
 def pack(payload: bytes, name: str, assignment: DeviceAssignment, options: bytes) -> bytes:
     """Returns the envelope with jaxlib's serialised executable in it."""
     header = json.dumps(
         {
             "jaxlib": jaxlib_version(),
-            "machine": machine(),
+            "machine": processor.features(),
             "name": name,
             "devices": assignment.device_ids,
             "options": base64.b64encode(options).decode(),
@@ -77,7 +63,7 @@ def unpack(data: bytes) -> Packed:
         raise InvalidArgument(f"this executable of {len(data)} bytes is cut off or damaged")
     (length,) = _LENGTH.unpack_from(body)
     header = json.loads(body[_LENGTH.size : _LENGTH.size + length])
-    for what, here in (("jaxlib", jaxlib_version()), ("machine", machine())):
+    for what, here in (("jaxlib", jaxlib_version()), ("machine", processor.features())):
         if header[what] != here:
             raise FailedPrecondition(
                 f"this executable was compiled for {what} {header[what]}; here is {here}. "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue
-from plugrt.xla_environment import forced_devices, threads_for
+from plugrt.kinds import forced_cpu_devices
+from plugrt.xla_environment import threads_for
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -47,7 +49,7 @@ def start(options: Mapping[str, OptionValue], distributed: Any | None = None) ->
                 "num_nodes": distributed.num_processes,
                 "collectives": adapter.make_collectives(str(collectives), distributed.client),
             }
-        with threads_for(arguments.get("num_devices") or forced_devices() or 1):
+        with threads_for(arguments.get("num_devices") or forced_cpu_devices(os.environ) or 1):
             raw = adapter.make_client(**arguments)
         return CpuClient(raw, asynchronous)
     except JAXLIB_ERRORS as error:

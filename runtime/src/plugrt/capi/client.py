@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,6 +20,7 @@ from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.dlpack import import_capsule
 from plugrt.capi.donation import may_donate
+from plugrt.capi.elf import build_id
 from plugrt.capi.executables import Executable, program_struct
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.handle import ClientHandle
@@ -110,6 +112,15 @@ class Client(interface.Client):
     @property
     def backend_name(self) -> str:
         return f"{self.name!r} ({self.library.path})"
+
+    @cached_property
+    def compiler_identity(self) -> str | None:
+        """The library's build ID, size and time, and its PJRT version; None for a mere table."""
+        if not os.path.isfile(self.library.path):
+            return None
+        stated = os.stat(self.library.path)
+        facts = [build_id(self.library.path), stated.st_size, stated.st_mtime_ns]
+        return f"{facts} PJRT {self.library.version} {sorted(self.attributes.items())}"
 
     @property
     def process_index(self) -> int:

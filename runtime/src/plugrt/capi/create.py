@@ -14,7 +14,8 @@ from plugrt.capi.library import Library, load_library
 from plugrt.capi.options import check_options
 from plugrt.capi.topology import Topology
 from plugrt.interface import OptionValue
-from plugrt.xla_environment import forced_devices, threads_for
+from plugrt.kinds import forced_cpu_devices
+from plugrt.xla_environment import threads_for
 
 _USUAL_CPU_DEVICES = 4
 """What ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc`` creates without the option."""
@@ -63,7 +64,9 @@ def create_client(
 def _cpu_devices(options: Mapping[str, OptionValue]) -> int:
     """Returns how many devices XLA's CPU client will have, if the library turns out to be it."""
     stated = options.get("cpu_device_count")
-    return stated if isinstance(stated, int) else forced_devices() or _USUAL_CPU_DEVICES
+    return (
+        stated if isinstance(stated, int) else forced_cpu_devices(os.environ) or _USUAL_CPU_DEVICES
+    )
 
 
 def create_topology(

@@ -87,6 +87,20 @@ def read_elf(path: str) -> ElfFacts:
             raise NotElf(str(error)) from error
 
 
+def build_id(path: str) -> str:
+    """Returns the ID that the linker gave an ELF file; empty for one without, and for no ELF."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    with open_regular(path) as stream:
+        try:
+            section = ELFFile(stream).get_section_by_name(".note.gnu.build-id")
+            notes = section.iter_notes() if section else ()
+            return next((str(n["n_desc"]) for n in notes if n["n_type"] == "NT_GNU_BUILD_ID"), "")
+        except (ELFError, ValueError, KeyError, OverflowError, UnicodeDecodeError):
+            return ""
+
+
 def is_cut_short(path: str) -> bool:
     """Whether a 64-bit little-endian ELF file ends before what its header says it holds.
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from plugrt import monitoring
 from plugrt.config import config
-from plugrt.execution import compile_cache
 from plugrt.execution.collective_launches import bounded
+from plugrt.execution.compile_cache import entry_for
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 
 logger = logging.getLogger("plugrt.compile")
@@ -28,8 +28,8 @@ def compile_program(
     Says so in the log at WARNING under ``config.log_compiles`` (else DEBUG), and tells
     `plugrt.monitoring` how long it took. Raises the backend's `PjrtError`.
     """
-    entry = compile_cache.entry_for(client, program, options)
-    kept = entry and compile_cache.load(entry, client, options)
+    entry = entry_for(client, program, options)
+    kept = entry.load() if entry else None
     level = logging.WARNING if config.log_compiles else logging.DEBUG
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
@@ -44,7 +44,7 @@ def compile_program(
     )
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
-        compile_cache.store(entry, executable, seconds)
+        entry.store(executable, seconds)
     return bounded(executable, program)
 
 
