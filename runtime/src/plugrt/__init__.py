@@ -43,6 +43,7 @@ _NAMES = {
     "pmap": "plugrt.transforms.pmap",
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
+    "process_indices": "plugrt.plugins.backends",
     "topology": "plugrt.transforms.topologies",
 }
 _MODULES = {
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from plugrt.plugins.backends import local_devices as local_devices
     from plugrt.plugins.backends import process_count as process_count
     from plugrt.plugins.backends import process_index as process_index
+    from plugrt.plugins.backends import process_indices as process_indices
     from plugrt.programs import compile as compile
     from plugrt.programs import load_program as load_program
     from plugrt.switches import debug_infs as debug_infs

@@ -14,6 +14,36 @@ if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
+    from plugrt.plugins.platforms import backend_pjrt_c_api_version as backend_pjrt_c_api_version
+    from plugrt.plugins.platforms import backend_stablehlo_version as backend_stablehlo_version
+    from plugrt.plugins.platforms import backend_xla_version as backend_xla_version
+    from plugrt.plugins.platforms import backends_are_initialized as backends_are_initialized
+    from plugrt.plugins.platforms import canonicalize_platform as canonicalize_platform
+    from plugrt.plugins.platforms import expand_platform_alias as expand_platform_alias
+    from plugrt.plugins.platforms import get_device_backend as get_device_backend
+    from plugrt.plugins.platforms import is_gpu as is_gpu
+    from plugrt.plugins.platforms import is_known_platform as is_known_platform
+    from plugrt.plugins.platforms import known_platforms as known_platforms
+    from plugrt.plugins.platforms import using_pjrt_c_api as using_pjrt_c_api
+
+_PLATFORMS = (
+    "backend_pjrt_c_api_version",
+    "backend_stablehlo_version",
+    "backend_xla_version",
+    "backends_are_initialized",
+    "canonicalize_platform",
+    "expand_platform_alias",
+    "get_device_backend",
+    "is_gpu",
+    "is_known_platform",
+    "known_platforms",
+    "using_pjrt_c_api",
+)
+_HOMES = {
+    "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
+    "LibraryPlugin": "plugrt.plugins.library",
+    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.platforms"),
+}
 
 __all__ = [
     "Availability",
@@ -21,11 +51,22 @@ __all__ = [
     "LibraryPlugin",
     "Plugin",
     "Record",
+    "backend_pjrt_c_api_version",
+    "backend_stablehlo_version",
+    "backend_xla_version",
+    "backends_are_initialized",
+    "canonicalize_platform",
+    "expand_platform_alias",
+    "get_device_backend",
     "hookimpl",
     "hookspecs",
+    "is_gpu",
+    "is_known_platform",
+    "known_platforms",
     "process_backends",
     "register",
     "table",
+    "using_pjrt_c_api",
 ]
 
 
@@ -40,17 +81,10 @@ def table() -> tuple[Record, ...]:
 
 
 def __getattr__(name: str) -> Any:
-    # These bring pluggy (9 ms to import) and the C API room along.
     if name == "hookspecs":
         return import_module("plugrt.plugins.hookspecs")
-    if name == "hookimpl":
-        from plugrt.plugins.hookspecs import hookimpl
-
-        return hookimpl
-    if name == "LibraryPlugin":
-        from plugrt.plugins.library import LibraryPlugin
-
-        return LibraryPlugin
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

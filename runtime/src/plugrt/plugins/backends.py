@@ -100,6 +100,15 @@ def process_count(backend: str | Client | None = None, of: Backends | None = Non
     return get_backend(backend, of).process_count
 
 
+def process_indices(backend: str | Client | None = None, of: Backends | None = None) -> list[int]:
+    """Returns the indices of the processes that share a backend's devices.
+
+    (JAX's ``host_id``, ``host_count`` and ``host_ids``, which it warns of, are not here: they are
+    `process_index`, `process_count` and this.)
+    """
+    return list(range(process_count(backend, of)))
+
+
 _forgetters: list[Callable[[], None]] = []
 
 

@@ -1,0 +1,104 @@
+"""Names of platforms, and what a backend says of its versions: further functions of JAX's bridge.
+
+They have the names, arguments and results of ``jax._src.xla_bridge``; each takes the backends to
+go by last (``of``). All errors are subclasses of ``RuntimeError``, as there.
+"""
+
+from __future__ import annotations
+
+from plugrt.interface import Client, Device
+from plugrt.plugins.backends import get_backend, process_backends
+from plugrt.plugins.clients import Backends
+
+
+def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str]:
+    """Returns the names that an alias means, in order of preference: cuda, rocm, oneapi for gpu.
+
+    Of any other name, known or not, the name itself. Loads nothing.
+    """
+    table = (of or process_backends()).table
+    if any(row.name == platform for row in table.rows):
+        return [platform]
+    return list(table.aliases.get(platform, (platform,)))
+
+
+def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
+    """Returns the name of the backend that an alias means here: ``cuda``, say, for ``gpu``.
+
+    Any other name, known or not, is returned as it is. Starts the backend of an alias; where
+    none that it means works, a `PluginError` says why.
+    """
+    if expand_platform_alias(platform, of) == [platform]:
+        return platform
+    client = get_backend(platform, of)
+    table = (of or process_backends()).table
+    return next(table.label(row) for row in table.rows if row.client is client)
+
+
+def known_platforms(of: Backends | None = None) -> set[str]:
+    """Returns the names of all candidates, all aliases, and the names that those mean.
+
+    Whether they can be started does not matter. Loads nothing: a name that only the code of a
+    plugin made for JAX tells is known once that was loaded.
+    """
+    table = (of or process_backends()).table
+    aliases = table.aliases
+    meant = {name for names in aliases.values() for name in names}
+    return {row.name for row in table.rows if row.named} | set(aliases) | meant
+
+
+def is_known_platform(platform: str, of: Backends | None = None) -> bool:
+    """Whether a name is one of `known_platforms`, and not a typing error, say."""
+    return platform in known_platforms(of)
+
+
+def is_gpu(platform: str, of: Backends | None = None) -> bool:
+    """Whether a platform is one of those that the alias ``gpu`` means. (JAX had it until 2024.)"""
+    return platform in expand_platform_alias("gpu", of) and platform != "gpu"
+
+
+def backends_are_initialized(of: Backends | None = None) -> bool:
+    """Whether backends are started, so that settings come too late; starts none."""
+    return (of or process_backends()).choice is not None
+
+
+def get_device_backend(device: Device | None = None, of: Backends | None = None) -> Client:
+    """Returns the client of a device; of the default backend without one."""
+    return get_backend(of=of) if device is None else device.client
+
+
+# --- versions ---------------------------------------------------------------------------------
+
+
+def using_pjrt_c_api(backend: str | Client | None = None, of: Backends | None = None) -> bool:
+    """Whether a backend is a library behind the PJRT C API."""
+    return backend_pjrt_c_api_version(backend, of) is not None
+
+
+def backend_pjrt_c_api_version(
+    platform: str | Client | None = None, of: Backends | None = None
+) -> tuple[int, int] | None:
+    """Returns the version of the PJRT C API of a backend's library; None if it has none."""
+    library = getattr(get_backend(platform, of), "library", None)
+    version: tuple[int, int] | None = getattr(library, "version", None)
+    return version
+
+
+def backend_xla_version(
+    platform: str | Client | None = None, of: Backends | None = None
+) -> int | None:
+    """Returns the ``xla_version`` that a backend's library states; None if it does not."""
+    found = get_backend(platform, of).attributes.get("xla_version")
+    return found if isinstance(found, int) and using_pjrt_c_api(platform, of) else None
+
+
+def backend_stablehlo_version(
+    platform: str | Client | None = None, of: Backends | None = None
+) -> list[int] | None:
+    """Returns the newest StableHLO version that a backend's library reads, such as [1, 13, 3].
+
+    None for a backend that is no library behind the PJRT C API, as in JAX, and for one that does
+    not say; ``client.capabilities.stablehlo_current_version`` has it of every backend.
+    """
+    found = get_backend(platform, of).attributes.get("stablehlo_current_version")
+    return list(found) if isinstance(found, list) and using_pjrt_c_api(platform, of) else None
