@@ -259,3 +259,65 @@ def test_module_prints_the_table() -> None:
     command = [sys.executable, "-W", "error", "-m", "plugrt.config"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == Config.table()
+
+
+def test_minus_one_unsets_the_number_of_cpu_devices() -> None:
+    """As in JAX, whose default it is; XLA_FLAGS then say."""
+    environ = {"JAX_NUM_CPU_DEVICES": "-1"}
+    assert Config(environ).num_cpu_devices is None
+    environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=3"
+    config = Config(environ)
+    assert config.num_cpu_devices == 3
+    config.update("num_cpu_devices", -1)
+    assert config.num_cpu_devices is None
+
+
+@pytest.mark.parametrize("name", ["init_warn_seconds", "load_warn_seconds"])
+@pytest.mark.parametrize("seconds", [float("inf"), 1e12, float("nan"), -0.1])
+def test_seconds_that_no_timer_can_wait_for(name: str, seconds: float) -> None:
+    """They were accepted, and a thread died of an OverflowError."""
+    with pytest.raises(ConfigError, match=name):
+        Config({}).update(name, seconds)
+    variable = f"PLUGRT_{name.upper()}"
+    with pytest.raises(ConfigError, match=variable):
+        Config({variable: str(seconds)}).check()
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"JAX_NUM_CPU_DEVICES": str(2**64)},
+        {"JAX_CUDA_VISIBLE_DEVICES": f"0,{2**64}"},
+        {"JAX_PJRT_CLIENT_CREATE_OPTIONS": f"a:{2**64}"},
+        {"JAX_PJRT_CLIENT_CREATE_OPTIONS": f"a:1,-{2**64}"},
+        {"PLUGRT_CLIENT_CREATE_OPTIONS": f"chip:a:{2**64}"},
+        {"JAX_COMPILATION_CACHE_MAX_SIZE": str(2**64)},
+        {"JAX_DEFAULT_DEVICE": "cpu:x"},
+        {"JAX_DEFAULT_DEVICE": ":1"},
+    ],
+)
+def test_check_finds_what_no_library_can_take(environ: dict[str, str]) -> None:
+    (variable,) = environ
+    with pytest.raises(ConfigError, match=f"^{variable}="):
+        Config(environ).check()
+    Config({variable: ""}).check()
+
+
+def test_create_options_given_in_python_fit_too() -> None:
+    for wrong in ({"a": 2**64}, {"a": [1, 2**64]}, {"a": [True]}, {1: "a"}):
+        with pytest.raises(ConfigError, match="pjrt_client_create_options"):
+            Config({}).update("pjrt_client_create_options", wrong)
+
+
+def test_a_held_setting_is_let_go_with_its_holder() -> None:
+    class Holder:
+        pass
+
+    config, first, second = Config({}), Holder(), Holder()
+    config.hold(first, "first started")
+    config.hold(second, "second started")
+    config.release(first)
+    with pytest.raises(RuntimeError, match="second started"):
+        config.update("num_cpu_devices", 2)
+    del second
+    config.update("num_cpu_devices", 2)

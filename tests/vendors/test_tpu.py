@@ -207,3 +207,27 @@ def test_the_artifact_is_refused_by_other_backends(tmp_path: Path) -> None:
     assert refused.returncode == 0, refused.stderr
     assert "for the platform 'tpu'; this backend is 'cpu'" in refused.stdout.splitlines()[0]
     assert len(refused.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["tpu", "mytpu"])
+@pytest.mark.parametrize("environ", ["bare", "quiet"])
+def test_topologies_of_a_library_that_only_the_environment_names(
+    tmp_path: Path, name: str, environ: str
+) -> None:
+    """A trial with a client was part of loading: no chip, or 20 s of waiting for the network."""
+    spec = importlib.util.find_spec("libtpu")
+    assert spec is not None
+    assert spec.origin is not None
+    library = Path(spec.origin).with_name("libtpu.so")
+    done = run_python(
+        (BARE if environ == "bare" else "")
+        + f"""
+import json, plugrt
+found = plugrt.topology({name!r}, "v5e:2x2")
+row = next(r for r in plugrt.plugins.table() if r.name == {name!r} and r.source == "environment")
+print(json.dumps([len(found.devices), row.state, row.client is None]))
+""",
+        PJRT_NAMES_AND_LIBRARY_PATHS=f"{name}:{library}",
+        PLUGRT_CACHE_DIR=str(tmp_path),
+    )
+    assert printed(done) == [4, "loaded", True]

@@ -40,6 +40,14 @@ def _instance_of(*types: type[T]) -> Any:
     return check
 
 
+def _int64(value: str | int) -> int:
+    """Returns a whole number that the C structs of libraries can hold."""
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{number} does not fit 64 bits")
+    return number
+
+
 def integer(minimum: int | None = None) -> Kind[int]:
     """A whole number of 64 bits, not below ``minimum``."""
 
@@ -47,9 +55,7 @@ def integer(minimum: int | None = None) -> Kind[int]:
         number: int = _instance_of(int)(value)
         if minimum is not None and number < minimum:
             raise ValueError
-        if not -(2**63) <= number < 2**63:
-            raise ValueError("it does not fit 64 bits")
-        return number
+        return _int64(number)
 
     accepts = "a whole number" + ("" if minimum is None else f" from {minimum}")
     return Kind("int", accepts, lambda text: check(int(text)), check)
@@ -98,7 +104,7 @@ def choice(*words: str) -> Kind[str]:
 def _parse_integers(text: str) -> tuple[int, ...] | None:
     if text.lower() == "all":
         return None
-    return tuple(int(item) for item in text.split(","))
+    return tuple(_int64(item) for item in text.split(","))
 
 
 def _check_integers(value: Any) -> tuple[int, ...] | None:
@@ -138,13 +144,6 @@ def option_value(text: str) -> OptionValue:
         return float(text)
     except ValueError:
         return text
-
-
-def _int64(text: str) -> int:
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError(f"{text.strip()} does not fit 64 bits")
-    return number
 
 
 def _check_folder(value: Any) -> str:
@@ -188,10 +187,12 @@ def _check_create_options(value: Any) -> dict[str, OptionValue]:
     if not isinstance(value, dict):
         raise ValueError
     for key, item in value.items():
-        if isinstance(item, list) and all(type(i) is int for i in item):
-            continue
-        if not isinstance(key, str) or not isinstance(item, str | bool | int | float):
+        listed = isinstance(item, list) and all(type(part) is int for part in item)
+        if not isinstance(key, str) or not (listed or isinstance(item, str | bool | int | float)):
             raise ValueError(f"the item {key!r}: {item!r}")
+        for part in item if listed else [item]:
+            if isinstance(part, int):
+                _int64(part)
     return dict(value)
 
 

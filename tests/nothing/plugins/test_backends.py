@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client
 from plugrt.plugins import Availability, Backends, Plugin, backends
-from plugrt.plugins.record import Record, State
+from plugrt.plugins.record import Record, Source, State
+from support.distributions import install_plugin
 from support.fake_client import FakeClient, FakePlugin
 
 ABSENT = Availability.no("no such device on the bus", "plug one in")
@@ -440,3 +442,144 @@ def test_fork_does_not_warn_after_clear_backends() -> None:
             os._exit(0)
         os.waitpid(child, 0)
     assert [w for w in caught if "cleared" in str(w.message)] == []
+
+
+# --- arguments, as in JAX -----------------------------------------------------------------------
+
+
+class Many(FakePlugin):
+    def create_client(self, options: Any, distributed: Any = None) -> Client:
+        return FakeClient("many", 4, processes=2)
+
+
+@pytest.mark.parametrize("index", [2, 7, -1, 2**70])
+def test_a_process_that_there_is_not(index: int) -> None:
+    """JAX: ``ValueError: Unknown process_index 7``; these gave an empty list."""
+    with pytest.raises(ValueError, match=f"Unknown process_index {index}; .* 0 to 1"):
+        backends.local_devices(index, of=registry(Many("many")))
+
+
+@pytest.mark.parametrize("index", ["cpu", 1.0, True, [0]])
+def test_what_is_no_process_index(index: Any) -> None:
+    with pytest.raises(TypeError, match=r"process_index is .*backend="):
+        backends.local_devices(index, of=registry(Many("many")))
+
+
+def test_host_id_is_the_old_name() -> None:
+    with pytest.warns(UserWarning, match="host_id .* process_index"):
+        found = backends.local_devices(host_id=1, of=registry(Many("many")))
+    assert [d.id for d in found] == [1, 3]
+
+
+@pytest.mark.parametrize("wrong", [3, 1.5, ["a"], ("a",), {}, object(), b"a"])
+def test_a_backend_is_asked_for_by_name_or_client(wrong: Any) -> None:
+    for call in (backends.get_backend, backends.devices, backends.device_count):
+        with pytest.raises(TypeError, match="asked for by name, or by a client"):
+            call(wrong, of=registry(FakePlugin("a")))
+
+
+def test_a_device_is_no_backend_but_has_one() -> None:
+    made = registry(FakePlugin("a"))
+    (device,) = backends.devices(of=made)
+    with pytest.raises(TypeError, match=r"device\.client"):
+        backends.get_backend(device, made)  # type: ignore[arg-type]
+    assert backends.get_backend(device.client, made) is backends.get_backend("a", made)
+
+
+def test_no_name_at_all_is_the_default() -> None:
+    made = registry(FakePlugin("a"))
+    assert backends.get_backend("", made) is backends.get_backend(None, made)
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"JAX_PLATFORM_NAME": "B"}, ["b", "cpu"]),
+        ({"JAX_PLATFORMS": "a,b", "JAX_PLATFORM_NAME": "B"}, ["b", "a"]),
+        ({"JAX_PLATFORMS": "a,b", "JAX_PLATFORM_NAME": "a"}, ["a", "b"]),
+        ({"JAX_PLATFORMS": "a,cuda", "JAX_PLATFORM_NAME": "gpu"}, ["cuda", "a"]),
+    ],
+)
+def test_jax_platform_name_says_which_is_the_default(
+    environ: dict[str, str], expected: list[str]
+) -> None:
+    """JAX lower-cases it, and lets it choose among those of JAX_PLATFORMS."""
+    made = registry(*map(FakePlugin, ("a", "b", "cuda", "cpu")), **environ)
+    assert list(backends.backends(made)) == expected
+    assert backends.default_backend(made) == expected[0]
+
+
+def test_a_default_that_jax_platforms_leaves_out() -> None:
+    a, b = FakePlugin("a"), FakePlugin("b")
+    made = registry(a, b, JAX_PLATFORMS="a", JAX_PLATFORM_NAME="b")
+    message = raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+    assert "JAX_PLATFORM_NAME=b asks for a default that JAX_PLATFORMS=a leaves out" in message
+    assert [client.closed for client in a.clients] == [1]
+
+
+def test_a_name_in_other_letters_gets_a_suggestion() -> None:
+    made = registry(FakePlugin("FOO"), JAX_PLATFORMS="foo")
+    assert "did you mean 'FOO'?" in raises_twice(lambda: backends.devices(of=made), UnknownPlatform)
+
+
+# --- once backends are started ------------------------------------------------------------------
+
+
+def test_a_setting_that_was_read_at_the_start_cannot_change_until_the_end() -> None:
+    """JAX: a RuntimeError for jax_num_cpu_devices; here the change was ignored."""
+    made = registry(FakePlugin("a"), JAX_NUM_CPU_DEVICES="2")
+    made.config.update("num_cpu_devices", 3)
+    backends.devices(of=made)
+    made.config.update("num_cpu_devices", 3)
+    made.config.update("debug_nans", True)
+    for change in (
+        lambda: made.config.update("jax_num_cpu_devices", 8),
+        lambda: made.config.update("platforms", "b"),
+        lambda: made.config.override(num_cpu_devices=8).__enter__(),
+    ):
+        with pytest.raises(RuntimeError, match=r"a started.*clear_backends") as error:
+            change()
+        assert isinstance(error.value, ConfigError)
+    assert made.config.num_cpu_devices == 3
+    backends.clear_backends(made)
+    made.config.update("num_cpu_devices", 8)
+    assert made.config.num_cpu_devices == 8
+
+
+def test_clear_backends_has_the_environment_read_anew() -> None:
+    environ = {"JAX_PLATFORMS": "a", "JAX_NUM_CPU_DEVICES": "3"}
+    made = Backends(Config(environ), path=[])
+    for name in "ab":
+        made.register(FakePlugin(name))
+    assert backends.default_backend(made) == "a"
+    assert made.config.num_cpu_devices == 3
+    environ.update(JAX_PLATFORMS="b", JAX_NUM_CPU_DEVICES="4")
+    assert made.config.num_cpu_devices == 3
+    backends.clear_backends(made)
+    assert backends.default_backend(made) == "b"
+    assert made.config.num_cpu_devices == 4
+
+
+def test_a_cure_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for folder in ("one", "two"):
+        install_plugin(tmp_path, "x", distribution=folder)
+    made = Backends(Config({}), path=[str(tmp_path)])
+    made.register(FakePlugin("cpu", priority=0))
+    assert backends.default_backend(made) == "cpu"
+    (message,) = caplog.messages
+    assert message.count("choose with JAX_PLATFORMS=x@one") == 1
+
+
+def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
+    one, two = (Record("x", Source.ENTRY_POINT, d, "1", f"{d}_module:plugin") for d in "pq")
+    for names, expected in (("x@q", ["x"]), ("x@p,x@q", ["x@p", "x@q"])):
+        made = registry(JAX_PLATFORMS=names)
+        assert made.table.rows == []
+        for row in (one, two):
+            row.anew()
+            row.client, row.plugin = None, FakePlugin("x")
+            made.table.add(row)
+        found = backends.backends(made)
+        assert list(found) == expected
+        assert len({id(client) for client in found.values()}) == len(expected)
+        assert [backends.get_backend(name, made) for name in expected] == list(found.values())

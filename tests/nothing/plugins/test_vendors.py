@@ -9,6 +9,7 @@ import pytest
 
 from plugrt.config import Config
 from plugrt.plugins import Backends, backends, vendors
+from support.distributions import install_plugin
 from support.fake_client import FakePlugin
 
 
@@ -92,3 +93,18 @@ def test_every_alias_and_hardware_has_a_way_to_install() -> None:
     for hardware in vendors.HARDWARE:
         assert vendors.install(hardware.plugins[0])
     assert "mychip" in vendors.install("mychip")
+
+
+def test_a_plugin_made_for_jax_that_drives_the_hardware_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The row was taken for a plugin that drives it, and cpu was chosen without a sentence."""
+    install_plugin(tmp_path, "xla_cuda12", group="jax_plugins")
+    gpu = next(h for h in vendors.HARDWARE if "cuda" in h.plugins)
+    monkeypatch.setattr(vendors, "hardware_seen", lambda root="/": [gpu])
+    made = Backends(Config({}), path=[str(tmp_path)])
+    made.register(FakePlugin("cpu", priority=0))
+    assert backends.default_backend(made) == "cpu"
+    (sentence,) = caplog.messages
+    for fact in ("an NVIDIA GPU", "JAX_PLATFORMS=xla_cuda12", "plugrt[cuda12]"):
+        assert fact in sentence

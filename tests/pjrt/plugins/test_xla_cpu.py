@@ -115,3 +115,43 @@ def test_used_by_itself_where_no_other_plugin_is(tmp_path: Path) -> None:
     code = "import plugrt; print(list(plugrt.backends()))"
     done = run_python(code, PLUGRT_PLUGINS_ALLOW="xla_cpu")
     assert done.stdout == "['xla_cpu']\n", done.stderr
+
+
+def test_a_library_that_calls_itself_cpu_is_not_the_cpu_plugin() -> None:
+    """Both names gave the client of foo. JAX: 4 devices of foo, 1 of cpu."""
+    code = """
+        import plugrt
+        found = plugrt.backends()
+        foo, cpu = found["foo"], found["cpu"]
+        print(list(found), len(foo.devices()), len(cpu.devices()), foo.platform, cpu.platform)
+        for name, client in found.items():
+            assert plugrt.get_backend(name) is client
+            assert plugrt.devices(name)[0].client is client
+            assert plugrt.jit(lambda x: x + 1, backend=name)(1.0).device.client is client
+    """
+    done = run_python(
+        code, JAX_PLATFORMS="foo,cpu", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}",
+        JAX_NUM_CPU_DEVICES="3",
+    )  # fmt: skip
+    assert done.stdout == "['foo', 'cpu'] 4 3 cpu cpu\n", done.stderr
+
+
+def test_what_jax_platforms_leaves_out_is_not_the_library_that_reports_it() -> None:
+    code = "import plugrt; print(plugrt.default_backend()); plugrt.devices('cpu')"
+    done = run_python(code, JAX_PLATFORMS="foo", PJRT_NAMES_AND_LIBRARY_PATHS=f"foo:{LIBRARY}")
+    assert done.stdout == "cpu\n"
+    assert "UnknownPlatform: get_backend('cpu'): JAX_PLATFORMS=foo leaves 'cpu' out" in done.stderr
+
+
+@pytest.mark.parametrize("options", [{"cpu_device_count": "3"}, {"cpu_device_count": 0}])
+def test_a_library_with_an_option_that_it_refuses(tmp_path: Path, options: dict[str, int]) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"library_path": LIBRARY, "create_options": options}))
+    code = "import plugrt; print(plugrt.backends())"
+    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"mine:{file}"}
+    done = run_python(code, **names)
+    assert done.stdout == "<backends cpu>\n"
+    assert "left out: 'mine' (PJRT_NAMES_AND_LIBRARY_PATHS)" in done.stderr
+    done = run_python(code, PLUGRT_STRICT_PLUGINS="1", **names)
+    assert done.returncode == 1
+    assert "PluginBroken: 'mine'" in done.stderr

@@ -7,21 +7,16 @@ for minutes, and it writes log files into the temporary folder. See README.md fo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
+from plugrt.plugins.start_variables import variables_set
+from plugrt.plugins.vendors import START_VARIABLES
 from plugrt_tpu.hardware import Hardware
 
 ON_TPU_MACHINES: Mapping[str, str] = {"GRPC_VERBOSITY": "ERROR"}
-ELSEWHERE: Mapping[str, str] = {
-    **ON_TPU_MACHINES,
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_LOG_DIR": "disabled",
-    "TPU_MIN_LOG_LEVEL": "3",
-    "TPU_STDERR_LOG_LEVEL": "3",
-}
+ELSEWHERE: Mapping[str, str] = START_VARIABLES["libtpu.so"].variables
+"""The runtime holds them, for those who name the library in PJRT_NAMES_AND_LIBRARY_PATHS."""
 
 
 def variables(seen: Hardware) -> dict[str, str]:
@@ -30,18 +25,6 @@ def variables(seen: Hardware) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 
-@contextmanager
-def prepared(seen: Hardware) -> Iterator[None]:
-    """Sets `variables` while the library starts, and takes them away again.
-
-    The library reads them in its initialisation; processes that the user starts later are not
-    to inherit them.
-    """
-    ours = variables(seen)
-    os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for name, value in ours.items():
-            if os.environ.get(name) == value:
-                del os.environ[name]
+def prepared(seen: Hardware) -> AbstractContextManager[None]:
+    """Sets `variables` while the library starts, and takes them away again."""
+    return variables_set(variables(seen))

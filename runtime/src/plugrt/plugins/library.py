@@ -11,6 +11,7 @@ from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
+from plugrt.plugins.start_variables import start_variables
 
 if TYPE_CHECKING:
     from plugrt.capi.library import Library
@@ -130,19 +131,22 @@ class LibraryPlugin(Plugin):
 
         if self._c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process means nothing in another
-        return capi.probe_library(
-            self.library(), config.probe_seconds if seconds is None else seconds, start=start,
-            trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
-        )  # fmt: skip
+        with start_variables(self.library()):
+            return capi.probe_library(
+                self.library(), config.probe_seconds if seconds is None else seconds, start=start,
+                trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
+            )  # fmt: skip
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:
         """Starts a client of the library."""
         from plugrt import capi
 
-        return capi.create_client(self.open(), options, name=self.name, kv_store=distributed)
+        with start_variables(self.library()):
+            return capi.create_client(self.open(), options, name=self.name, kv_store=distributed)
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns the library's topology of that name, for compiling without the device."""
         from plugrt import capi
 
-        return capi.create_topology(self.open(), name, options)
+        with start_variables(self.library()):
+            return capi.create_topology(self.open(), name, options)

@@ -89,6 +89,31 @@ SHARED_LIBRARIES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class StartVariables:
+    """Variables that a library needs where the device with this label is absent."""
+
+    device: str
+    variables: Mapping[str, str]
+
+
+_TPU = "a Google TPU"
+START_VARIABLES: Mapping[str, StartVariables] = {
+    # It takes the metadata server of Google's cloud for granted: on any other machine it asks it
+    # for minutes, and it writes log files into the temporary folder.
+    "libtpu.so": StartVariables(_TPU, {
+        "GRPC_VERBOSITY": "ERROR",
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "TPU_LOG_DIR": "disabled",
+        "TPU_MIN_LOG_LEVEL": "3",
+        "TPU_STDERR_LOG_LEVEL": "3",
+    }),
+}  # fmt: skip
+"""File name of a library to what it needs to start quickly and quietly without its device."""
+
+
+@dataclass(frozen=True)
 class Hardware:
     """A kind of device: how it shows itself, and which plugins would drive it.
 
@@ -137,7 +162,7 @@ HARDWARE = (
     Hardware("an NVIDIA GPU", ("cuda", "xla_cuda13", "xla_cuda12"), NVIDIA_FILES,
              "0x10de", _GPU_CLASSES),
     Hardware("an AMD GPU", ("rocm", "xla_rocm7"), ("dev/kfd",), "0x1002", ("0x1200",)),
-    Hardware("a Google TPU", ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
+    Hardware(_TPU, ("tpu",), (), GOOGLE, (), tuple(TPU_CHIPS)),
     # Integrated graphics report class 0x0300 and run no PJRT plugin; data-centre GPUs 0x0380.
     Hardware("an Intel data-centre GPU", ("oneapi", "xla_oneapi"), (), "0x8086", ("0x0380",)),
     Hardware("an AWS Neuron device", ("neuron",), ("dev/neuron0",)),

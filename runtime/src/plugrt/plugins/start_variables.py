@@ -1,0 +1,37 @@
+"""Environment variables that a library needs while it starts, set by us where the user did not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from plugrt.plugins import vendors
+
+
+@contextmanager
+def variables_set(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables that are not set, and takes them away again.
+
+    A library reads them in its initialisation; processes that the user starts later are not to
+    inherit them.
+    """
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name, value in ours.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+
+
+@contextmanager
+def start_variables(library: str) -> Iterator[None]:
+    """Sets what `vendors.START_VARIABLES` says of a library on a machine without its device."""
+    wanted = vendors.START_VARIABLES.get(os.path.basename(library))
+    if wanted is None or any(h.label == wanted.device for h in vendors.hardware_seen()):
+        yield
+        return
+    with variables_set(wanted.variables):
+        yield

@@ -1,0 +1,260 @@
+"""Whose fault it is decides how loud it is: absent hardware, named libraries, settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt.config import Config
+from plugrt.errors import ConfigError, PluginBroken
+from plugrt.plugins import Backends, backends
+from support.clib import needs_cc, tiny_library
+from support.distributions import install_plugin, run_cli, run_python
+from support.fake_client import FakePlugin
+
+DEVICES = "import plugrt; print([str(d.platform) for d in plugrt.devices()])"
+ONLY = {"PLUGRT_PLUGINS_ALLOW": "good,foo,nolib"}
+
+
+def last(text: str) -> str:
+    return text.strip().splitlines()[-1]
+
+
+# --- libraries that somebody named ------------------------------------------------------------
+
+FAILS = """
+static PJRT_Error* refuse(struct PJRT_Client_Create_Args* a) {
+  return fail(CODE, "frobnitz: firmware crashed");
+}
+"""
+START_FAULTS = {
+    "says that a thing was not found": ("api.Client_Create = refuse;", FAILS, "-DCODE=5"),
+    "has a fault of its own": ("api.Client_Create = refuse;", FAILS, "-DCODE=13"),
+    "is away": ("api.Client_Create = refuse;", FAILS, "-DCODE=14"),
+    "cannot do it": ("api.Client_Create = refuse;", FAILS, "-DCODE=12"),
+    "lacks the function": ("api.Client_Create = 0;", ""),
+    "lacks the list of devices": ("api.Client_Devices = 0;", ""),
+    "has no devices": ("", "", "-DDEVICES=0"),
+}
+
+
+@needs_cc
+@pytest.mark.parametrize("fault", START_FAULTS)
+def test_a_library_of_the_environment_that_cannot_start(tmp_path: Path, fault: str) -> None:
+    """All of these were left out without a word. JAX: Unable to initialize backend 'foo'."""
+    library = tiny_library(tmp_path, *START_FAULTS[fault])
+    install_plugin(tmp_path, "good", priority=1)
+    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{library}", **ONLY}
+    done = run_python(DEVICES, tmp_path, **names)
+    assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "left out" in line]
+    assert "'foo' (PJRT_NAMES_AND_LIBRARY_PATHS)" in line
+
+
+@needs_cc
+@pytest.mark.parametrize("fault", ["has a fault of its own", "has no devices"])
+@pytest.mark.parametrize("how", [{"PLUGRT_STRICT_PLUGINS": "1"}, {"JAX_PLATFORMS": "foo"}])
+def test_it_is_an_error_if_it_is_asked_for_and_in_strict_mode(
+    tmp_path: Path, fault: str, how: dict[str, str]
+) -> None:
+    library = tiny_library(tmp_path, *START_FAULTS[fault])
+    install_plugin(tmp_path, "good", priority=1)
+    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{library}", **ONLY, **how}
+    done = run_python(DEVICES, tmp_path, **names)
+    assert done.returncode == 1
+    assert "'foo' (PJRT_NAMES_AND_LIBRARY_PATHS)" in last(done.stderr)
+    words = "frobnitz: firmware crashed" if "fault" in fault else "no devices"
+    assert words in last(done.stderr)
+
+
+NOLIB = """
+from plugrt.plugins import LibraryPlugin
+plugin = LibraryPlugin("nolib", "/nowhere.so", priority=900)
+"""
+
+
+def test_a_plugin_whose_library_is_not_there_is_broken(tmp_path: Path) -> None:
+    """It was "unavailable", silent, and doctor said that all is well."""
+    install_plugin(tmp_path, "nolib", NOLIB)
+    install_plugin(tmp_path, "good", priority=1)
+    done = run_python(DEVICES, tmp_path, **ONLY)
+    assert (done.returncode, done.stdout) == (0, "['good']\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    for fact in ("left out: 'nolib' (nolib-dist 1.0)", "/nowhere.so does not exist", "correct"):
+        assert fact in line
+    for environ in ({"PLUGRT_STRICT_PLUGINS": "1"}, {"JAX_PLATFORMS": "nolib"}):
+        done = run_python(DEVICES, tmp_path, **ONLY, **environ)
+        assert done.returncode == 1
+        assert "PluginBroken" in last(done.stderr)
+        assert "/nowhere.so does not exist" in last(done.stderr)
+    done = run_cli("doctor", "--json", folders=(tmp_path,), **ONLY)
+    assert done.returncode == 1, done.stdout
+    found = json.loads(done.stdout)
+    (row,) = [row for row in found["candidates"] if row["name"] == "nolib"]
+    assert row["state"] == "broken"
+    (problem,) = found["problems"]
+    assert "'nolib'" in problem
+    assert "/nowhere.so does not exist" in problem
+    assert found["chosen"] == ["good"]
+
+
+def test_a_broken_file_of_a_library_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"library_path": "/x.so", "create_option": {"a": 1}}')
+    install_plugin(tmp_path, "good", priority=1)
+    names = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"foo:{tmp_path}/x.json", **ONLY}
+    done = run_python(DEVICES, tmp_path, **names)
+    assert done.stdout == "['good']\n", done.stderr
+    for fact in ("left out: 'foo'", "'create_option'", "did you mean 'create_options'?"):
+        assert fact in done.stderr
+
+
+# --- settings ---------------------------------------------------------------------------------
+
+NONSENSE = ("x", "?", "nonsense", "cpu:x", "inf", "-7")
+
+
+def malformed() -> list[tuple[str, str]]:
+    """Each variable that admits not every text, with one that it does not admit."""
+    found = []
+    for option in Config.declared().values():
+        for text in NONSENSE:
+            try:
+                option.read({option.env: text})
+            except ConfigError:
+                found.append((option.env, text))
+                break
+    return found
+
+
+@pytest.mark.parametrize(("variable", "text"), malformed())
+def test_a_malformed_setting_raises_whatever_is_chosen(variable: str, text: str) -> None:
+    """Some changed the backend instead: the plugin that read them was left out."""
+    for platforms in ({}, {"JAX_PLATFORMS": "b"}, {"JAX_PLATFORM_NAME": "b"}):
+        made = Backends(Config({variable: text, **platforms}), path=[])
+        made.register(FakePlugin("a", priority=9))
+        made.register(FakePlugin("b", priority=1))
+        calls: list[Any] = [
+            lambda made=made: backends.devices(of=made),
+            lambda made=made: backends.get_backend("a", made),
+            lambda made=made: made.topology("b", "2", {}),
+        ]
+        for call in [*calls, *calls]:
+            with pytest.raises(ConfigError, match=f"^{variable}="):
+                call()
+
+
+def test_there_are_many_malformed_settings() -> None:
+    assert len(malformed()) > 30
+    for variable in ("JAX_NUM_CPU_DEVICES", "PLUGRT_LOAD_WARN_SECONDS", "JAX_DEFAULT_DEVICE"):
+        assert variable in dict(malformed())
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [("JAX_NUM_CPU_DEVICES", "x"), ("JAX_PJRT_CLIENT_CREATE_OPTIONS", "nonsense"),
+     ("PLUGRT_LOAD_WARN_SECONDS", "inf"),
+     ("XLA_FLAGS", "--xla_force_host_platform_device_count=x")],
+)  # fmt: skip
+def test_a_program_with_a_malformed_setting_stops(tmp_path: Path, variable: str, text: str) -> None:
+    install_plugin(tmp_path, "good", priority=900)
+    done = run_cli("devices", folders=(tmp_path,), **{variable: text})
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {variable}")
+    assert "accepted:" in line
+
+
+def test_a_setting_that_a_plugin_refuses_is_the_users() -> None:
+    class Picky(FakePlugin):
+        def client_options(self, config: Config) -> dict[str, Any]:
+            raise ConfigError("CHIP_MODE='seven' cannot be understood")
+
+    made = Backends(Config({}), path=[])
+    made.register(Picky("picky", priority=9))
+    made.register(FakePlugin("good", priority=1))
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="CHIP_MODE"):
+            backends.devices(of=made)
+
+
+# --- exceptions that cannot be shown ----------------------------------------------------------
+
+ODD = {
+    "raises": "def __str__(self): raise ValueError('no words')",
+    "exits": "def __str__(self): raise SystemExit(3)",
+    "gives no text": "def __str__(self): return 7",
+    "recurses": "def __str__(self): return str(self)",
+    "gives what cannot be printed": "def __str__(self): return 'half \\ud800 pair'",
+}
+PLACES = {
+    "at its import": "{odd}\nraise Odd()",
+    "in probe": "{odd}\nclass P(FakePlugin):\n    def probe(self): raise Odd()\nplugin = P('bad')",
+    "in create_client": "{odd}\nplugin = FakePlugin('bad', error=Odd())",
+    "in client_options": (
+        "{odd}\nclass P(FakePlugin):\n    def client_options(self, c): raise Odd()\n"
+        "plugin = P('bad')"
+    ),
+    "in its aliases": (
+        "{odd}\nclass P(FakePlugin):\n    aliases = property(lambda self: (_ for _ in ()).throw("
+        "Odd()))\nplugin = P('bad')"
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_exception_without_words_is_a_row_and_no_traceback(tmp_path: Path, place: str) -> None:
+    for i, (odd, method) in enumerate(ODD.items()):
+        source = "from support.fake_client import FakePlugin\n" + PLACES[place].format(
+            odd=f"class Odd(Exception):\n    {method}\n"
+        )
+        name = f"bad{i}"
+        install_plugin(tmp_path, name, source.replace("'bad'", f"'{name}'"), priority=900)
+        del odd
+    install_plugin(tmp_path, "good", priority=1)
+    allow = ",".join(["good", *(f"bad{i}" for i in range(len(ODD)))])
+    done = run_cli("devices", "--json", folders=(tmp_path,), PLUGRT_PLUGINS_ALLOW=allow)
+    assert done.returncode == 0, done.stderr
+    assert {row["backend"] for row in json.loads(done.stdout)} == {"good"}
+    assert "Traceback" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if "left out: 'bad" in line]) == len(ODD)
+    asked = {"PLUGRT_PLUGINS_ALLOW": allow, "JAX_PLATFORMS": "bad0"}
+    done = run_cli("devices", folders=(tmp_path,), **asked)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "'bad0' (bad0-dist 1.0)" in line
+    assert "Odd" in line
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class WordlessBroken(PluginBroken):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("error", [Wordless(), WordlessBroken()])
+def test_a_failing_close_or_an_error_of_ours_without_words(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Stubborn(FakePlugin):
+        def create_client(self, options: Any, distributed: Any = None) -> Any:
+            client = super().create_client(options, distributed)
+            client.close = self.close  # type: ignore[method-assign]
+            return client
+
+        def close(self) -> None:
+            raise error
+
+    made = Backends(Config({}), path=[])
+    made.register(Stubborn("stubborn", priority=9))
+    made.register(FakePlugin("bad", priority=99, error=error))
+    assert backends.default_backend(made) == "stubborn"
+    backends.clear_backends(made)
+    assert "closing the backend of 'stubborn'" in caplog.text
+    assert "cannot be read" in caplog.text
