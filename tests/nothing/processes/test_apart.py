@@ -85,6 +85,7 @@ def test_a_flood_is_counted_and_its_end_kept() -> None:
     outcome = run("flood", None)
     assert outcome.well
     assert outcome.printed == 6_000_000
+    assert outcome.output.startswith("noise noise")
     assert len(outcome.errors) <= 4096
     assert outcome.last_words(1) == "the  [31mlast"
     assert outcome.lines[-1] == {"done": True}

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import sys
 
 from plugrt.errors import PluginBroken
 
@@ -16,6 +17,7 @@ _WATCHED = {
 }
 """Signals whose handlers Python programs rely on. (Those of crashes are often replaced.)"""
 _OUTPUT = {0: "standard input", 1: "standard output", 2: "standard error"}
+_SMALLEST_NORMAL = sys.float_info.min
 _SIZE = 512
 """More than ``struct sigaction`` has anywhere; its first member is the handler."""
 
@@ -26,6 +28,7 @@ class Effects:
     def __init__(self) -> None:
         self._folder = _folder()
         self._handlers = {number: _handler(number) for number in _WATCHED}
+        self._denormals = _keeps_denormals()
         self._output = {number: _file(number) for number in _OUTPUT}
 
     def remarks(self) -> list[str]:
@@ -36,6 +39,8 @@ class Effects:
         for number, why in _WATCHED.items():
             if _handler(number) != self._handlers[number]:
                 found.append(f"it replaced the handler of {number.name}, {why}")
+        if self._denormals and not _keeps_denormals():
+            found.append("it makes this thread take denormal numbers for zero")
         return found
 
     def check_output(self) -> None:
@@ -43,6 +48,10 @@ class Effects:
         for number, name in _OUTPUT.items():
             if _file(number) != self._output[number]:
                 raise PluginBroken(f"it closed the {name} of its process")
+
+
+def _keeps_denormals() -> bool:
+    return _SMALLEST_NORMAL / 2 > 0
 
 
 def _folder() -> str:

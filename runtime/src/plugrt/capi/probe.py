@@ -5,26 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plugrt.errors import (
-    HARDWARE_ABSENT,
-    PjrtError,
-    PluginBroken,
-    PluginIncompatible,
-    PluginUnavailable,
-    Unimplemented,
-    describe,
-)
 from plugrt.interface import OptionValue
 from plugrt.processes.apart import Outcome, run_apart
 
 SECONDS = 20.0
-_STAGES = {
+STAGES = {
     "load": "while it was loaded",
     "initialize": "in PJRT_Plugin_Initialize",
-    "client": "in PJRT_Client_Create",
+    "client": "in PJRT_Client_Create, or while its devices were listed",
     "devices": "while its devices were listed",
     "put": "while numbers were put on a device",
     "read": "while numbers were read from a device",
@@ -72,11 +63,8 @@ def probe_library(
         "hints": dict(hints or {}),
     }
     began = time.monotonic()
-    outcome = run_apart("plugrt.capi.probe:examine", request, timeout, env=env)
+    outcome = run_apart("plugrt.capi.examine:examine", request, timeout, env=env)
     return _judge(outcome, round((time.monotonic() - began) * 1000))
-
-
-# --- in the parent ----------------------------------------------------------------------------
 
 
 def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
@@ -95,7 +83,7 @@ def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
         facts["remarks"] = remarks
     if said is not None and (outcome.well or said["state"] != "ok"):
         return ProbeResult(facts=facts, **said)
-    return replace(_ended(outcome, _STAGES.get(stage, "before it was loaded")), facts=facts)
+    return replace(_ended(outcome, STAGES.get(stage, "before it was loaded")), facts=facts)
 
 
 def _ended(outcome: Outcome, where: str) -> ProbeResult:
@@ -112,81 +100,3 @@ def _ended(outcome: Outcome, where: str) -> ProbeResult:
     if last := outcome.last_words():
         reason += f"; its last words: {last}"
     return ProbeResult("broken", reason, cure)
-
-
-# --- in the child -----------------------------------------------------------------------------
-
-
-def examine(request: dict[str, Any], say: Any) -> None:
-    """Says each stage as it begins, what was learnt, and the verdict."""
-    stages: list[str] = []
-
-    def begin(stage: str) -> None:
-        stages.append(stage)
-        say(stage=stage)
-
-    try:
-        _examine(request, begin, say)
-        verdict = ProbeResult("ok")
-    except BaseException as error:  # noqa: BLE001 whatever comes out is the library's doing
-        verdict = _verdict(error, _STAGES[stages[-1]])
-    say(result={k: v for k, v in asdict(verdict).items() if k != "facts"}, stage="end")
-    # What the library does when the process ends is part of the answer.
-
-
-def _verdict(error: BaseException, where: str) -> ProbeResult:
-    if isinstance(error, PluginIncompatible):
-        return ProbeResult("incompatible", str(error))
-    if isinstance(error, PluginUnavailable):
-        return ProbeResult("unavailable", str(error))
-    if isinstance(error, PluginBroken):
-        return ProbeResult("broken", str(error))
-    if isinstance(error, PjrtError):
-        if isinstance(error, HARDWARE_ABSENT):
-            return ProbeResult("unavailable", str(error))
-        return ProbeResult("broken", f"{error} ({where})")
-    return ProbeResult("broken", f"{describe(error)} ({where})")
-
-
-def _examine(request: dict[str, Any], begin: Any, say: Any) -> None:
-    from plugrt.capi.create import create_client
-    from plugrt.capi.effects import Effects
-    from plugrt.capi.library import load_library
-    from plugrt.trial import check_devices, try_client
-
-    effects = Effects()
-    begin("load")
-    library = load_library(request["path"], hints=request["hints"])
-    facts: dict[str, Any] = {
-        "pjrt_api_version": f"{library.version[0]}.{library.version[1]}",
-        "struct_size": int(library.api.struct_size),
-        "extensions": sorted(library.extensions),
-        "missing_functions": sorted(library.missing),
-    }
-    say(facts=facts)
-    begin("initialize")
-    library.initialize()
-    say(facts={"attributes": dict(library.attributes())})
-    if not request["start"]:
-        return
-    begin("client")
-    client = create_client(library, request["options"], name=os.path.basename(library.path))
-    begin("devices")
-    devices = [
-        {"id": d.id, "kind": d.kind, "process_index": d.process_index} for d in client.devices()
-    ]
-    say(
-        facts={
-            "platform": client.platform,
-            "platform_version": client.platform_version,
-            "devices": devices,
-        }
-    )
-    check_devices(client)
-    if request["trial"]:
-        try:
-            try_client(client, begin)
-        except Unimplemented as error:
-            say(facts={"remarks": [f"it cannot run programs: {error}"]})
-    say(facts={"remarks": effects.remarks()})
-    effects.check_output()

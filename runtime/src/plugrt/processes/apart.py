@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.files import parse_json
-from plugrt.processes.keeper import LOST_REPORT, STARTUP_SECONDS, UNTIL
+from plugrt.processes.child import LOST_REPORT, STARTUP_SECONDS, UNTIL
 
 _PROGRAM = "from plugrt.processes.keeper import main; main()"
 _GRACE = 15.0
@@ -29,8 +29,9 @@ class Outcome:
     """How a child ended. ``how`` is ``exit``, ``signal``, ``stopped``, ``deadline`` or ``lost``.
 
     ``code`` is the exit code or the signal's number; ``lines`` what the function said; ``errors``
-    the end of what was written to stderr, ``output`` the same of stdout, and ``printed`` how many
-    bytes that was; ``left`` how many processes it left behind (they were ended).
+    the end of what was written to stderr, ``output`` the beginning of what was written to stdout,
+    and ``printed`` how many bytes that was; ``left`` how many processes it left behind, which
+    were ended.
     """
 
     how: str
@@ -73,7 +74,7 @@ class Outcome:
             start = "".join(c for c in self.output[:60] if c.isprintable())
             found.append(f"printed {self.printed} bytes to stdout: {start!r}")
         if self.left:
-            found.append(f"left {self.left} processes behind, which were ended")
+            found.append(f"left processes behind, which were ended ({self.left})")
         return found
 
     def last_words(self, lines: int = 3, most: int = 400) -> str:

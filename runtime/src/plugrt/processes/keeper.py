@@ -1,4 +1,4 @@
-"""The other side of `run_apart`: a keeper process, and the child of it that runs the target.
+"""The other side of `run_apart`: a keeper process, whose child runs the target.
 
 The keeper forks before it has imported anything of note and runs none of the target's code, so
 that it keeps time, collects what is printed and ends the child whatever happens there. It ends
@@ -14,27 +14,17 @@ import os
 import select
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, NoReturn
 
-UNTIL = "PLUGRT_CHILD_UNTIL"
-"""The variable that says when this process must have ended, on the monotonic clock."""
-STARTUP_SECONDS = 30.0
-"""How long our own imports may take, before the time of the target begins."""
-LOST_REPORT = 113
-"""The child's exit code when the target has closed the file that the child reports to."""
+from plugrt.processes.child import STARTUP_SECONDS, carry_out
 
 _MOST_REPORT = 32 * 2**20
 _MOST_NOISE = 4096
 _LAST_READS = 1000
-_REPORT_NUMBER = 100
 _TICK = 0.5
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-
-Say = Callable[..., None]
 
 
 def main() -> None:
@@ -57,7 +47,7 @@ def main() -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != keeper:
         os._exit(0)
-    _carry_out(request, _Report(_take_places([end for _, end in pipes])))
+    carry_out(request, [end for _, end in pipes])
 
 
 def _prctl() -> Callable[[int, int], object]:
@@ -67,70 +57,6 @@ def _prctl() -> Callable[[int, int], object]:
 
     call: Callable[[int, int], object] = ctypes.CDLL(None).prctl
     return call
-
-
-# --- the child --------------------------------------------------------------------------------
-
-
-def _take_places(ends: list[int]) -> int:
-    """Puts the pipes in the places of stdout and stderr; returns the number of the report's."""
-    import fcntl
-
-    report, output, errors = ends
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for number, place in ((nothing, 0), (output, 1), (errors, 2)):
-        os.dup2(number, place)
-    # High, where a target that closes or uses small numbers does not meet it.
-    high = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, _REPORT_NUMBER)
-    os.closerange(3, high)
-    return high
-
-
-class _Report:
-    """Writes lines of JSON to the keeper; each is out when the call returns."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._identity = self._look()
-        self._lock = threading.Lock()  # log records come from any thread
-
-    def _look(self) -> tuple[int, int]:
-        found = os.fstat(self._number)
-        return found.st_dev, found.st_ino
-
-    def __call__(self, **line: Any) -> None:
-        try:
-            if self._look() != self._identity:
-                os._exit(LOST_REPORT)  # the number is another file's by now
-            content = json.dumps(line, default=str).encode() + b"\n"
-            with self._lock:
-                while content:
-                    content = content[os.write(self._number, content) :]
-        except OSError:
-            os._exit(LOST_REPORT)
-
-
-def _carry_out(request: dict[str, Any], say: Say) -> None:
-    import resource
-
-    seconds = request["seconds"]
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    # If memory runs out, it is this process that the kernel ends. No bound on the address space:
-    # libraries for accelerators map hundreds of gigabytes that they never touch.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
-    # Where a death of the keeper ends nothing (it does on Linux), this does.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, STARTUP_SECONDS + seconds + 30)
-    module, _, name = request["target"].partition(":")
-    target = getattr(import_module(module), name)
-    until = min(time.monotonic() + seconds, request["until"])
-    os.environ[UNTIL] = repr(until)
-    say(ready=True)
-    target(request["argument"], say)
-
-
-# --- the keeper -------------------------------------------------------------------------------
 
 
 class _Keeper:
@@ -196,10 +122,12 @@ class _Keeper:
             if len(self._found[name]) < _MOST_REPORT:
                 self._found[name] += content
             return
-        if name == "output":
-            self._printed += len(content)
         self._found[name] += content
-        del self._found[name][:-_MOST_NOISE]
+        if name == "output":  # its beginning shows what it is, the end of stderr what went wrong
+            self._printed += len(content)
+            del self._found[name][_MOST_NOISE:]
+        else:
+            del self._found[name][:-_MOST_NOISE]
 
     def _tell(self, ended: tuple[str, int], left: int) -> None:
         last = {
