@@ -209,10 +209,10 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "size_odd": ("incompatible", ("a table of 13 bytes",)),
     "size_huge": ("incompatible", ("a table of 4611686018427387904 bytes",)),
     "chain_self": ("broken", ("runs in a circle",)),
-    "chain_wild": ("broken", ()),
-    "all_null": ("broken", ()),
-    "all_nothing": ("unavailable", ("has no devices",)),
-    "rest_nothing": ("broken", ()),
+    "chain_wild": ("broken", ("the chain of extensions leads to the address 0x10",)),
+    "all_null": ("broken", ("UNIMPLEMENTED", "Plugin_Initialize")),
+    "all_nothing": ("broken", ("Client_Create reported success", "NULL")),
+    "rest_nothing": ("broken", ("reported success",)),
     "init_internal": ("broken", ("INTERNAL: frobnitz: firmware crashed", "Plugin_Initialize")),
     "init_absent": ("unavailable", ("UNAVAILABLE: frobnitz: no such card",)),
     "init_abort": ("broken", ("SIGABRT in PJRT_Plugin_Initialize", "frobnitz: giving up")),
@@ -230,13 +230,13 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "client_unknown": ("broken", ("UNKNOWN: what happened?", "Client_Create")),
     "client_undefined": ("broken", ("a code of its own", "77")),
     "client_absent": ("unavailable", ("NOT_FOUND: frobnitz: no chip",)),
-    "client_null": ("broken", ()),
+    "client_null": ("broken", ("Client_Create reported success", "NULL")),
     "client__exit0": ("broken", ("exit code 0 in PJRT_Client_Create",)),
     "client_hang": ("broken", (LATE, "in PJRT_Client_Create")),
     "devices_none": ("unavailable", ("has no devices",)),
-    "devices_null": ("", ()),
-    "devices_huge": ("broken", ()),
-    "devices_equal": ("broken", ("several of its 2 devices have the id 0",)),
+    "devices_null": ("broken", ("Client_Devices reported success", "NULL")),
+    "devices_huge": ("broken", ("Client_Devices reported success",)),
+    "devices_equal": ("broken", ("devices", "the id 0")),
     "devices_foreign": ("broken", ("can use none of its 2 devices",)),
     "devices_abort": ("broken", ("SIGABRT in", "devices were listed")),
     "put_abort": ("broken", ("SIGABRT while numbers were put on a device",)),
@@ -248,7 +248,7 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "end__exit3": ("broken", ("exit code 3", AT_END)),
     "end_stop": ("broken", ("SIGSTOP", AT_END)),
 }
-"""What each is found to be; no words where other parts of plugrt say what is wrong."""
+"""What each is found to be, and words of the reason."""
 
 ODD: dict[str, str] = {
     "does_chdir": "it changed the working folder to /",

@@ -168,12 +168,12 @@ def _end_all(child: int) -> int:
     ended: set[int] = set()
     until = time.monotonic() + 5  # a process that waits for a device cannot be ended
     while time.monotonic() < until:
-        with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)
         for pid in _living_children():
             ended.add(pid)
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # where there is no /proc, its group at least
+            os.killpg(child, signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
