@@ -10,7 +10,7 @@ import pytest
 
 import plugrt
 import plugrt.array_api as xp
-from plugrt.errors import NotAnArray, ShapeError, UnsupportedDtype
+from plugrt.errors import InvalidArgument, NotAnArray, ShapeError, UnsupportedDtype
 from support.numpy_oracle import ALL, dtype_of, identical, sample, traced
 
 
@@ -157,6 +157,30 @@ class TestDlpack:
         moved = xp.from_dlpack(x, device=plugrt.devices()[1])
         assert moved.devices() == {plugrt.devices()[1]}
         identical(np.from_dlpack(x), np.array([1, 2], np.float32))
+
+    @pytest.mark.parametrize("place", [(2, 99), (2, -1), (2, 1 << 70), (10, 8)])
+    def test_a_device_that_is_not_there(self, place: tuple[int, int]) -> None:
+        class There:
+            def __dlpack__(self, **_: Any) -> Any:
+                raise AssertionError("its data were asked for")
+
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return place
+
+        with pytest.raises(InvalidArgument, match=rf"There on the DLPack device \({place[0]}, "):
+            xp.from_dlpack(There())
+
+    @pytest.mark.parametrize("place", [None, 1, (1,), (1, 2, 3), ("cpu", 0), (1.5, 0)])
+    def test_a_device_that_is_none(self, place: Any) -> None:
+        class There:
+            def __dlpack__(self, **_: Any) -> Any:
+                raise AssertionError("its data were asked for")
+
+            def __dlpack_device__(self) -> Any:
+                return place
+
+        with pytest.raises(NotAnArray, match="two integers"):
+            xp.from_dlpack(There())
 
     def test_what_has_no_dlpack(self) -> None:
         with pytest.raises(NotAnArray, match=r"builtins\.list.*__dlpack__"):

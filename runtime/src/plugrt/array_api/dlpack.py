@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from plugrt.errors import NotAnArray
+from plugrt.errors import InvalidArgument, NotAnArray
 from plugrt.execution.array import Array, array_on
 from plugrt.execution.placement import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
@@ -31,13 +32,33 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
             f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__}, which has not both of "
             "__dlpack__ and __dlpack_device__"
         )
-    kind, index = x.__dlpack_device__()
-    if int(kind) == _CPU:
+    kind, index = _place_of(x)
+    if kind == _CPU:
         return _from_host(x, device, copy)
     backend = default_device().client
-    made = array_on(_taken(x, backend.addressable_devices()[index]), committed=device is not None)
+    devices = backend.addressable_devices()
+    if not 0 <= index < len(devices):
+        raise InvalidArgument(
+            f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
+            f"({kind}, {index}); {backend.backend_name} has {len(devices)} devices here, "
+            f"{list(devices)}. Copy it to the host first, for instance with numpy.asarray"
+        )
+    made = array_on(_taken(x, devices[index]), committed=device is not None)
     moved: Array = device_put(made, device)
     return duplicate(moved) if copy and moved._shards is made._shards else moved
+
+
+def _place_of(x: Any) -> tuple[int, int]:
+    """Returns DLPack's (device type, device id) of an object."""
+    place = x.__dlpack_device__()
+    try:
+        kind, index = place
+        return operator.index(kind), operator.index(index)
+    except (TypeError, ValueError):
+        raise NotAnArray(
+            f"__dlpack_device__ of a {type(x).__module__}.{type(x).__qualname__} gave {place!r}; "
+            "two integers, the device's type and its number, were expected"
+        ) from None
 
 
 def _from_host(x: Any, device: Any, copy: bool | None) -> Array:

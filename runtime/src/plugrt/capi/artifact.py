@@ -68,17 +68,29 @@ def unseal(content: bytes) -> Opened:
             raise DataLoss("the serialised executable is cut short")
         return Opened(content, {}, None)
     header, found, payload = content[len(MAGIC) :].partition(b"\n")
-    try:
-        facts: dict[str, Any] = parse_json(header)
-        digest, abi = facts.pop("sha256"), facts.pop("abi")
-    except (ValueError, KeyError, AttributeError) as error:
-        raise DataLoss("the serialised executable is damaged: its header is not whole") from error
+    facts, digest, abi = _read_header(header)
     if not found or hashlib.sha256(payload).hexdigest() != digest:
         raise DataLoss(
             "the serialised executable is damaged or cut short: its contents do not have the "
             "checksum that its header states"
         )
-    return Opened(payload, facts, None if abi is None else base64.b64decode(abi))
+    return Opened(payload, facts, abi)
+
+
+def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
+    """Returns (facts, checksum, ABI version); `DataLoss` for what `seal` cannot have written."""
+    try:
+        facts: dict[str, Any] = parse_json(header)
+        digest, abi = facts.pop("sha256"), facts.pop("abi")
+        decoded = None if abi is None else base64.b64decode(abi, validate=True)
+        if not isinstance(digest, str) or not isinstance(facts["platform"], str):
+            raise TypeError("a string was expected")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise DataLoss(
+            "the serialised executable is damaged: its header is not what plugrt writes "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    return facts, digest, decoded
 
 
 def check_platform(opened: Opened, origin: Origin) -> list[str]:

@@ -196,7 +196,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._retire(f"was donated to a launch of {by.name!r}")
 
     def ready_event(self) -> Event:
-        return Event(self._spec.home, self._ask("Buffer_ReadyEvent").event)
+        event = Event(self._spec.home, self._ask("Buffer_ReadyEvent").event)
+        if self.is_gone():  # then the event may tell of that, not of the contents
+            raise self._gone(self.fate)
+        return event
 
     def on_device_size_in_bytes(self) -> int:
         return int(self._ask("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
@@ -247,7 +250,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             )
         out = values.room(size)
         args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
-        await_and_destroy(self._spec.home, args.event)
+        try:
+            await_and_destroy(self._spec.home, args.event)
+        except PjrtError as error:
+            raise self._explain(error) from None
         return bytes(ffi.buffer(out, size))
 
     def minor_to_major(self) -> tuple[int, ...] | None:

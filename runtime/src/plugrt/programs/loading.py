@@ -130,16 +130,12 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
         (
             op
             for op in module.body.operations
-            if op.operation.name == "func.func" and op.attributes["sym_name"].value == "main"
+            if op.operation.name == "func.func" and _symbol(op) == "main"
         ),
         None,
     )
     if main is None:
-        names = [
-            op.attributes["sym_name"].value
-            for op in module.body.operations
-            if "sym_name" in op.attributes
-        ]
+        names = [name for name in map(_symbol, module.body.operations) if name is not None]
         raise ProgramError(
             f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
         )
@@ -150,6 +146,15 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
     except UnsupportedDtype as error:
         raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
     return module, inputs, results
+
+
+def _symbol(op: ir.OpView) -> str | None:
+    """Returns the name of a function or another symbol; None where an operation has none."""
+    if "sym_name" not in op.attributes:
+        return None
+    # Only what its dialect does not know may have an attribute of that name and another kind.
+    name = getattr(op.attributes["sym_name"], "value", None)
+    return name if isinstance(name, str) else None
 
 
 def for_client(program: Program, client: Client) -> Program:

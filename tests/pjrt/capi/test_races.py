@@ -1,0 +1,143 @@
+"""A buffer is used in one thread and taken away in another: a value or `DeletedBuffer`."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
+from plugrt.errors import DeletedBuffer
+from plugrt.interface import CompileOptions, HostBufferSemantics
+from support.xla_cpu import DONATED, add
+
+SIZE = 4096
+KIND = f"tensor<{SIZE}xf32>"
+SOURCE = np.arange(SIZE, dtype=np.float32)
+ROUNDS = 60
+
+
+@pytest.fixture(autouse=True)
+def _switch_often() -> Iterator[None]:
+    """Lets threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+class Programs:
+    """The ways to use a buffer, and the ways to lose it."""
+
+    def __init__(self, client: Client, device: Device) -> None:
+        self.client, self.device = client, device
+        self.add = client.compile(add(KIND), CompileOptions())
+        self.donating = client.compile(add(KIND, DONATED), CompileOptions())
+        self.zero = client.buffer_from_host(np.zeros(SIZE, np.float32), device)
+        for loaded in (self.add, self.donating):
+            loaded.execute([(self.make(),), (self.zero,)])
+
+    def make(self, semantics: int = 0) -> Any:
+        kept = SOURCE.copy()
+        made = self.client.buffer_from_host(kept, self.device, None, HostBufferSemantics(semantics))
+        return made if semantics else self.add.execute([(made,), (self.zero,)])[0][0]
+
+    def launch(self, buffer: Any) -> Any:
+        return self.add.launcher([buffer, self.zero])[0][0].to_host()
+
+    def donate(self, buffer: Any) -> Any:
+        return self.donating.launcher([buffer, self.zero])[0][0].to_host()
+
+    def uses(self) -> dict[str, Callable[[Any], Any]]:
+        other = self.client.devices()[1]
+        return {
+            "read": lambda b: b.to_host(),
+            "launch": self.launch,
+            "donate": self.donate,
+            "wait": lambda b: b.block_until_ready(),
+            "copy": lambda b: b.copy_to_device(other).to_host(),
+            "raw": lambda b: np.frombuffer(b.copy_raw_to_host(0, 4 * SIZE), np.float32),
+            "share": lambda b: self.client.buffer_from_dlpack(b.to_dlpack(), self.device).to_host(),
+            "event": lambda b: b.ready_event().wait(),
+        }
+
+
+@pytest.fixture(scope="module")
+def programs(client: Client, device: Device) -> Programs:
+    return Programs(client, device)
+
+
+def _race(functions: list[Callable[[], Any]]) -> list[Any]:
+    """Runs all at once; returns what each returned or raised."""
+    together = threading.Barrier(len(functions))
+    found: list[Any] = [None] * len(functions)
+
+    def run(i: int) -> None:
+        together.wait()
+        try:
+            found[i] = functions[i]()
+        except Exception as error:  # noqa: BLE001 - which one it is, is the question
+            found[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def _check(outcome: Any) -> None:
+    if isinstance(outcome, DeletedBuffer):
+        assert "float32[4096]" in str(outcome)
+    elif isinstance(outcome, Exception):
+        raise outcome
+    elif outcome is not None:
+        np.testing.assert_array_equal(outcome, SOURCE)
+
+
+USES = ("read", "launch", "donate", "wait", "copy", "raw", "share", "event")
+
+
+@pytest.mark.parametrize("loss", ["delete", "donate"])
+@pytest.mark.parametrize("use", USES)
+def test_use_and_loss_at_once(programs: Programs, use: str, loss: str) -> None:
+    act = programs.uses()[use]
+    take = (lambda b: b.delete()) if loss == "delete" else programs.donate
+    for i in range(ROUNDS):
+        buffer = programs.make(semantics=2 * (i % 5 == 0))
+        for outcome in _race([lambda b=buffer: act(b), lambda b=buffer: take(b)]):
+            _check(outcome)
+        assert buffer.is_deleted()
+        with pytest.raises(DeletedBuffer):
+            buffer.to_host()
+
+
+def test_all_at_once(programs: Programs) -> None:
+    uses = programs.uses()
+    for semantics, _ in itertools.product((0, 2), range(ROUNDS // 3)):
+        buffer = programs.make(semantics)
+        acts = [*uses.values(), lambda b: b.delete(), lambda b: b.delete()]
+        for outcome in _race([lambda a=act, b=buffer: a(b) for act in acts]):
+            _check(outcome)
+
+
+def test_an_executable_is_deleted_while_it_is_launched(client: Client, device: Device) -> None:
+    from plugrt.errors import FailedPrecondition
+
+    x = client.buffer_from_host(SOURCE, device)
+    for _ in range(10):
+        loaded = client.compile(add(KIND), CompileOptions())
+        loaded.execute([(x,), (x,)])
+        launches = [lambda p=loaded: p.execute([(x,), (x,)])[0][0].to_host()] * 3
+        for outcome in _race([*launches, loaded.delete]):
+            if isinstance(outcome, Exception):
+                assert isinstance(outcome, FailedPrecondition)
+            elif outcome is not None:
+                np.testing.assert_array_equal(outcome, SOURCE * 2)
