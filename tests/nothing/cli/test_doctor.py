@@ -58,6 +58,14 @@ def test_a_setting_without_effect_is_a_warning(tmp_path: Path) -> None:
     assert "JAX_COORDINATOR_ADDRESS is set, but has no effect yet" in found["warnings"]
 
 
+def test_options_for_a_plugin_that_there_is_not_are_a_warning(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "chip")
+    options = "chip:a:1;chop:a:1"
+    found = doctor(tmp_path, code=0, JAX_PLATFORMS="chip", PLUGRT_CLIENT_CREATE_OPTIONS=options)
+    assert "PLUGRT_CLIENT_CREATE_OPTIONS names 'chop', which is no plugin" in found["warnings"]
+    assert not any("'chip'" in warning and "no plugin" in warning for warning in found["warnings"])
+
+
 def test_a_setting_that_cannot_be_read(tmp_path: Path) -> None:
     found = doctor(tmp_path, code=1, JAX_ENABLE_X64="perhaps")
     assert "JAX_ENABLE_X64='perhaps'" in found["problems"][0]

@@ -13,6 +13,7 @@ from plugrt.config import Config
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import Backends, LibraryPlugin
 from support.distributions import run_python
+from support.fake_client import FakePlugin
 
 
 def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
@@ -93,3 +94,11 @@ def test_it_is_a_well_formed_plugin() -> None:
     assert (record.name, record.priority, record.platform) == ("x", 5, "p")
     assert plugin.experimental
     assert plugin.aliases == ("q",)
+
+
+def test_options_for_one_plugin_reach_a_plugin_that_is_no_library() -> None:
+    plugin = FakePlugin("chip")
+    made = Backends(Config({"PLUGRT_CLIENT_CREATE_OPTIONS": "chip:size:3;other:size:4"}), path=[])
+    made.register(plugin)
+    made.get("chip")
+    assert plugin.options == [{"size": 3}]

@@ -9,7 +9,7 @@ import pytest
 
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginUnavailable
-from plugrt.plugins import torch_plugins
+from plugrt.plugins import Backends, torch_plugins
 from plugrt.plugins.record import Record, Source
 from support.distributions import install, run_cli, run_python
 
@@ -91,3 +91,16 @@ def test_it_is_listed_and_imported_by_no_automatic_choice(tmp_path: Path) -> Non
         tmp_path,
     )
     assert done.stdout == "torch_xla_plugins, not selected\n", done.stderr
+
+
+def test_of_one_package_the_plugin_for_jax_comes_first(tmp_path: Path) -> None:
+    """As in pjrt-plugin-tt: without torch, its name must not lead to what needs torch."""
+    groups = {
+        "jax_plugins": {"pjrt_plugin_tt": "jax_plugin_tt"},
+        "torch_xla.plugins": {"tt": "torch_plugin_tt:TTPlugin"},
+    }
+    install(tmp_path, "pjrt-plugin-tt", groups)
+    table = Backends(Config({}), path=[str(tmp_path)]).table
+    assert [(row.name, row.source) for row in table.rows if not row.hidden] == [("tt", Source.JAX)]
+    for name in ("tt", "pjrt_plugin_tt"):
+        assert [row.value for row in table.find(name, "the test")] == ["jax_plugin_tt"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plugrt.config import Config
-from plugrt.plugins import Backends, backends, vendors
-from support.distributions import install_plugin
+from plugrt.plugins import Availability, Backends, backends, vendors
+from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 
 
@@ -65,6 +65,25 @@ def test_a_plugin_that_must_be_asked_for_is_named(tmp_path: Path) -> None:
     assert "NVIDIA GPU" in sentence
     assert "JAX_PLATFORMS=xla_cuda12" in sentence
     assert 'pip install "plugrt[cuda12]"' in sentence
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_where_cpu_is_chosen_a_plugin_made_for_jax_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ours: bool
+) -> None:
+    """A machine with a GPU and jax-cuda12-pjrt, with and without plugrt-cuda."""
+    install(tmp_path, "jax-cuda12-pjrt", {"jax_plugins": {"xla_cuda12": "jax_plugins.xla_cuda12"}})
+    nvidia = next(h for h in vendors.HARDWARE if "cuda" in h.plugins)
+    monkeypatch.setattr(vendors, "hardware_seen", lambda root: [nvidia])
+    made = Backends(Config({}), path=[str(tmp_path)])
+    made.register(FakePlugin("cpu", priority=0))
+    if ours:
+        made.register(FakePlugin("cuda", available=Availability.no("no driver")))
+    with caplog.at_level(logging.WARNING):
+        assert backends.default_backend(made) == "cpu"
+    assert ["JAX_PLATFORMS=xla_cuda12" in message for message in caplog.messages] == (
+        [] if ours else [True]
+    )
 
 
 def test_a_half_readable_device_is_no_fault(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def examine(backends: Backends | None = None) -> Examination:
         probes = pool.map(lambda r: _probe(r, backends.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
+    _examine_names(found, backends)
     found.hints = backends.table.missing_plugins()
     found.elapsed_s = round(time.monotonic() - begin, 3)
     return found
@@ -101,6 +102,14 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
             close = get_close_matches(name, names, n=1, cutoff=0.88)
             if close:
                 found.warnings.append(f"{name} is not known; did you mean {close[0]}?")
+
+
+def _examine_names(found: Examination, backends: Backends) -> None:
+    """Warns of options for a plugin that there is not."""
+    known = {row[key] for row in found.candidates for key in ("name", "platform")}
+    known |= set(backends.table.aliases)
+    for name in sorted(set(backends.config.client_create_options) - known):
+        found.warnings.append(f"PLUGRT_CLIENT_CREATE_OPTIONS names {name!r}, which is no plugin")
 
 
 # --- the backends, in a child process ---------------------------------------------------------

@@ -41,7 +41,7 @@ def _initialized(record: Record) -> list[Registration]:
             raise PluginBroken(f"{record}: the module {record.value} has no initialize()")
         try:
             module.initialize()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not recorder.registrations:
                 raise
             # What follows registration prepares jax (custom calls, profilers), not the library.

@@ -117,6 +117,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -
     options = plugin.client_options(config)
     if not isinstance(options, Mapping):
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
+    options = {**options, **config.client_create_options.get(row.name, {})}
     if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
         _try_apart(plugin, row, table, options, start=True)
     if plugin.experimental:

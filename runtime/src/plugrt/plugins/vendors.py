@@ -218,8 +218,8 @@ def _sentence(hardware: Hardware, on_request: Collection[str]) -> str:
     if not there:
         return f"{has} installed; {install(hardware.plugins[0])}"
     return (
-        f"{has} one of plugrt's own; {there[0]}, which is made for JAX, is used when it is asked "
-        f"for (JAX_PLATFORMS={there[0]}), or: {install(hardware.plugins[0])}"
+        f"{has} one of plugrt's own; {there[0]}, made for another program, is used when it is "
+        f"asked for (JAX_PLATFORMS={there[0]}), or: {install(hardware.plugins[0])}"
     )
 
 
