@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plugrt.errors import PluginBroken, PluginUnavailable
+from plugrt.errors import PluginBroken
 from plugrt.interface import Buffer, Client, CompileOptions, Device, DeviceAssignment, Program
 
 PROGRAM = Program(
@@ -25,12 +25,12 @@ _NUMBERS = np.array([1, -2, 3.5, 1024], np.float32)
 def check_devices(client: Client) -> Device:
     """Returns the first device that this process can use, after a look at all of them.
 
-    Raises `PluginUnavailable` where there is no device, and `PluginBroken` where several have one
-    id or this process can use none.
+    Raises `PluginBroken` where there is no device, where several have one id, and where this
+    process can use none.
     """
     devices = list(client.devices())
     if not devices:
-        raise PluginUnavailable("its client has no devices")
+        raise PluginBroken("its client has no devices")
     again = [number for number, count in Counter(d.id for d in devices).items() if count > 1]
     if again:
         raise PluginBroken(f"several of its {len(devices)} devices have the id {again[0]}")

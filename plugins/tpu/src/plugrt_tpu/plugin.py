@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plugrt.config import config
 from plugrt.errors import InvalidArgument, PjrtError
-from plugrt.interface import Client, OptionValue, Topology
+from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability
 from plugrt_tpu import hardware
 
 if TYPE_CHECKING:
-    from plugrt.capi.probe import ProbeResult
-    from plugrt.config import Config
+    pass
 
 Options = Mapping[str, OptionValue]
 
@@ -57,24 +56,19 @@ class TpuPlugin(LibraryPlugin):
 
         return library.find_library()
 
-    def try_apart(
-        self,
-        config: Config,
-        seconds: float | None = None,
-        *,
-        start: bool = True,
-        trial: bool = False,
-    ) -> ProbeResult:
-        """Returns what libtpu does in a child process; this one cannot come to harm."""
-        from plugrt_tpu import environment
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Sets the variables that libtpu needs, and explains what it refuses to start for."""
+        from plugrt_tpu import environment, library
 
         with environment.prepared(hardware.look()):
-            return super().try_apart(config, seconds, start=start, trial=trial)
-
-    def create_client(self, options: Options, distributed: Any | None = None) -> Client:
-        """Starts libtpu on this machine's TPUs."""
-        with _starting():
-            return super().create_client(options, distributed)
+            try:
+                yield
+            except PjrtError as error:
+                explained = library.explain(error)
+                if explained is error:
+                    raise
+                raise explained from error
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns TPUs to compile for; needs none. `plugrt_tpu.topologies.GRAMMAR` has the names.
@@ -85,26 +79,10 @@ class TpuPlugin(LibraryPlugin):
 
         ready = topologies.library_options(options)
         asked = topologies.library_name(name)
-        with _starting():
-            try:
-                return super().create_topology(asked, ready)
-            except InvalidArgument as error:
-                raise topologies.refusal(asked, options, error) from error
-
-
-@contextmanager
-def _starting() -> Iterator[None]:
-    """Prepares the environment for libtpu and explains what it refuses to start for."""
-    from plugrt_tpu import environment, library
-
-    with environment.prepared(hardware.look()):
         try:
-            yield
-        except PjrtError as error:
-            explained = library.explain(error)
-            if explained is error:
-                raise
-            raise explained from error
+            return super().create_topology(asked, ready)
+        except InvalidArgument as error:
+            raise topologies.refusal(asked, options, error) from error
 
 
 plugin = TpuPlugin()

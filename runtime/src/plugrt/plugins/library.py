@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from plugrt.config import Config, config
@@ -114,6 +115,10 @@ class LibraryPlugin(Plugin):
             return capi.library_in(self._c_api, self.name)
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
+    def starting(self) -> AbstractContextManager[None]:
+        """Returns what holds while the library is tried or started: the variables it needs."""
+        return start_variables(self.library())
+
     def try_apart(
         self,
         config: Config,
@@ -131,7 +136,7 @@ class LibraryPlugin(Plugin):
 
         if self._c_api is not None:
             return capi.ProbeResult("ok")  # an address of this process means nothing in another
-        with start_variables(self.library()):
+        with self.starting():
             return capi.probe_library(
                 self.library(), config.probe_seconds if seconds is None else seconds, start=start,
                 trial=trial, options=self.client_options(config), hints=vendors.SHARED_LIBRARIES,
@@ -141,12 +146,12 @@ class LibraryPlugin(Plugin):
         """Starts a client of the library."""
         from plugrt import capi
 
-        with start_variables(self.library()):
+        with self.starting():
             return capi.create_client(self.open(), options, name=self.name, kv_store=distributed)
 
     def create_topology(self, name: str, options: Options) -> Topology:
         """Returns the library's topology of that name, for compiling without the device."""
         from plugrt import capi
 
-        with start_variables(self.library()):
+        with self.starting():
             return capi.create_topology(self.open(), name, options)
