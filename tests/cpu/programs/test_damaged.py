@@ -21,24 +21,31 @@ VALUES = (
     "f32", "1.5 : f64", "true", '["main"]', "affine_map<(d0) -> (d0)>", "array<i64: 1, 2>",
 )  # fmt: skip
 NAMES = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs", "main")
-OPERATIONS = ('"foo.bar"() {{{}}} : () -> ()', '"builtin.unknown"() {{{}}} : () -> ()')
+OPERATIONS = (
+    "%{} = stablehlo.constant {{{}}} dense<1> : tensor<i32>",
+    "%{} = stablehlo.create_token {{{}}} : !stablehlo.token",
+    "%{} = builtin.unrealized_conversion_cast to i32 {{{}}}",
+    '"foo.bar{}"() {{{}}} : () -> ()',
+)
+"""The last is of a dialect that nobody knows."""
 
 
-def test_a_name_that_is_no_string() -> None:
-    text = 'module { "foo.bar"() {sym_name = 7 : i32} : () -> () }'
-    with pytest.raises(ProgramError):
+@pytest.mark.parametrize("name", ["sym_name", "sym_name = [1]", "sym_name = 7 : i32"])
+def test_a_name_that_is_no_string(name: str) -> None:
+    text = f"module {{ %c = stablehlo.constant {{{name}}} dense<1> : tensor<i32> }}"
+    with pytest.raises(ProgramError, match="no function 'main' to run; it has none"):
         parsed(Program(text.encode()))
 
 
 def _module(choose: random.Random) -> str:
     parts = []
-    for _ in range(choose.randint(0, 3)):
+    for i in range(choose.randint(0, 3)):
         attributes = ", ".join(
             f"{name} = {choose.choice(VALUES)}"
             for name in choose.sample(NAMES, choose.randint(0, 3))
         )
-        parts.append(choose.choice(OPERATIONS).format(attributes))
-    for name in choose.choice((("main",), (), ("other",), ("other", "main"))):
+        parts.append(choose.choice(OPERATIONS).format(f"v{i}", attributes))
+    for name in choose.choice((("main",), (), (), ("other",), ("other", "main"))):
         visibility = choose.choice(("public", "private", ""))
         parts.append(MAIN.format(visibility=visibility, name=name))
     choose.shuffle(parts)

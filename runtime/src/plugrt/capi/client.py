@@ -74,7 +74,11 @@ class Client(interface.Client):
         return home.library.call(f"Client_{what}", client=home.pointer, **inputs)
 
     def _find_devices(self) -> list[Any]:
-        return self.library.handles(self._ask("Devices"), "devices", "num_devices")
+        args = self._ask("Devices")
+        found = self.library.handles(args, "devices", "num_devices")
+        if len(set(found)) != len(found):
+            raise self.library.invalid(args, f"it lists one device twice: {found}")
+        return found
 
     def _check_devices(self) -> None:
         """Refuses devices that have one number: a program would run on the wrong one."""

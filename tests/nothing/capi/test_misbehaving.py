@@ -1,0 +1,254 @@
+"""Tables and devices that no library should have; `tests/pjrt/capi/test_broken_libraries.py` has
+the functions that answer wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plugrt.capi import create_client, declarations, load_library
+from plugrt.capi._abi import ffi
+from plugrt.capi._handles import HANDLES
+from plugrt.capi.cdef import HANDLES_TARGET, handles_module
+from plugrt.capi.library import library_at
+from plugrt.capi.maps import is_memory, read_memory
+from plugrt.errors import InvalidReply, PjrtError, PluginBroken, PlugrtError, Unimplemented
+from support.clib import needs_cc, tiny_library
+
+pytestmark = needs_cc
+
+SLOTS = [entry.name for entry in declarations.functions()]
+NEEDED = {
+    "Plugin_Initialize", "Client_Create", "Client_PlatformName", "Client_PlatformVersion",
+    "Client_ProcessIndex", "Client_Devices", "Device_GetDescription", "Device_IsAddressable",
+    "Device_LocalHardwareId", "DeviceDescription_Id", "DeviceDescription_ProcessIndex",
+    "DeviceDescription_Kind", "DeviceDescription_DebugString", "DeviceDescription_Attributes",
+}  # fmt: skip
+"""The functions without which there is no client."""
+
+
+def function(name: str, body: str) -> str:
+    """Returns C text of a function that replaces PJRT_<name>."""
+    return f"static PJRT_Error* f(struct PJRT_{name}_Args* a) {{ {body} return 0; }}"
+
+
+def broken(folder: Path, name: str, body: str, *flags: str) -> Path:
+    """Returns a tiny library whose function of that name is the C text ``body``."""
+    return tiny_library(folder, f"api.{name}=f;", function(name, body), *flags)
+
+
+def test_the_table_of_handles_is_made_from_the_declarations() -> None:
+    assert HANDLES_TARGET.read_text() == handles_module()
+    assert HANDLES["PJRT_Client_Create_Args"] == ("client",)
+    assert set(HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]) == {
+        "buffer", "done_with_host_buffer",
+    }  # fmt: skip
+
+
+class TestSlots:
+    """Each slot of the table in turn: NULL, or the address of data."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+        library = load_library(tiny_library(tmp_path_factory.mktemp("tiny")))
+        return bytes(ffi.buffer(library.api, library.api.struct_size))
+
+    def _with(self, table: bytes, slot: str, address: int) -> object:
+        api = ffi.new("PJRT_Api*")
+        ffi.memmove(api, table, len(table))
+        setattr(api, slot, ffi.cast(ffi.typeof(getattr(api, slot)), address))
+        return api
+
+    @pytest.mark.parametrize("slot", SLOTS)
+    def test_data_for_code(self, table: bytes, slot: str) -> None:
+        data = np.zeros(64, np.uint8)
+        api = self._with(table, slot, data.ctypes.data)
+        with pytest.raises(PluginBroken, match=f"lib: .*PJRT_{slot} is at 0x.*no code to run"):
+            library_at(int(ffi.cast("uintptr_t", api)), "lib: ")
+
+    @pytest.mark.parametrize("slot", SLOTS)
+    def test_null(self, table: bytes, slot: str) -> None:
+        api = self._with(table, slot, 0)
+        library = library_at(int(ffi.cast("uintptr_t", api)), "lib")
+        wanted = slot in NEEDED
+        refused = pytest.raises(Unimplemented, match=f"PJRT_{slot} is not implemented by lib")
+        with refused if wanted else contextlib.nullcontext():
+            create_client(library, {}, name="tiny").close()
+
+
+class TestDevices:
+    """Lists of devices that a client cannot be made with, or not be used with."""
+
+    def test_equal_ids(self, tmp_path: Path) -> None:
+        path = broken(tmp_path, "DeviceDescription_Id", "a->id = 0;", "-DDEVICES=3")
+        with pytest.raises(PluginBroken, match=rf"{path}.*two devices with the id 0: 'tiny' and"):
+            create_client(path, {}, name="tiny")
+
+    def test_one_device_twice(self, tmp_path: Path) -> None:
+        body = "pointers[1] = pointers[0]; a->devices = pointers; a->num_devices = 2;"
+        path = broken(tmp_path, "Client_Devices", body, "-DDEVICES=2")
+        with pytest.raises(PlugrtError, match=f"{path}.*one device twice"):
+            create_client(path, {}, name="tiny")
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ("a->devices = 0; a->num_devices = 4;", "gave no devices"),
+            ("pointers[1] = 0; a->devices = pointers; a->num_devices = 2;", r"devices\[1\] of 2"),
+            ("a->devices = pointers; a->num_devices = ~(size_t)0;", "not memory of this process"),
+            ("a->devices = pointers; a->num_devices = 1ul << 40;", "not memory of this process"),
+            ("a->devices = (void*)0x10; a->num_devices = 1;", "at 0x10 are not memory"),
+        ],
+    )
+    def test_lists(self, tmp_path: Path, body: str, message: str) -> None:
+        path = broken(tmp_path, "Client_Devices", body, "-DDEVICES=2")
+        with pytest.raises(InvalidReply, match=f"{path}.*PJRT_Client_Devices reported .*{message}"):
+            create_client(path, {}, name="tiny")
+
+    def test_a_device_of_nobody(self, tmp_path: Path) -> None:
+        path = broken(
+            tmp_path, "Client_LookupAddressableDevice", "a->addressable_device = (void*)&api;"
+        )
+        client = create_client(path, {}, name="tiny")
+        with pytest.raises(InvalidReply, match=f"{path}.*none of the client's devices"):
+            client.lookup_local_device(0)
+        with pytest.raises(PjrtError, match="takes no 1099511627776 as local_hardware_id"):
+            client.lookup_local_device(1 << 40)
+
+    def test_a_bool_that_is_neither(self, tmp_path: Path) -> None:
+        path = broken(tmp_path, "Device_IsAddressable", "a->is_addressable = 255;")
+        assert create_client(path, {}, name="tiny").devices()[0].is_addressable
+
+
+def _run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Runs code that has the library at ``path`` as its backend."""
+    env = {
+        **os.environ,
+        "PJRT_NAMES_AND_LIBRARY_PATHS": f"tiny:{path}",
+        "JAX_PLATFORMS": "tiny",
+        "PATH_OF_LIBRARY": str(path),
+    }
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True, text=True, env=env, timeout=60, check=False,
+    )  # fmt: skip
+
+
+class TestStrings:
+    """Names at addresses and of sizes that are not there."""
+
+    @pytest.mark.parametrize(
+        ("body", "found"),
+        [
+            ("a->platform_name = 0; a->platform_name_size = 9;", ""),
+            ("a->platform_name = \"a\\xff\"; a->platform_name_size = 2;", r"a\xff"),
+            ("a->platform_name = \"tiny\"; a->platform_name_size = 0;", ""),
+        ],
+    )  # fmt: skip
+    def test_odd_ones(self, tmp_path: Path, body: str, found: str) -> None:
+        path = broken(tmp_path, "Client_PlatformName", body)
+        assert create_client(path, {}, name="tiny").platform == found
+
+    @pytest.mark.parametrize("size", ["~(size_t)0", "1ul << 62", "1ul << 40", "-8"])
+    @pytest.mark.parametrize("pointer", ['"tiny"', "(void*)1", "(void*)-1"])
+    def test_wild_ones(self, tmp_path: Path, pointer: str, size: str) -> None:
+        body = f"a->platform_name = {pointer}; a->platform_name_size = {size};"
+        path = broken(tmp_path, "Client_PlatformName", body)
+        with pytest.raises(InvalidReply, match=f"{path}.*platform_name cannot be read"):
+            create_client(path, {}, name="tiny")
+
+    def test_memory(self) -> None:
+        room = np.arange(100, dtype=np.uint8)
+        assert read_memory(room.ctypes.data, 100) == room.tobytes()
+        assert is_memory(room.ctypes.data, 100)
+        assert not is_memory(room.ctypes.data, 1 << 46)
+        assert not is_memory(0, 1)
+        assert not is_memory(room.ctypes.data, 0)
+        with pytest.raises(InvalidReply, match="not memory of this process"):
+            read_memory(0x1000, 1)
+
+    def test_memory_of_a_forked_child_is_its_own(self) -> None:
+        code = """
+import os, numpy as np
+from plugrt.capi.maps import read_memory
+room = np.zeros(8, np.uint8)
+if not (child := os.fork()):
+    room[:] = 7
+    os._exit(read_memory(room.ctypes.data, 8)[0])
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), read_memory(room.ctypes.data, 8)[0])
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout == "7 0\n", done.stderr
+
+
+QUIET = """
+import gc, os
+from plugrt.capi import create_client
+from plugrt.capi.events import Event
+path = os.environ["PATH_OF_LIBRARY"]
+client = create_client(path, {}, name="tiny")
+event = client.library.call("Event_Create").event
+held = Event(client.home(), event)
+told = []
+held.on_ready(told.append)
+print(told)
+held = client = None
+gc.collect()
+client = create_client(path, {}, name="tiny")
+"""
+
+EVENTS = """
+static PJRT_Error* make(struct PJRT_Event_Create_Args* a) { a->event = (void*)&client; return 0; }
+static PJRT_Error* twice(struct PJRT_Event_OnReady_Args* a) {
+  a->callback(0, (void*)0x1234);
+  a->callback(0, a->user_arg);
+  a->callback(0, a->user_arg);
+  return 0;
+}
+static PJRT_Error* refuse(void* a) { return fail(13, "broken on purpose"); }
+"""
+START = "api.Event_Create=make; api.Event_OnReady=twice;"
+
+
+@pytest.mark.parametrize(
+    "destructors",
+    [
+        "api.Event_Destroy=(void*)refuse;",
+        "api.Event_Destroy=(void*)refuse; api.Client_Destroy=(void*)refuse;",
+        "api.Event_Destroy=0; api.Client_Destroy=0;",
+        "api.Event_Destroy=0; api.Client_Destroy=(void*)refuse; api.Error_Destroy=0;",
+        "api.Client_Destroy=(void*)refuse; api.Error_GetCode=(void*)refuse;",
+        "api.Client_Destroy=(void*)refuse; api.Error_Message=0; api.Error_GetCode=0;",
+    ],
+)
+def test_what_fails_in_a_finaliser_is_not_printed(tmp_path: Path, destructors: str) -> None:
+    done = _run(QUIET, tiny_library(tmp_path, START + destructors, EVENTS))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[None]\n", "")
+
+
+def test_what_fails_in_a_finaliser_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tiny_library(tmp_path, "api.Client_Destroy=(void*)refuse;", EVENTS)
+    with caplog.at_level("DEBUG", "plugrt.capi"):
+        client = create_client(path, {}, name="tiny")
+        client.close()
+        del client
+        __import__("gc").collect()
+    assert f"{path}" in caplog.text
+    assert "PJRT_Client_Destroy failed: INTERNAL: broken on purpose" in caplog.text
+
+
+@pytest.mark.parametrize("address", ["1", "0x10", "-1"])
+def test_an_error_that_is_no_memory(tmp_path: Path, address: str) -> None:
+    returns = f"static void* f(void* a) {{ return (void*){address}; }}"
+    path = tiny_library(tmp_path, "api.Client_Create=(void*)f;", returns)
+    with pytest.raises(PjrtError, match=f"{path}.*reported an error at 0x"):
+        create_client(path, {}, name="tiny")
