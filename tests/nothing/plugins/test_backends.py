@@ -25,9 +25,9 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import Availability, Backends, Plugin, backends
+from plugrt.plugins import Availability, Backends, Plugin, backends, hookimpl
 from plugrt.plugins.record import Record, Source, State
-from support.distributions import install_plugin
+from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
 
 ABSENT = Availability.no("no such device on the bus", "plug one in")
@@ -299,7 +299,38 @@ def test_a_plugin_that_asks_for_devices_while_starting_is_told() -> None:
 
     made = registry(Recursive("r"), JAX_PLATFORMS="r")
     message = raises_twice(lambda: backends.devices(of=made), PluginBroken)
-    assert message.count("asks for devices while its backend is being started") == 1
+    assert message.count("asks for devices while it is imported or started") == 1
+
+
+def test_a_plugin_that_asks_for_devices_when_it_is_imported_is_told(tmp_path: Path) -> None:
+    asks = "import plugrt.plugins.backends as b\nb.devices(of=b.asked_of)\n"
+    install_plugin(tmp_path, "asking", asks + PLUGIN.format(name="asking", priority=9))
+    calls: list[Callable[[Backends], Any]] = [
+        lambda of: backends.devices(of=of),
+        lambda of: of.topology("asking", "2", {}),
+    ]
+    for call in calls:
+        for environ in ({"JAX_PLATFORMS": "asking"}, {"PLUGRT_STRICT_PLUGINS": "1"}):
+            made = Backends(Config(environ), path=[str(tmp_path)])
+            made.register(FakePlugin("good", priority=1))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(backends, "asked_of", made, raising=False)
+                patch.syspath_prepend(str(tmp_path))
+                message = raises_twice(lambda call=call, made=made: call(made), PluginBroken)
+            assert message.count("asks for devices while it is imported or started") == 1
+            assert "'asking' (asking-dist 1.0)" in message
+
+
+def test_a_registered_plugin_with_a_wrong_hook_is_no_row() -> None:
+    class Wrong(FakePlugin):
+        @hookimpl
+        def plugrt_client_made(self) -> None: ...
+
+    made = registry()
+    for _ in range(2):
+        with pytest.raises(PluginBroken, match="plugrt_client_made"):
+            made.register(Wrong("wrong"))
+        assert made.table.rows == []
 
 
 def test_a_slow_start_warns_and_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:

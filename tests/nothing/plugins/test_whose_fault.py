@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from plugrt.config import Config
-from plugrt.errors import ConfigError, PluginBroken
+from plugrt.errors import (
+    ConfigError,
+    Internal,
+    PluginBroken,
+    PluginError,
+    PluginUnavailable,
+    Unimplemented,
+)
 from plugrt.plugins import Backends, backends
+from plugrt.plugins.record import Record, Source
+from support import fake_client
 from support.clib import needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_python
 from support.fake_client import FakePlugin
@@ -236,6 +245,39 @@ class Wordless(Exception):
 class WordlessBroken(PluginBroken):
     def __str__(self) -> str:
         raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(Wordless()),
+        ModuleNotFoundError("m", name=3),
+        Unimplemented(Wordless()),  # type: ignore[arg-type]
+        Internal(Wordless()),  # type: ignore[arg-type]
+        PluginUnavailable(Wordless()),
+        ExceptionGroup("g", [Wordless()]),
+        BaseExceptionGroup("g", [SystemExit(1)]),
+    ],
+)
+def test_whatever_a_plugin_raises_it_is_left_out_and_the_next_is_used(error: Any) -> None:
+    class AtImport(FakePlugin):
+        @property
+        def aliases(self) -> Any:  # type: ignore[override]
+            raise error
+
+    for bad in (FakePlugin("bad", priority=99, error=error), AtImport("bad", priority=99)):
+        made = Backends(Config({}), path=[])
+        row = Record("bad", Source.ENTRY_POINT, "bad-dist", "1", "support.fake_client:bad")
+        assert made.table.rows == []
+        made.table.add(row)
+        made.register(FakePlugin("good", priority=1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fake_client, "bad", bad, raising=False)
+            assert backends.default_backend(made) == "good"
+            with pytest.raises(PluginError, match=r"'bad' \(bad-dist 1\)"):
+                backends.get_backend("bad", made)
+        assert row.failure is not None
+        assert row.reason
 
 
 @pytest.mark.parametrize("error", [Wordless(), WordlessBroken()])

@@ -175,7 +175,7 @@ class Backends:
             self.config.check()
             row, plugin = first_that_works(
                 self._find(platform, asked_by),
-                lambda row: prepare_topologies(row, self.table),
+                self._prepare_topologies,
                 folded(asked_by),
             )
             self._forget_names()
@@ -187,6 +187,10 @@ class Backends:
     def _load(self, row: Record) -> Plugin:
         with self._working_on(row):
             return load(row, self.table)
+
+    def _prepare_topologies(self, row: Record) -> Plugin:
+        with self._working_on(row):
+            return prepare_topologies(row, self.table)
 
     def _start(self, row: Record) -> Client:
         if row.client is not None:
@@ -213,8 +217,8 @@ class Backends:
     def _refuse_reentry(self) -> None:
         if self._at_work is not None:
             raise PluginBroken(
-                f"{self._at_work} asks for devices while its backend is being started, which are "
-                "not there before it has; a plugin must not"
+                f"{self._at_work} asks for devices while it is imported or started, which are not "
+                "there before it has; a plugin must not"
             )
 
     # --- the table ----------------------------------------------------------------------------

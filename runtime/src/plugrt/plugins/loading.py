@@ -173,7 +173,7 @@ def _broken(row: Record, error: BaseException) -> PluginError:
         if isinstance(error, cls):
             return cls(named(row, error))
     module = row.value.partition(":")[0].strip()
-    if isinstance(error, ModuleNotFoundError) and error.name:
+    if isinstance(error, ModuleNotFoundError) and error.name and isinstance(error.name, str):
         if module == error.name or module.startswith(error.name + "."):
             return PluginBroken(
                 f"{row}: its entry point names the module {module!r}, which is not there; "
@@ -184,7 +184,7 @@ def _broken(row: Record, error: BaseException) -> PluginError:
             f"install that, or {row.distribution or row.name} again with its dependencies"
         )
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{row}: importing it called sys.exit({error.code!r})")
+        return PluginBroken(f"{row}: importing it called sys.exit({text_of(error)})")
     return PluginBroken(f"{row}: importing it failed: {describe(error)}")
 
 

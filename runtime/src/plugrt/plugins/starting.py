@@ -182,9 +182,9 @@ def _failure(row: Record, error: BaseException) -> PluginError:
     if isinstance(error, PluginError):
         return PluginBroken(named(row, error))
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{row}: starting it called sys.exit({error.code!r})")
+        return PluginBroken(f"{row}: starting it called sys.exit({text_of(error)})")
     if isinstance(error, Unimplemented):
-        return PluginBroken(f"{row}: {error.message}")
+        return PluginBroken(f"{row}: {text_of(error)}")
     if isinstance(error, HARDWARE_ABSENT):
         return PluginUnavailable(f"{row} cannot work here: {text_of(error)}")
     words = text_of(error) if isinstance(error, PjrtError) else describe(error)
