@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from plugrt.cli import streams
 from plugrt.errors import PlugrtError, describe, text_of
 
 COMMANDS = {
@@ -75,7 +76,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and exits with its code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    sys.exit(_run(arguments))
+    streams.fill_closed()
+    sys.exit(streams.finish(_run(arguments)))
 
 
 def _run(arguments: list[str]) -> int:

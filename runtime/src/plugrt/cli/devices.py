@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from plugrt.cli.output import json_option, print_json, print_table
+from plugrt.cli.streams import keep_stdout
 from plugrt.interface import Device
 
 
@@ -15,6 +16,7 @@ from plugrt.interface import Device
 @json_option
 def command(platform: str | None, as_json: bool) -> None:
     """List the devices: the default backend's first."""
+    keep_stdout()
     rows = _rows(platform)
     if as_json:
         print_json(rows)

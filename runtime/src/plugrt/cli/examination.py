@@ -67,7 +67,7 @@ def examine(backends: Backends | None = None) -> Examination:
     libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
     deadline = time.monotonic() + _PROBES * seconds
     with ThreadPoolExecutor(PROBE_WORKERS) as pool:
-        probes = pool.map(lambda r: _probe(r, backends.config, deadline), libraries)
+        probes = pool.map(lambda r: _probe(found, r, backends.config, deadline), libraries)
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     _examine_names(found, backends)
@@ -195,10 +195,14 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
 # --- libraries of the environment -------------------------------------------------------------
 
 
-def _probe(record: Record, settings: Config, deadline: float) -> dict[str, Any]:
+def _probe(found: Examination, record: Record, settings: Config, deadline: float) -> dict[str, Any]:
     """Returns what opening a library in a process of its own showed."""
-    if record.state is State.BROKEN:
-        return {"state": str(record.state), "reason": record.reason, "cure": record.cure}
+    for row in found.candidates:
+        if row["key"] == list(record.identity) and row["state"] in (
+            State.BROKEN,
+            State.INCOMPATIBLE,
+        ):
+            return {name: row[name] for name in ("state", "reason", "cure")}
     if fault := env_paths.missing(record):
         return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
     whole = _ONE_PROBE * _PROBES * settings.doctor_seconds

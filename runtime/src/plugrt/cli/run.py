@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from plugrt.cli.output import json_option, print_json
+from plugrt.cli.streams import keep_stdout
 
 
 @click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
@@ -32,6 +33,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export."""
+    keep_stdout()
     import numpy as np
 
     import plugrt
