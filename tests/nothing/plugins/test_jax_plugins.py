@@ -175,6 +175,36 @@ def test_names_that_only_its_code_tells_are_found(site: Path, name: str) -> None
 
 
 @needs_jax
+@pytest.mark.parametrize(
+    ("body", "cls", "fact"),
+    [
+        ("register_plugin('METAL')", PluginIncompatible, "neither library_path nor c_api"),
+        (
+            "raise RuntimeError('jaxlib 0.4 is needed')",
+            UnknownPlatform,
+            "'metal' (metal-pjrt 1.0) may register that name, but failed: importing it failed: "
+            "RuntimeError: jaxlib 0.4 is needed",
+        ),
+    ],
+)
+def test_whoever_asks_for_a_name_hears_why_it_is_not_there(
+    site: Path, body: str, cls: type[PluginError], fact: str
+) -> None:
+    source = f"""
+        from jax._src.xla_bridge import register_plugin
+        def initialize():
+            {body}
+    """
+    install(site, "metal-pjrt", {"jax_plugins": {"metal_plugin": "made_metal"}},
+            {"made_metal": source})  # fmt: skip
+    made = Backends(Config({"JAX_PLATFORMS": "METAL"}), path=[str(site)])
+    with pytest.raises(PluginError) as error:
+        made.get()
+    assert type(error.value) is cls
+    assert fact in str(error.value)
+
+
+@needs_jax
 def test_make_topology_costs_topologies_only(site: Path) -> None:
     source = REGISTERS.replace("priority=512", "make_topology=print")
     made = made_for_jax(site, "chip", source)

@@ -123,10 +123,13 @@ def test_every_registered_name_selects_it(tmp_path: Path, name: str, count: int)
     done = run_python(
         f"""
         import plugrt
-        print(len(plugrt.devices()), len(plugrt.devices({name!r})), list(plugrt.backends())[:1])
+        client = plugrt.backends()[{name!r}]
+        assert client is plugrt.get_backend({name!r}) is plugrt.get_backend()
+        result = plugrt.jit(lambda x: x + 1, backend={name!r})(1.5)
+        print(len(plugrt.devices()), len(plugrt.devices({name!r})), result)
         """,
         tmp_path,
         JAX_PLATFORMS=f"{name},cpu",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{count} {count} "), done.stdout
+    assert done.stdout == f"{count} {count} 2.5\n", done.stderr

@@ -262,9 +262,13 @@ class _ByName(Mapping[str, Client]):
         self._names, self._of = names, of
 
     def __getitem__(self, name: str) -> Client:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._of.get(name)
+        if name in self._names:
+            return self._of.get(name)
+        table = self._of.table  # it may be another name of one of them
+        for label in (table.label(row) for row in table.rows if row.answers_to(name)):
+            if label in self._names:
+                return self._of.get(label)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

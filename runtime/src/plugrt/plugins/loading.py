@@ -101,6 +101,8 @@ def _registered(row: Record, table: Table) -> Plugin:
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
+    if first.name != row.name:  # also where it is refused: whoever asks for it is to hear why
+        row.aliases = tuple(dict.fromkeys((*row.aliases, first.name)))
     return jax_plugins.plugin_of(row, first)
 
 

@@ -150,6 +150,10 @@ class Table:
         else:
             cure = f"install a plugin that provides {name!r}, or choose among those installed"
         unread = "".join(f"; {row.reason}" for row in usable if not row.named)
+        unread += "".join(
+            f"; {row} may register that name, but failed: {row.reason}"
+            for row in usable if row.source is Source.JAX and row.failure
+        )  # fmt: skip
         return (
             f"{asked_by} asks for {name!r}, but no installed plugin has that name; {cure} "
             f"(installed: {', '.join(names) or 'none'}; `plugrt doctor` explains each){unread}"
