@@ -240,8 +240,16 @@ class InvalidReply(Internal, PluginBroken):
 # --- what the caller passed ------------------------------------------------------------------
 
 
-class ArgumentError(PlugrtError):
-    """An argument of a call is wrong; the message names it."""
+class ArgumentError(PlugrtError, ValueError):
+    """An argument of a call is wrong; the message names it.
+
+    JAX raises ValueError for some of these and TypeError for others. So each class here can be
+    caught as ValueError, and those for which JAX has TypeError as TypeError, too.
+    """
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument is of a type that the function does not take, or is not one that it has."""
 
 
 class WrongType(ArgumentError, TypeError):
@@ -303,7 +311,7 @@ class ConcretizationError(TracingError, TypeError):
     """Python asked a traced array for its value (``if x:``, ``int(x)``, ``np.asarray(x)``)."""
 
 
-class LeakedTracer(TracingError):
+class LeakedTracer(TracingError, TypeError):
     """A traced array was used after, or outside, the call that it belongs to."""
 
 

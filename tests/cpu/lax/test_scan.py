@@ -58,7 +58,7 @@ def test_scan_without_outputs_or_carry() -> None:
     same(ys, float32(3) + 1)
 
 
-@pytest.mark.parametrize("unroll", [1, 2, True])
+@pytest.mark.parametrize("unroll", [0, 1, 2, True])
 def test_scan_settles_python_scalars_in_the_carry(unroll: Any) -> None:
     xs = np.ones(4, np.float16)
     end, ys = lax.scan(lambda c, x: (lax.add(c, x), c), 0, xs, unroll=unroll)
@@ -84,7 +84,7 @@ def test_scan_names_what_does_not_fit() -> None:
     with pytest.raises(ArgumentError, match="told its length"):
         lax.scan(lambda c, x: (c, x), 0)
     with pytest.raises(ArgumentError, match="unroll"):
-        lax.scan(lambda c, x: (c, x), 0, float32(3), unroll=0)
+        lax.scan(lambda c, x: (c, x), 0, float32(3), unroll=-1)
     with pytest.raises(StructureError, match=r"must return a pair"):
         lax.scan(lambda c, x: c, 0, float32(3))
     with pytest.raises(DtypeError, match=r"the body of scan changes the type of carry\[1\]"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from plugrt.array_api.ordering import larger, smaller
 from plugrt.lax.strict import admit, same_dtype, same_shape
 from plugrt.tracing.emit import chlo, compare, convert, emit, hlo
 from plugrt.tracing.operation import operation
@@ -30,6 +31,13 @@ def _binary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Bi
         x, y = operands(name, x, y, kinds)
         result: Tracer = emit(builder, x, y)
         return result
+
+    return _named(body, name, says)
+
+
+def _choice(name: str, choose: Callable[[Tracer, Tracer], Tracer], says: str) -> Binary:
+    def body(x: Tracer, y: Tracer) -> Tracer:
+        return choose(*operands(name, x, y, "biufc"))
 
     return _named(body, name, says)
 
@@ -80,8 +88,8 @@ sub = _binary("sub", hlo.subtract, "iufc", "x - y")
 mul = _binary("mul", hlo.multiply, "iufc", "x * y")
 div = _binary("div", hlo.divide, "iufc", "x / y, of integers without the fraction")
 rem = _binary("rem", hlo.remainder, "iuf", "the remainder of x / y, with the sign of x")
-max = _binary("max", hlo.maximum, "biuf", "the larger of x and y, NaN if one is")
-min = _binary("min", hlo.minimum, "biuf", "the smaller of x and y, NaN if one is")
+max = _choice("max", larger, "the larger of x and y, NaN if one is")
+min = _choice("min", smaller, "the smaller of x and y, NaN if one is")
 atan2 = _binary("atan2", hlo.atan2, "fc", "the angle of the point (y, x), x the ordinate")
 complex = _binary("complex", hlo.complex, "f", "x + iy")
 bitwise_and = _binary("bitwise_and", hlo.and_, "biu", "the bits that are 1 in both")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.blocks import Body, holder
 from plugrt.lax.carry import describe
-from plugrt.lax.launches import launch
+from plugrt.lax.launches import launch, require_array
 from plugrt.lax.strict import weak_kind
 from plugrt.lax.unstaged import in_python, run_branch
 from plugrt.tracing.emit import (
@@ -45,6 +45,7 @@ def cond(
     runs; they return the same structure, shapes and dtypes. As ``jax.lax.cond``.
     """
     _check_functions("cond", [true_fun, false_fun])
+    require_array("cond", "pred", pred)
     if operand is not _ABSENT:
         if operands:
             raise ArgumentError("cond takes operands by position or one as operand=, not both")
@@ -70,8 +71,11 @@ def switch(
     All branches are traced, one runs; they return the same structure, shapes and dtypes. As
     ``jax.lax.switch``.
     """
+    if not isinstance(branches, Iterable):
+        raise ArgumentTypeError(f"switch takes a sequence of functions; got {branches!r:.60}")
     branches = tuple(branches)
     _check_functions("switch", branches)
+    require_array("switch", "index", index)
     if not branches:
         raise ArgumentError("switch needs at least one branch")
     if operand is not _ABSENT:
@@ -100,7 +104,7 @@ def switch(
 def _check_functions(title: str, functions: Sequence[Any]) -> None:
     for function in functions:
         if not callable(function):
-            raise ArgumentError(
+            raise ArgumentTypeError(
                 f"{title} takes functions as its branches; found {function!r:.60} of type "
                 f"{type(function).__qualname__}"
             )

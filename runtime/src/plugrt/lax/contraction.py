@@ -11,9 +11,9 @@ from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimensions import dimensions_of
 from plugrt.lax.precision import precision_config
-from plugrt.lax.strict import admit, same_dtype
-from plugrt.tracing.emit import emit, hlo
+from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import result_dtype
 from plugrt.tracing.tracer import Tracer
 
 DotDimensionNumbers: TypeAlias = tuple[
@@ -32,12 +32,13 @@ def dot_general(
 ) -> Tracer:
     """Returns products summed over contracting dimensions, for each place of the batch dimensions.
 
+    Dtypes that differ are promoted first.
     The result has the batch dimensions, then the others of ``lhs``, then those of ``rhs``. Sums
     are in ``preferred_element_type``, that of the operands unless given. As
     ``jax.lax.dot_general``.
     """
-    lhs, rhs = same_dtype("dot_general", ("lhs", "rhs"), [lhs, rhs])
-    admit("dot_general", "lhs", lhs.dtype, "biufc")
+    common = result_dtype([(x.dtype, x.weak) for x in (lhs, rhs)])
+    lhs, rhs = convert(lhs, common), convert(rhs, common)
     (contract, batch) = dimension_numbers
     sides = [
         (

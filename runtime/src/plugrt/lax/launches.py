@@ -13,12 +13,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from plugrt.config import config
+from plugrt.errors import NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
 from plugrt.execution.program import check_floats
 from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
 from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.staging import stage
 from plugrt.tracing.trace import current_trace
 
@@ -94,6 +96,15 @@ def launch(
             programs.clear()
         programs[key] = run
     return run(leaves)
+
+
+def require_array(title: str, name: str, x: Any) -> None:
+    """Raises `NotAnArray` unless ``x`` is one array or scalar: no container, text or None."""
+    if not isinstance(x, ARRAYS):
+        raise NotAnArray(
+            f"{name} of {title} is {x!r:.60} of type {type(x).__qualname__}; it takes an array "
+            "or a scalar"
+        )
 
 
 def _traced(title: str, name: str, value: Any) -> Any:

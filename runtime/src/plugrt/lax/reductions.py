@@ -175,8 +175,8 @@ def _running(
 
 cumsum = _running("cumsum", by(hlo.add), "iufc", lambda _: 0, "the sum")
 cumprod = _running("cumprod", by(hlo.multiply), "iufc", lambda _: 1, "the product")
-cummax = _running("cummax", by(hlo.maximum), "biuf", lowest, "the largest")
-cummin = _running("cummin", by(hlo.minimum), "biuf", highest, "the smallest")
+cummax = _running("cummax", larger, "biufc", lowest, "the largest")
+cummin = _running("cummin", smaller, "biufc", highest, "the smallest")
 
 
 @operation(static=("axis", "index_dtype"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.config import config
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import as_tracer, compare, constant, convert, emit, hlo, reshape, slice_
@@ -49,11 +50,19 @@ def start_scalars(
             )
     return [
         _from_start(s, n) if may else s
-        for s, n, may in zip(_common(scalars), operand.shape, from_end, strict=True)
+        for s, n, may in zip(_common(function, scalars), operand.shape, from_end, strict=True)
     ]
 
 
-def _common(scalars: list[Tracer]) -> list[Tracer]:
+def _common(function: str, scalars: list[Tracer]) -> list[Tracer]:
+    # Widths of 32 and 64 bits meet wherever 64-bit data keep theirs; the rest is as in JAX.
+    wide = {"int64": "int32", "uint64": "uint32"} if config.enable_x64 is not True else {}
+    found = {wide.get(s.dtype.name, s.dtype.name) for s in scalars if not s.weak}
+    if len(found) > 1:
+        raise DtypeError(
+            f"start indices of lax.{function} are of one dtype (Python integers go with any); "
+            f"found {', '.join(sorted(found))}"
+        )
     wide = any(s.dtype.itemsize == 8 for s in scalars)
     unsigned = {s.dtype for s in scalars} == {np.dtype(np.uint32)}
     dtype = np.dtype(np.int64 if wide else np.uint32 if unsigned else np.int32)

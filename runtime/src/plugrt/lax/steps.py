@@ -60,14 +60,14 @@ def loop(
 
 
 def unroll_of(unroll: int | bool, length: int) -> int:
-    """Returns how many steps make one round; True means all of them."""
-    if unroll is True:
-        return max(length, 1)
+    """Returns how many steps make one round; True and 0 mean all of them, as in JAX."""
     if unroll is False:
         return 1
-    if unroll < 1:
-        raise ArgumentError(f"unroll must be a positive integer or a boolean; got {unroll!r}")
-    return int(unroll)
+    if not isinstance(unroll, int | np.integer) or unroll < 0:
+        raise ArgumentError(
+            f"unroll must be an integer that is not negative, or a boolean; got {unroll!r}"
+        )
+    return max(length, 1) if unroll is True or unroll == 0 else int(unroll)
 
 
 class _Steps:

@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from plugrt.config import config
-from plugrt.errors import NotAnArray, UnhashableStaticArgument
+from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
@@ -31,7 +31,8 @@ _ONE_ARRAY = ("Tracer", "Array")
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")
-_ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
+ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
+"""The types of what is taken for an array."""
 
 
 # The types of static values of which one is equal only to others that mean the same.
@@ -113,7 +114,7 @@ class Operation(Generic[P, R]):
                 raise self._not_an_array(name, value)
             flat, spec = tree.flatten(value)
             for leaf in flat:
-                if not isinstance(leaf, _ARRAYS):
+                if not isinstance(leaf, ARRAYS):
                     raise self._not_an_array(name, leaf)
                 found.append(leaf)
                 names.append(name)
@@ -141,14 +142,25 @@ class Operation(Generic[P, R]):
 
     def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         if len(args) > len(self._names) and not self._rest:
-            inspect.signature(self._body).bind(*args, **kwargs)  # raises the usual TypeError
+            others = [name for name in self.__signature__.parameters if name not in self._names]
+            raise ArgumentTypeError(
+                f"{self._title} takes {len(self._names)} arguments by position "
+                f"({', '.join(self._names)}); got {len(args)}"
+                + (f". By name it takes {', '.join(others)}" if others else "")
+            )
         named = list(zip(self._names, args, strict=False))
         if len(args) > len(self._names):
             named.append((self._rest, list(args[len(self._names) :])))
         named.extend(kwargs.items())
         return named
 
-    def _not_an_array(self, name: str, leaf: Any) -> NotAnArray:
+    def _not_an_array(self, name: str, leaf: Any) -> ArgumentTypeError | NotAnArray:
+        parameters = list(self.__signature__.parameters)
+        if name not in parameters:
+            return ArgumentTypeError(
+                f"{self._title} has no parameter {name!r}; it takes {', '.join(parameters)}"
+                + (" (array_api.astype converts)" if name == "dtype" else "")
+            )
         return NotAnArray(
             f"argument {name!r} of {self._title} is {leaf!r:.60} of type "
             f"{type(leaf).__module__}.{type(leaf).__qualname__}, which is not an array; pass "
@@ -172,7 +184,7 @@ class Operation(Generic[P, R]):
             if name in self._single:
                 raise self._not_an_array(name, value)
             return tree.map(lambda leaf: self._traced(name, leaf), value)
-        if not isinstance(value, _ARRAYS):
+        if not isinstance(value, ARRAYS):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 
@@ -228,7 +240,12 @@ class _Static:
 
 
 def freeze(value: Any, name: str, operation: Any) -> Any:
-    """Returns a static argument as something hashable: lists become tuples, dicts items."""
+    """Returns a static argument as something hashable: lists become tuples, dicts items.
+
+    NumPy arrays (of sizes, axes, offsets) become tuples, too.
+    """
+    if type(value) is np.ndarray:
+        value = value.tolist()
     if type(value) in (list, tuple):
         return tuple(freeze(v, name, operation) for v in value)
     if type(value) is dict:

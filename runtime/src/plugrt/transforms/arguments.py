@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.errors import ArgumentError, UnhashableStaticArgument
+from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.tracing.statics import static_key
 
@@ -40,11 +42,61 @@ class Bound:
         return tuple((where, static_key(value)) for where, value in self.statics)
 
 
+def check_function(title: str, fun: Any) -> None:
+    """Raises `ArgumentTypeError` for what cannot be traced, as JAX does."""
+    if isinstance(fun, staticmethod):
+        raise ArgumentTypeError(
+            f"{title} got {fun!r}; a staticmethod cannot be traced: decorate with {title} first, "
+            "staticmethod outside"
+        )
+    if not callable(fun):
+        raise ArgumentTypeError(f"{title} takes a function; got {fun!r}")
+    for is_one, what in (
+        (inspect.isgeneratorfunction, "generator"),
+        (inspect.iscoroutinefunction, "coroutine"),
+        (inspect.isasyncgenfunction, "asynchronous generator"),
+    ):
+        if is_one(fun):
+            raise ArgumentTypeError(
+                f"{title} takes a function that returns arrays; got the {what} function {fun!r}"
+            )
+
+
+def name_of(function: Any) -> str:
+    """Returns the name of a function, also within `functools.partial`; else that of its type."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _numbers(what: str, nums: Any) -> list[int]:
+    """Returns argument numbers, given as one integer (also NumPy's) or as several."""
+    try:
+        return [operator.index(nums)]
+    except TypeError:
+        pass
+    try:
+        return [operator.index(n) for n in nums]
+    except TypeError as error:
+        raise ArgumentTypeError(f"{what}_argnums takes integers; got {nums!r}") from error
+
+
+def _names(what: str, names: Any) -> set[str]:
+    if isinstance(names, str):
+        return {names}
+    if not isinstance(names, Iterable):
+        raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
+    found = set(names)
+    if not all(isinstance(name, str) for name in found):
+        raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
+    return found
+
+
 class ArgumentRules:
     """Which arguments of a function are static or donated, by number and by name.
 
     Numbers and names complete each other through the function's signature, as in JAX: naming an
-    argument in one form makes it static (or donated) in both.
+    argument in one form makes it static (or donated) in both, unless both forms are given.
     """
 
     def __init__(
@@ -55,7 +107,7 @@ class ArgumentRules:
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Iterable[str] | None = None,
     ) -> None:
-        self.title = getattr(function, "__name__", type(function).__name__)
+        self.title = name_of(function)
         try:
             signature: inspect.Signature | None = inspect.signature(function)
         except (ValueError, TypeError):
@@ -86,41 +138,44 @@ class ArgumentRules:
         nums: int | Sequence[int] | None,
         names: str | Iterable[str] | None,
     ) -> tuple[frozenset[int], frozenset[str]]:
-        numbers = [nums] if isinstance(nums, int) else list(nums or ())
-        named = {names} if isinstance(names, str) else set(names or ())
+        numbers = [] if nums is None else _numbers(what, nums)
+        named = set() if names is None else _names(what, names)
         count, signature = len(self.positional), self.signature
         variadic = signature is None or any(
             p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()
         )
         result = set()
         for n in numbers:
-            if not isinstance(n, int):
-                raise TypeError(f"{what}_argnums takes integers; got {n!r}")
             if variadic and n < 0:
-                raise ValueError(
+                raise ArgumentError(
                     f"{what}_argnums={n} counts from the end, and {self.title!r} takes any number "
                     "of arguments; count from the start"
                 )
             if not variadic and not -count <= n < count:
-                raise ValueError(
+                raise ArgumentError(
                     f"{what}_argnums names argument {n} of {self.title!r}, which has {count} "
                     f"positional arguments: {self.positional}"
                 )
             result.add(n + count if n < 0 else n)
         if signature is not None:
-            keywords = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
-            unknown = named - set(signature.parameters)
-            if unknown and not keywords:
-                raise ValueError(
-                    f"{what}_argnames names {sorted(unknown)}, which {self.title!r} does not "
-                    f"have; its parameters are {list(signature.parameters)}"
-                )
-            given = bool(numbers), bool(named)
-            if given[0] and not given[1]:
+            self._check_names(what, named, signature)
+            if names is None:
                 named |= {self.positional[i] for i in result if i < count}
-            elif given[1] and not given[0]:
+            elif nums is None:
                 result |= {self.positional.index(n) for n in named if n in self.positional}
         return frozenset(result), frozenset(named)
+
+    def _check_names(self, what: str, named: set[str], signature: inspect.Signature) -> None:
+        parameters = signature.parameters.values()
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        by_name = [p.name for p in parameters if p.kind in kinds]
+        if unknown := sorted(named - set(by_name)):
+            raise ArgumentError(
+                f"{what}_argnames names {unknown}, which {self.title!r} does not take by name; "
+                f"its parameters that can be passed so are {by_name}"
+            )
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Takes a call apart. Raises `UnhashableStaticArgument` naming the argument."""

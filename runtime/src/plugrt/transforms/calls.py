@@ -80,6 +80,7 @@ class CachedFunction:
         self, function: Callable[..., Any], rules: ArgumentRules, options: tuple[Any, ...]
     ) -> None:
         functools.update_wrapper(self, function)
+        self.__name__ = rules.title  # a partial has none
         self._function = function
         self._rules = rules
         self._cache = cache_for(function, options)

@@ -9,7 +9,7 @@ from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
-from plugrt.transforms.arguments import ArgumentRules
+from plugrt.transforms.arguments import ArgumentRules, check_function
 from plugrt.transforms.jitted import JitFunction
 
 __all__ = ["JitFunction", "jit"]
@@ -60,8 +60,7 @@ def jit(  # type: ignore[misc]
             backend=backend,
             inline=inline,
         )
-    if not callable(fun):
-        raise ArgumentError(f"jit takes a function; got {fun!r}")
+    check_function("jit", fun)
     if device is not None and not isinstance(device, Device):
         raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
     if device is not None and backend is not None:

@@ -17,7 +17,7 @@ from plugrt.tracing.dispatch import Runner
 from plugrt.tracing.staging import Parameter, Staged, stage
 from plugrt.tracing.trace import _state, leak_message
 from plugrt.tracing.tracer import Tracer
-from plugrt.transforms.arguments import ArgumentRules, Bound
+from plugrt.transforms.arguments import ArgumentRules, Bound, check_function
 from plugrt.transforms.calls import CachedFunction, cache_for
 from plugrt.transforms.described import parameter_of
 from plugrt.transforms.pmap_axes import (
@@ -267,8 +267,7 @@ def pmap(
     and so are several processes. Raises `ShapeError` where mapped sizes differ, and
     `InvalidArgument` where there are fewer devices than replicas.
     """
-    if not callable(fun):
-        raise ArgumentError(f"pmap takes a function; got {fun!r}")
+    check_function("pmap", fun)
     rules = ArgumentRules(fun, static_broadcasted_argnums, None, donate_argnums, None)
     rules.donate_names = frozenset()  # as in JAX, arguments passed by keyword are not donated
     if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
