@@ -114,7 +114,6 @@ from plugrt.array_api.floats import (
 )
 from plugrt.array_api.indexing import take, take_along_axis
 from plugrt.array_api.info import __array_namespace_info__
-from plugrt.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
 from plugrt.array_api.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -130,6 +129,7 @@ from plugrt.array_api.manipulation import (
     swapaxes,
     unstack,
 )
+from plugrt.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 from plugrt.array_api.ranges import arange, linspace
 from plugrt.array_api.repetition import repeat, roll, tile
 from plugrt.array_api.rounding import ceil, floor, round, trunc

@@ -10,13 +10,15 @@ import numpy as np
 
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import on_device, spread_like
-from plugrt.errors import ShapeError
+from plugrt.errors import NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
-from plugrt.tracing.emit import compare, constant, convert, hlo, iota, select
+from plugrt.tracing.dispatch import as_array
+from plugrt.tracing.emit import as_tracer, compare, constant, convert, hlo, iota, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
+from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 
 Shape = int | Sequence[int]
@@ -96,6 +98,7 @@ def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
+    x = _model(x)
     value, kind = _fill("full_like", fill_value, x.dtype if dtype is None else dtype)
     if device is not None:
         return on_device(device, _full, value, shape=x.shape, dtype=kind)
@@ -103,10 +106,18 @@ def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = 
 
 
 def _like(x: Array, value: int, dtype: Any, device: Any) -> Array:
+    x = _model(x)
     kind = x.dtype if dtype is None else as_dtype(dtype)
     if device is not None:
         return on_device(device, _filled, shape=x.shape, value=value, dtype=kind)
     return spread_like(_filled_like(x, shape=x.shape, value=value, dtype=kind), x)
+
+
+def _model(x: Any) -> Any:
+    """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
+    if type(x) in (Array, Tracer):
+        return x
+    return as_array(x, "x", fresh=True) if current_trace() is None else as_tracer(x, "x")
 
 
 def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
@@ -114,6 +125,8 @@ def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
         return np.asarray(value).astype(kind), kind
+    if not isinstance(value, Array | Tracer | np.ndarray | np.generic):
+        raise NotAnArray(f"fill_value of {function} is {value!r:.60}; it takes a scalar")
     if np.shape(value):
         raise ShapeError(f"fill_value of {function} has shape {np.shape(value)}; it is a scalar")
     return value, value.dtype if dtype is None else as_dtype(dtype)

@@ -43,6 +43,8 @@ def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any =
     returned as it is. ``device`` moves the result.
     """
     target = as_dtype(dtype)
+    if type(x) not in (Array, Tracer):
+        x = converted(x, dtype=target)
     if x.dtype != target:
         return placed(converted(x, dtype=target), device)
     return placed(copied(x) if copy else x, device)

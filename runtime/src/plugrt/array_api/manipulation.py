@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
 from plugrt.array_api.operands import ANY, common_dtype, common_shape, require
-from plugrt.errors import ShapeError
+from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
 from plugrt.tracing.operation import operation
@@ -96,8 +96,10 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
 
 
 @operation(static=("axis",))
-def expand_dims(x: Tracer, /, *, axis: int | Sequence[int] = 0) -> Tracer:
+def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
     """Returns ``x`` with new axes of size 1 that stand at ``axis`` in the result."""
+    if axis is None:
+        raise AxisError("expand_dims takes an axis, or several; got None")
     count = len(axis) if isinstance(axis, tuple | list) else 1
     axes = normal_axes("expand_dims", axis, x.ndim + count)
     sizes = iter(x.shape)

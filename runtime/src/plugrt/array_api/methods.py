@@ -12,16 +12,69 @@ from plugrt import array_api as xp
 from plugrt.array_api.at import At
 from plugrt.array_api.complexes import imag, real
 from plugrt.array_api.indexing import _setitem, getitem
-from plugrt.array_api.linalg import matrix_transpose
-from plugrt.errors import InvalidArgument
+from plugrt.array_api.products import matrix_transpose
+from plugrt.errors import InvalidArgument, Unimplemented
 
 Axis = int | Sequence[int] | None
 
 
-def _reduction(name: str) -> Callable[..., Any]:
-    def method(self: Any, axis: Axis = None, **options: Any) -> Any:
-        return getattr(xp, name)(self, axis=axis, **options)
+def _without_out(name: str, out: Any) -> None:
+    """Raises `Unimplemented` for an array to write into: arrays do not change.
 
+    NumPy's functions (``np.mean(x)``) pass ``out=None`` to the methods, as they do to JAX's.
+    """
+    if out is not None:
+        raise Unimplemented(
+            f"{name} cannot write into out: arrays do not change; use what it returns"
+        )
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    def method(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+        _without_out(name, out)
+        return getattr(xp, name)(self, axis=axis, keepdims=keepdims)
+
+    return _documented(method, name)
+
+
+def _total(name: str) -> Callable[..., Any]:
+    def method(
+        self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        _without_out(name, out)
+        return getattr(xp, name)(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    return _documented(method, name)
+
+
+def mean(
+    self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
+) -> Any:
+    """Returns ``array_api.mean`` over ``axis``, computed in ``dtype``; None means all axes."""
+    _without_out("mean", out)
+    return xp.mean(self if dtype is None else xp.astype(self, dtype), axis=axis, keepdims=keepdims)
+
+
+def _spread(name: str) -> Callable[..., Any]:
+    def method(
+        self: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: float = 0,
+        keepdims: bool = False,
+        *,
+        correction: float | None = None,
+    ) -> Any:
+        _without_out(name, out)
+        x = self if dtype is None else xp.astype(self, dtype)
+        less = ddof if correction is None else correction
+        return getattr(xp, name)(x, axis=axis, correction=less, keepdims=keepdims)
+
+    return _documented(method, name)
+
+
+def _documented(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     method.__doc__ = f"Returns ``array_api.{name}`` over ``axis``; None means all axes."
     return method
 
@@ -35,7 +88,8 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 def _cumulative(name: str) -> Callable[..., Any]:
-    def method(self: Any, axis: int | None = None, *, dtype: Any = None) -> Any:
+    def method(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        _without_out(name, out)
         x = self if axis is not None else ravel(self)
         return getattr(xp, name)(x, axis=0 if axis is None else axis, dtype=dtype)
 
@@ -102,8 +156,9 @@ def conj(self: Any) -> Any:
     return xp.conj(self)
 
 
-def round_(self: Any, decimals: int = 0) -> Any:
+def round_(self: Any, decimals: int = 0, out: None = None) -> Any:
     """Returns the array rounded to ``decimals`` places, halves to even."""
+    _without_out("round", out)
     if decimals == 0:
         return xp.round(self)
     if not xp.isdtype(self.dtype, ("real floating", "complex floating")):
@@ -120,11 +175,13 @@ def round_(self: Any, decimals: int = 0) -> Any:
 
 
 def __round__(self: Any, ndigits: int | None = None, /) -> Any:
+    """Returns the array rounded; of a traced scalar, too, an array (Python's round: an int)."""
     return round_(self, ndigits or 0)
 
 
-def clip(self: Any, min: Any = None, max: Any = None) -> Any:
+def clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     """Returns the array kept within ``min`` and ``max``."""
+    _without_out("clip", out)
     return xp.clip(self, min, max)
 
 
@@ -149,8 +206,9 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    **{n: _reduction(n) for n in ("sum", "prod", "mean", "max", "min", "any", "all")},
-    **{n: _reduction(n) for n in ("std", "var", "argmax", "argmin")},
+    **{n: _total(n) for n in ("sum", "prod")},
+    **{n: _reduction(n) for n in ("max", "min", "any", "all", "argmax", "argmin")},
+    **{n: _spread(n) for n in ("std", "var")},
     **{n: _along(n) for n in ("sort", "argsort")},
     "cumsum": _cumulative("cumulative_sum"),
     "cumprod": _cumulative("cumulative_prod"),
@@ -163,6 +221,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "copy": copy,
     "dot": dot,
     "flatten": ravel,
+    "mean": mean,
     "nonzero": nonzero,
     "ravel": ravel,
     "repeat": repeat,

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, ShapeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def dimension_of(function: str, dimension: int, ndim: int) -> int:
     """Returns a dimension counted from 0; negative ones count from the end."""
-    if not -ndim <= dimension < ndim:
+    try:
+        index = operator.index(dimension)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"a dimension of lax.{function} is {dimension!r}, which is not an integer"
+        ) from error
+    if not -ndim <= index < ndim:
         raise ShapeError(
-            f"lax.{function} was asked for dimension {dimension}, and the array has {ndim}"
+            f"lax.{function} was asked for dimension {index}, and the array has {ndim}"
         )
-    return int(dimension) % ndim
+    return index % ndim
 
 
 def dimensions_of(function: str, dimensions: Sequence[int] | int, ndim: int) -> tuple[int, ...]:

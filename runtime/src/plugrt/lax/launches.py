@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from plugrt.config import config
-from plugrt.errors import NotAnArray
+from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
@@ -68,6 +68,9 @@ def launch(
     Within a trace the body runs in place. Otherwise it is staged, compiled and launched as one
     program, kept for the same ``functions``, ``static`` values and argument signatures.
     """
+    for function in functions:
+        if not callable(function):
+            raise ArgumentTypeError(f"{title} takes functions; got {function!r:.60}")
     if current_trace() is not None:
         return body(**{name: _traced(title, name, x) for name, x in operands.items()})
     names, leaves = [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from plugrt.array_api.linalg import precision as stablehlo_precision
+from plugrt.array_api.products import precision as stablehlo_precision
 from plugrt.config import config
 from plugrt.errors import ArgumentError
 from plugrt.stablehlo.bindings import ir

@@ -56,8 +56,8 @@ def start_scalars(
 
 def _common(function: str, scalars: list[Tracer]) -> list[Tracer]:
     # Widths of 32 and 64 bits meet wherever 64-bit data keep theirs; the rest is as in JAX.
-    wide = {"int64": "int32", "uint64": "uint32"} if config.enable_x64 is not True else {}
-    found = {wide.get(s.dtype.name, s.dtype.name) for s in scalars if not s.weak}
+    narrow = {"int64": "int32", "uint64": "uint32"} if config.enable_x64 is not True else {}
+    found = {narrow.get(s.dtype.name, s.dtype.name) for s in scalars if not s.weak}
     if len(found) > 1:
         raise DtypeError(
             f"start indices of lax.{function} are of one dtype (Python integers go with any); "

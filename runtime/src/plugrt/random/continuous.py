@@ -22,7 +22,7 @@ finfo: Any = ml_dtypes.finfo
 
 
 @operation(static=("shape", "dtype"))
-def bits(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def bits(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns unsigned integers of random bits (uint32 unless a dtype is given).
 
     As ``jax.random.bits``.
@@ -36,7 +36,7 @@ def bits(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any
 
 @operation(static=("shape", "dtype"))
 def uniform(
-    key: Any,
+    key: Tracer,
     shape: Shape = (),
     dtype: npt.DTypeLike | None = None,
     minval: Any = 0.0,
@@ -83,7 +83,7 @@ def limit(function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[
 
 
 @operation(static=("shape", "dtype"))
-def normal(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def normal(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
     As ``jax.random.normal``.
@@ -109,7 +109,7 @@ def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
 
 @operation(static=("shape", "dtype"))
 def truncated_normal(
-    key: Any,
+    key: Tracer,
     lower: Any,
     upper: Any,
     shape: Shape | None = None,
@@ -135,7 +135,7 @@ def truncated_normal(
 
 
 @operation(static=("shape", "dtype"))
-def exponential(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def exponential(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
     check_key("exponential", key)
     kind = float_dtype("exponential", dtype)
@@ -144,7 +144,7 @@ def exponential(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None)
 
 
 @operation(static=("shape", "dtype"))
-def cauchy(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def cauchy(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns numbers of the standard Cauchy distribution. As ``jax.random.cauchy``."""
     check_key("cauchy", key)
     kind = float_dtype("cauchy", dtype)
@@ -155,7 +155,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> A
 
 
 @operation(static=("shape", "dtype"))
-def laplace(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def laplace(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns numbers of the standard Laplace distribution. As ``jax.random.laplace``."""
     check_key("laplace", key)
     kind = float_dtype("laplace", dtype)
@@ -165,7 +165,7 @@ def laplace(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> 
 
 
 @operation(static=("shape", "dtype"))
-def logistic(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def logistic(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns numbers of the standard logistic distribution. As ``jax.random.logistic``."""
     check_key("logistic", key)
     kind = float_dtype("logistic", dtype)
@@ -176,7 +176,7 @@ def logistic(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) ->
 
 @operation(static=("shape", "dtype", "mode"))
 def gumbel(
-    key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None, mode: str | None = None
+    key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None, mode: str | None = None
 ) -> Any:
     """Returns numbers of the standard Gumbel distribution.
 

@@ -21,7 +21,7 @@ from plugrt.tracing.tracer import Tracer
 
 @operation(static=("shape", "dtype"))
 def randint(
-    key: Any, shape: Shape, minval: Any, maxval: Any, dtype: npt.DTypeLike | None = None
+    key: Tracer, shape: Shape, minval: Any, maxval: Any, dtype: npt.DTypeLike | None = None
 ) -> Any:
     """Returns integers from ``minval`` up to, not including, ``maxval``.
 
@@ -84,7 +84,7 @@ def _clipped(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
 
 
 @operation(static=("shape", "mode"))
-def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
+def bernoulli(key: Tracer, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
     """Returns booleans that are true with probability ``p``, a float or an array of floats.
 
     ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small
@@ -107,7 +107,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
 
 @operation(static=("axis", "shape", "replace", "mode"))
 def categorical(
-    key: Any,
+    key: Tracer,
     logits: Any,
     axis: int = -1,
     shape: Shape | None = None,
@@ -150,7 +150,7 @@ def categorical(
 
 
 @operation(static=("shape", "dtype"))
-def rademacher(key: Any, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def rademacher(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
     """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
     check_key("rademacher", key)
     kind = default_int() if dtype is None else np.dtype(dtype)

@@ -40,7 +40,7 @@ key = PRNGKey
 
 
 @operation(static=("num",))
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Tracer, num: int | tuple[int, ...] = 2) -> Any:
     """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
 
     As ``jax.random.split``.
@@ -51,7 +51,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 
 @operation
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Tracer, data: Any) -> Any:
     """Returns the key that a key and an integer (its low 32 bits) give together.
 
     As ``jax.random.fold_in``.

@@ -21,7 +21,7 @@ from plugrt.tracing.promotion import default_float, default_int, kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: Tracer, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
     With ``independent`` each vector along the axis has an order of its own. As
@@ -33,13 +33,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
 
 @operation(static=("count",))
-def _permuted_range(key: Any, count: int) -> Any:
+def _permuted_range(key: Tracer, count: int) -> Any:
     check_key("permutation", key)
     return _shuffled(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
 @operation(static=("axis", "independent"))
-def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
+def _permuted(key: Tracer, x: Any, axis: int, independent: bool) -> Any:
     check_key("permutation", key)
     if not x.ndim:
         raise ShapeError(
@@ -68,7 +68,7 @@ def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
 
 
 def choice(
-    key: Any,
+    key: Tracer,
     a: Any,
     shape: Shape = (),
     replace: bool = True,
@@ -88,7 +88,7 @@ def choice(
 
 @operation(static=("count", "shape", "replace", "mode"))
 def _choice_of_range(
-    key: Any, p: Any, count: int, shape: Shape, replace: bool, mode: str | None
+    key: Tracer, p: Any, count: int, shape: Shape, replace: bool, mode: str | None
 ) -> Any:
     wanted = _checked(key, p, count, shape, replace)
     if p is None and not replace:
@@ -99,7 +99,7 @@ def _choice_of_range(
 
 @operation(static=("shape", "replace", "axis", "mode"))
 def _choice(
-    key: Any, a: Any, p: Any, shape: Shape, replace: bool, axis: int, mode: str | None
+    key: Tracer, a: Any, p: Any, shape: Shape, replace: bool, axis: int, mode: str | None
 ) -> Any:
     if not a.ndim:
         raise ShapeError(

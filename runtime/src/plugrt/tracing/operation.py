@@ -6,12 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from plugrt.config import config
-from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
+from plugrt.errors import ArgumentTypeError, NotAnArray, PlugrtError, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.caches import remember
@@ -28,11 +28,13 @@ R = TypeVar("R")
 _MOST = 4096
 _ONE_ARRAY = ("Tracer", "Array")
 """The annotations of parameters that take one array, and no container of arrays."""
+_FROM_INSIDE = (TypeError, AttributeError, IndexError, KeyError, AssertionError)
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")
 ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 """The types of what is taken for an array."""
+_OF_ARRAYS = (Array, Tracer, np.ndarray)
 
 
 # The types of static values of which one is equal only to others that mean the same.
@@ -132,7 +134,9 @@ class Operation(Generic[P, R]):
             if len(self._cache) >= _MOST:
                 self._cache.clear()
             self._cache[key] = run
-        if all(type(a) is Array for a in args) and all(type(v) in _PLAIN for v in kwargs.values()):
+        if all(type(a) is Array for a in args) and all(
+            name in self._static and type(v) in _PLAIN for name, v in kwargs.items()
+        ):
             self._cache[_short_key(args, kwargs)] = run
         return run(leaves)
 
@@ -167,15 +171,35 @@ class Operation(Generic[P, R]):
             "arrays or scalars (array_api.asarray makes an array of nested lists)"
         )
 
+    def _refuse(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+        """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect.
+
+        No body checks all that Python lets a caller pass (None for an axis, text for sizes): what
+        Python says of such a value from inside is said as the caller's, with the cause. Errors of
+        a function that was passed are the user's own, and pass.
+        """
+        static = [v for n, v in self._named(args, kwargs) if n in self._static]
+        if isinstance(error, PlugrtError) or any(map(callable, static)):
+            raise error
+        passed = [(n, v) for n, v in self._named(args, kwargs) if not isinstance(v, _OF_ARRAYS)]
+        listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
+        raise ArgumentTypeError(f"{self._title} cannot be called with {listed}: {error}") from error
+
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._eager_only or (not kwargs and all(type(a) is Tracer for a in args)):
-            return self._body(*args, **kwargs)
+            try:
+                return self._body(*args, **kwargs)
+            except _FROM_INSIDE as error:
+                self._refuse(error, args, kwargs)
         new_args = [
             self._traced(self._names[i] if i < len(self._names) else self._rest, a)
             for i, a in enumerate(args)
         ]
         new_kwargs = {name: self._traced(name, a) for name, a in kwargs.items()}
-        return self._body(*new_args, **new_kwargs)
+        try:
+            return self._body(*new_args, **new_kwargs)
+        except _FROM_INSIDE as error:
+            self._refuse(error, args, kwargs)
 
     def _traced(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
@@ -203,7 +227,11 @@ class Operation(Generic[P, R]):
                 substitute(self._names[i] if i < len(self._names) else self._rest, a)
                 for i, a in enumerate(args)
             ]
-            return self._body(*new_args, **{n: substitute(n, a) for n, a in kwargs.items()})
+            new_kwargs = {n: substitute(n, a) for n, a in kwargs.items()}
+            try:
+                return self._body(*new_args, **new_kwargs)
+            except _FROM_INSIDE as error:
+                self._refuse(error, args, kwargs)
 
         signatures = [a._signature for a in leaves]
         staged = stage(call, parameters_of(signatures, names), name=self._title)

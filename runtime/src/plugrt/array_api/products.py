@@ -1,4 +1,4 @@
-"""Linear algebra of the main namespace: products of matrices, vectors and tensors."""
+"""Products of arrays in the main namespace: those of matrices, vectors and tensors."""
 
 from __future__ import annotations
 

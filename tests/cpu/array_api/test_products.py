@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import plugrt.array_api as xp
-from plugrt.array_api.linalg import matmul
+from plugrt.array_api.products import matmul
 from plugrt.config import config
 from plugrt.errors import AxisError, ShapeError
 from support.numpy_oracle import NUMERIC, same, sample, traced
