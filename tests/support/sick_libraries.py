@@ -233,7 +233,7 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "client_null": ("broken", ("Client_Create reported success", "NULL")),
     "client__exit0": ("broken", ("exit code 0 in PJRT_Client_Create",)),
     "client_hang": ("broken", (LATE, "in PJRT_Client_Create")),
-    "devices_none": ("unavailable", ("has no devices",)),
+    "devices_none": ("broken", ("has no devices",)),
     "devices_null": ("broken", ("Client_Devices reported success", "NULL")),
     "devices_huge": ("broken", ("Client_Devices reported success",)),
     "devices_equal": ("broken", ("devices", "the id 0")),
