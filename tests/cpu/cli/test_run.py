@@ -18,12 +18,13 @@ from jax import export
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
 
 
-def _run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+def _run(*arguments: Any, stdin: Path = Path(os.devnull)) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    return subprocess.run(
-        [sys.executable, "-m", "plugrt", "run", *map(str, arguments)],
-        env=env, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    with stdin.open("rb") as file:
+        return subprocess.run(
+            [sys.executable, "-m", "plugrt", "run", *map(str, arguments)],
+            env=env, stdin=file, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -35,6 +36,12 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "export.bin").write_bytes(export.export(jax.jit(f))(X).serialize())
     np.save(tmp_path / "x.npy", X)
     np.savez(tmp_path / "x.npz", x=X)
+    np.save(tmp_path / "wide.npy", X.astype(np.float64))
+    np.save(tmp_path / "objects.npy", np.array([None, {}]))
+    for suffix in ("npy", "npz"):
+        (tmp_path / f"cut.{suffix}").write_bytes((tmp_path / f"x.{suffix}").read_bytes()[:-30])
+    (tmp_path / "page.md").write_text(f"# A page\n```\n{(tmp_path / 'text.mlir').read_text()}```")
+    (tmp_path / "junk.bin").write_bytes(bytes(range(200)))
     return tmp_path
 
 
@@ -48,22 +55,49 @@ def test_it_gives_jaxs_numbers(files: Path, program: str, data: str) -> None:
     np.testing.assert_allclose(facts["outputs"][0]["value"], np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(np.load(out / "output_0.npy"), np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(np.load(out / "output_1.npy"), X.sum(axis=1), rtol=1e-6)
-    assert facts["device"] == "cpu:0"
+    assert (facts["device"], facts["backend"]) == ("cpu:0", "cpu")
+
+
+@pytest.mark.parametrize(("program", "data"), [("-", "x.npy"), ("text.mlir", "-")])
+def test_a_dash_is_standard_input(files: Path, program: str, data: str) -> None:
+    stdin = files / ("export.bin" if program == "-" else "x.npy")
+    names = [name if name == "-" else files / name for name in (program, data)]
+    done = _run(names[0], "--input", names[1], "--json", stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout)["outputs"][0]["value"], np.sin(X), rtol=1e-6)
 
 
 def test_it_prints_for_people(files: Path) -> None:
     done = _run(files / "text.mlir", "--input", files / "x.npy")
     assert done.returncode == 0, done.stderr
     assert "output 0: float32[2, 3]" in done.stdout
+    assert "on backend 'cpu', compiled in" in done.stdout
     assert "compiled in" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["text.mlir"], 1, "takes 1 arguments (float32[2,3]); called with 0"),
+        (
+            ["text.mlir"],
+            1,
+            "takes 1 arguments (float32[2,3]); called with 0; each parameter is an "
+            "--input FILE.npy, in order; there are 0",
+        ),
+        (["text.mlir", "--input", "wide.npy"], 1, "--input"),
+        (["text.mlir", "--input", "objects.npy"], 2, "holds Python objects, which no device takes"),
+        (["text.mlir", "--input", "cut.npy"], 2, "cut.npy is not a whole NumPy file"),
+        (["text.mlir", "--input", "cut.npz"], 2, "cut.npz is not a whole NumPy file"),
+        (["-", "--input", "-"], 2, "standard input can be read once"),
+        (
+            ["page.md"],
+            1,
+            "page.md is no StableHLO text, which begins with a module or a func.func: "
+            "it begins with '# A page'",
+        ),
+        (["junk.bin"], 1, "it begins with 00 01 02"),
         (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
-        (["x.npy", "--input", "x.npy"], 1, "neither StableHLO text nor MLIR bytecode"),
+        (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
         (["nosuch.mlir"], 2, "does not exist"),
         (["text.mlir", "--platform", "nosuch", "--input", "x.npy"], 1, "nosuch"),
     ],
@@ -75,3 +109,6 @@ def test_what_is_wrong_is_one_readable_line(
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")], done.stderr
+    assert "Error: " not in done.stderr
+    assert "pickle" not in done.stderr

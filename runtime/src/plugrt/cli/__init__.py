@@ -70,6 +70,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
     """Run array programs on any device that has a PJRT plugin.
 
     Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong usage.
+
+    Completion in bash (or zsh, fish): eval "$(_PLUGRT_COMPLETE=bash_source plugrt)"
     """
 
 
@@ -77,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and exits with its code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     streams.fill_closed()
+    streams.outlive_readers()
     sys.exit(streams.finish(_run(arguments)))
 
 
@@ -84,7 +87,9 @@ def _run(arguments: list[str]) -> int:
     try:
         result: Any = cli.main(arguments, prog_name="plugrt", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.get_usage()}\n", err=True)
+        _fail(error.format_message())
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
@@ -94,9 +99,13 @@ def _run(arguments: list[str]) -> int:
             import traceback
 
             traceback.print_exc()
-        elif isinstance(error, PlugrtError | OSError):
-            click.echo(f"error: {text_of(error)}", err=True)
-        else:
-            click.echo(f"error: {describe(error)} (plugrt --debug shows where)", err=True)
-        return 1
+            return 1
+        if isinstance(error, PlugrtError | OSError):
+            return _fail(text_of(error))
+        return _fail(f"{describe(error)} (plugrt --debug shows where)")
     return result if isinstance(result, int) else 0
+
+
+def _fail(message: str) -> int:
+    click.echo(f"error: {message}", err=True)
+    return 1

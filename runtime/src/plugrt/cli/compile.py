@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plugrt.cli.inputs import READABLE, program_in
 from plugrt.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compile", short_help="Compile a program for devices that are not here.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=READABLE)
 @click.option(
     "--topology", "name", required=True, metavar="PLATFORM:NAME",
     help="The devices to compile for, such as tpu:v5e:2x2; the names are the plugin's.",
@@ -40,13 +41,16 @@ def command(
     text: bool,
     as_json: bool,
 ) -> None:
-    """Compile FILE for a topology and say what it costs; no such device is needed."""
+    """Compile FILE (- for standard input) for a topology and say what it costs.
+
+    No such device is needed.
+    """
     import plugrt
 
     platform, colon, rest = name.partition(":")
     target = plugrt.topology(platform, rest if colon else "", **dict(map(_option, options)))
     start = time.perf_counter()
-    compiled = plugrt.compile(file, topology=target)
+    compiled = plugrt.compile(program_in(file), topology=target)
     seconds = time.perf_counter() - start
     saved = compiled.serialize()
     if output is not None:

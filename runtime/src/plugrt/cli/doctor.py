@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from plugrt.cli.examination import Examination, examine
-from plugrt.cli.output import json_option, print_json, print_table
+from plugrt.cli.output import json_option, print_json, print_line, print_table
 
 
 @click.command("doctor")
@@ -25,7 +25,7 @@ def command(as_json: bool) -> int:
 
 
 def _print(found: Examination) -> None:
-    click.echo(", ".join(f"{name} {version}" for name, version in found.versions.items()))
+    print_line(", ".join(f"{name} {version}" for name, version in found.versions.items()))
     if found.settings:
         print_table(
             ("variable", "value", "source"),
@@ -40,13 +40,13 @@ def _print(found: Examination) -> None:
         )
     for label, lines in (("warning", found.warnings), ("hint", found.hints)):
         for line in lines:
-            click.echo(f"{label}: {line}")
+            print_line(f"{label}: {line}")
     if found.chosen:
         counts = ", ".join(f"{name} (devices: {found.devices[name]})" for name in found.chosen)
-        click.echo(f"chosen: {counts}, because {found.why}")
+        print_line(f"chosen: {counts}, because {found.why}")
     for problem in found.problems:
-        click.echo(f"problem: {problem}")
-    click.echo(f"{'something asked for does not work' if found.problems else 'all well'}"
+        print_line(f"problem: {problem}")
+    print_line(f"{'something asked for does not work' if found.problems else 'all well'}"
                f" ({found.elapsed_s:.1f} s)")  # fmt: skip
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import click
@@ -17,55 +19,105 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, default=str))
 
 
+def print_line(text: str) -> None:
+    """Prints a line on stdout; on a terminal it is wrapped between words."""
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    click.echo(_wrap(text, _width()) if narrow else text)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """Prints a table on stdout, its last column taking what room is left.
+    """Prints a table on stdout, as wide as its contents or the terminal. No word is divided.
 
-    Where that would be a narrow strip of long text, the texts follow the table instead.
+    Where the last column would be a narrow strip of long text, the texts follow the table
+    instead. Where not even a word fits into each column, each row is a paragraph.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(width=_width())
+    width = _width()
     cells = [[str(cell) for cell in row] for row in rows]
     below: list[tuple[str, str]] = []
-    if console.width < WIDE and any(len(row[-1]) > console.width // 2 for row in cells):
+    if width < WIDE and any(len(row[-1]) > width // 2 for row in cells):
         below = [(row[0], row[-1]) for row in cells if row[-1]]
         columns, cells = columns[:-1], [row[:-1] for row in cells]
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        stretched = column == columns[-1] and not below
-        table.add_column(column, overflow="fold", ratio=1 if stretched else None)
-    for row in cells:
-        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    console.print(table)
-    for name, text in below:
-        line = f" {name}: {text}"
-        click.echo(textwrap.fill(line, console.width, subsequent_indent="   "))
+    widths = _column_widths([columns, *cells], width - 1)
+    if title:
+        click.echo(f"{click.style(title, bold=True)}\n")
+    if widths is None:
+        _print_paragraphs(columns, cells, width)
+    else:
+        _print_grid([columns, *cells], widths)
     if below:
         click.echo()
+    for name, text in below:
+        click.echo(_wrap(f" {name}: {text}", width))
+    click.echo()
 
 
+def _column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """Returns the width of each column, None where the longest words do not fit side by side."""
+    contents = list(zip(*rows, strict=True))
+    whole = [max(map(len, texts)) for texts in contents]
+    least = [max(len(w) for text in texts for w in ["", *text.split()]) for texts in contents]
+    spare = room - len(_GAP) * (len(contents) - 1) - sum(least)
+    if spare < 0:
+        return None
+    widths = list(least)
+    # Those that want least come first: what is left is for columns of sentences.
+    order = sorted(range(len(widths)), key=lambda i: whole[i] - least[i])
+    for left, i in zip(range(len(order), 0, -1), order, strict=True):
+        more = min(whole[i] - least[i], spare // left)
+        widths[i] += more
+        spare -= more
+    return widths
+
+
+def _print_grid(rows: Sequence[Sequence[str]], widths: list[int]) -> None:
+    for number, row in enumerate(rows):
+        styled = [STYLES.get(text, {}) for text in row]
+        wrapped = [_wrap(text, max(width, 1), "").splitlines()
+                   for text, width in zip(row, widths, strict=True)]  # fmt: skip
+        for line in zip_longest(*wrapped, fillvalue=""):
+            parts = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+            parts[-1] = parts[-1].rstrip()
+            shown = [click.style(part, **style) if style else part
+                     for part, style in zip(parts, styled, strict=True)]  # fmt: skip
+            click.echo(f" {_GAP.join(shown)}".rstrip())
+        if number == 0:
+            click.echo(" " + "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)))
+
+
+def _print_paragraphs(columns: Sequence[str], cells: list[list[str]], width: int) -> None:
+    for row in cells:
+        click.echo(_wrap(f" {row[0]}", width))
+        for name, cell in zip(columns[1:], row[1:], strict=True):
+            if cell:
+                click.echo(_wrap(f"   {name}: {cell}" if name else f"   {cell}", width))
+
+
+def _wrap(line: str, width: int, indent: str = "    ") -> str:
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+_GAP = "   "
+"""What stands between two columns."""
 WIDE = 110
 """From this width on, a column of sentences is readable beside others."""
+_NOBODYS_WIDTH = 140
+"""How wide to print where it is not a terminal's width that counts."""
 
 
-def _width() -> int | None:
-    """Returns how wide to print, None for what the terminal says."""
-    if sys.stdout.isatty():
-        return None
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) else 140
+def _width() -> int:
+    """Returns how wide to print: as COLUMNS says, or the terminal."""
+    return shutil.get_terminal_size((_NOBODYS_WIDTH, 0)).columns
 
 
-STYLES = {
-    "initialised": "bold green",
-    "broken": "bold red",
-    "incompatible": "bold red",
-    "duplicate": "yellow",
-    "unavailable": "yellow",
-    "not selected": "dim",
+STYLES: dict[str, dict[str, Any]] = {
+    "initialised": {"fg": "green", "bold": True},
+    "broken": {"fg": "red", "bold": True},
+    "incompatible": {"fg": "red", "bold": True},
+    "duplicate": {"fg": "yellow"},
+    "unavailable": {"fg": "yellow"},
+    "not selected": {"dim": True},
 }
 """The styles of words that stand alone in a cell: the states of candidates."""
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
+from plugrt.cli.inputs import READABLE, arrays_in, program_in
 from plugrt.cli.output import json_option, print_json
 from plugrt.cli.streams import keep_stdout
 
 
 @click.command("run", short_help="Compile and run a program of StableHLO or a JAX export.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=READABLE)
 @click.option(
-    "--input", "inputs", multiple=True, metavar="A.npy",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--input", "inputs", multiple=True, metavar="A.npy", type=READABLE,
     help="The next parameter, as a NumPy file (.npy, or .npz with its arrays in order).",
 )  # fmt: skip
 @click.option(
@@ -32,18 +32,29 @@ def command(
     platform: str | None,
     as_json: bool,
 ) -> None:
-    """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export."""
+    """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export.
+
+    FILE may be - for standard input, and so may one of the inputs instead.
+    """
+    if [str(path) for path in (file, *inputs)].count("-") > 1:
+        raise click.UsageError("standard input can be read once: - was given twice")
     keep_stdout()
     import numpy as np
 
     import plugrt
+    from plugrt.errors import ArgumentMismatch
+    from plugrt.plugins.backends import process_backends
     from plugrt.programs import compile
 
-    arrays = [array for path in inputs for array in _arrays_of(path)]
+    arrays = [array for path in inputs for array in arrays_in(path)]
     start = time.perf_counter()
-    program = compile(file, backend=platform)
+    program = compile(program_in(file), backend=platform)
     compiled = time.perf_counter()
-    result = program(*arrays)
+    try:
+        result = program(*arrays)
+    except ArgumentMismatch as error:
+        cure = f"each parameter is an --input FILE.npy, in order; there are {len(arrays)}"
+        raise ArgumentMismatch(f"{error}; {cure}") from error
     outputs = list(result) if isinstance(result, tuple) else [result]
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
@@ -56,6 +67,7 @@ def command(
             written.append(str(path))
     facts: dict[str, Any] = {
         "program": program.program.name,
+        "backend": platform or process_backends().initialise().names[0],
         "device": repr(program.device),
         "compile_seconds": compiled - start,
         "run_seconds": finished - compiled,
@@ -68,27 +80,13 @@ def command(
         print_json(facts)
         return
     click.echo(
-        f"{program!r}\ncompiled in {facts['compile_seconds']:.3f} s, "
-        f"ran in {facts['run_seconds'] * 1e3:.2f} ms"
+        f"{program!r}\non backend {facts['backend']!r}, "
+        f"compiled in {facts['compile_seconds']:.3f} s, ran in {facts['run_seconds'] * 1e3:.2f} ms"
     )
     for i, output in enumerate(outputs):
         click.echo(f"output {i}: {output.dtype.name}{list(output.shape)}\n{output}")
     for path_text in written:
         click.echo(f"wrote {path_text}")
-
-
-def _arrays_of(path: Path) -> list[Any]:
-    import numpy as np
-
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        hint = f"{path} is not a NumPy file: {error}"
-        raise click.BadParameter(hint, param_hint="--input") from error
-    if isinstance(loaded, np.ndarray):
-        return [loaded]
-    with loaded:
-        return [loaded[name] for name in loaded.files]
 
 
 def _value(output: Any) -> Any:

@@ -1,9 +1,11 @@
-"""Standard streams that a command can rely on, whatever was closed and whatever libraries print."""
+"""Standard streams to rely on: closed ones, without a reader, and printed to by libraries."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from typing import TextIO
 
 
 def fill_closed() -> None:
@@ -21,6 +23,46 @@ def fill_closed() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 for as long as we run
 
 
+class _Outlet(io.FileIO):
+    """The file of stdout. After an error the rest goes nowhere, and no reader is no error.
+
+    So ``plugrt doctor | head -1`` does all its work and has the exit code that it has without
+    ``head``.
+    """
+
+    # typeshed names the argument's type differently from release to release
+    def write(self, data, /):  # type: ignore[no-untyped-def]
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            _discard(self.fileno())
+            return len(data)
+        except OSError:
+            _discard(self.fileno())
+            raise
+
+
+def outlive_readers() -> None:
+    """Makes stdout ignore that its reader went away, unless something else stands in its place."""
+    stdout = sys.__stdout__
+    if stdout is not None and sys.stdout is stdout:
+        sys.stdout = _text(_Outlet(1, "w", closefd=False), stdout)
+
+
+def _text(file: io.FileIO, like: TextIO) -> TextIO:
+    return io.TextIOWrapper(
+        io.BufferedWriter(file),
+        encoding=like.encoding,
+        errors="replace",  # a terminal that lacks a character is no reason to fail
+        line_buffering=file.isatty(),
+    )
+
+
+def _discard(number: int) -> None:
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), number)
+
+
 def keep_stdout() -> None:
     """From now on, stdout is for Python alone: what native code writes there goes to stderr.
 
@@ -32,9 +74,9 @@ def keep_stdout() -> None:
     except (OSError, ValueError):
         return
     sys.stdout.flush()
-    kept = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    kept = _Outlet(os.dup(1), "w")
     os.dup2(2, 1)
-    sys.stdout = kept
+    sys.stdout = _text(kept, sys.stdout)
 
 
 def finish(code: int) -> int:
@@ -42,9 +84,7 @@ def finish(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # What is left goes nowhere: the interpreter's end would complain of it once more.
-        with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), sys.stdout.fileno())
+        _discard(sys.stdout.fileno())  # the interpreter's end would complain once more
         if not code:
             print(f"error: {error}", file=sys.stderr)
         return code or 1

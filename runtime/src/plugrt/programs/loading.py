@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import MissingTraceExtra, ProgramError, UnsupportedDtype
 from plugrt.interface import Client, Program, TensorType
+from plugrt.programs.formats import begins_as_mlir, instead_of_program
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
@@ -40,7 +41,15 @@ def load_program(source: Any, *, name: str = "") -> Program:
     if has_bindings():
         from plugrt.stablehlo.artifacts import parse
 
-        parse(code, title)
+        try:
+            parse(code, title)
+        except ProgramError as error:
+            if code.startswith(MLIR_MAGIC) or begins_as_mlir(code):
+                raise
+            raise ProgramError(
+                f"{title} is no StableHLO text, which begins with a module or a func.func: "
+                f"{instead_of_program(code)}", error.line, error.column,
+            ) from error  # fmt: skip
     return Program(code, "mlir", name or _stem(title))
 
 
@@ -90,16 +99,17 @@ def _unwrap_export(code: bytes, title: str) -> bytes:
         return code
     if importlib.util.find_spec("jax") is None:
         raise ProgramError(
-            f"{title} is neither StableHLO text nor MLIR bytecode. If jax.export wrote it, jax is "
-            "needed to read it: pip install jax, or save exported.mlir_module_serialized instead"
+            f"{title} is neither StableHLO text nor MLIR bytecode: {instead_of_program(code)}. If "
+            "jax.export wrote it, jax is needed to read it: pip install jax, or save "
+            "exported.mlir_module_serialized instead"
         )
     export = importlib.import_module("jax.export")
     try:
         inner: bytes = export.deserialize(bytearray(code)).mlir_module_serialized
     except Exception as error:  # jax raises many kinds for bytes that are not its own
         raise ProgramError(
-            f"{title} is neither StableHLO text nor MLIR bytecode nor a jax.export artifact "
-            f"({type(error).__name__}: {error})"
+            f"{title} is neither StableHLO text nor MLIR bytecode, and no export that the "
+            f"installed jax can read: {instead_of_program(code)}"
         ) from error
     return inner
 

@@ -1,0 +1,40 @@
+"""What a file that should be a program is instead, told by how it begins."""
+
+from __future__ import annotations
+
+import re
+
+_MAGICS = {
+    b"\x93NUMPY": "a NumPy array; arrays are arguments (plugrt run FILE --input ARRAY.npy)",
+    b"PK": "a zip archive, such as NumPy's .npz",
+    b"\x7fELF": "a library or a program of this system",
+    b"plugrt executable": "an executable, compiled already; client.deserialize_executable loads it",
+    b"HloModule": "HLO text; save StableHLO instead (jax.jit(f).lower(x).as_text())",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x89HDF": "an HDF5 file",
+    b"%PDF": "a PDF document",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+}
+_MLIR = re.compile(
+    rb"""(?:\s|//.*)*              # blanks and comments
+    (?: module | func\.func | "[\w.]+"   # an operation, by its name or in the generic form
+      | [#!][\w.$]+\s*= | \{-\# )        # an alias, or resources""",
+    re.VERBOSE,
+)
+
+
+def begins_as_mlir(text: bytes) -> bool:
+    """Whether text begins as a module of StableHLO can, so that a parser's words will help."""
+    return _MLIR.match(text) is not None
+
+
+def instead_of_program(code: bytes) -> str:
+    """Returns what the contents are, or how they begin, for the end of a sentence."""
+    for magic, what in _MAGICS.items():
+        if code.startswith(magic):
+            return f"it is {what}"
+    begin = code.lstrip()[:40]
+    line = begin.splitlines()[0] if begin.isascii() and begin.strip() else begin[:16]
+    shown = repr(line.decode()) if line.isascii() and b"\0" not in line else line.hex(" ")
+    return f"it begins with {shown}"
