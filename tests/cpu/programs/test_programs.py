@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +191,15 @@ def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
 def test_a_device_or_a_backend_not_both() -> None:
     with pytest.raises(InvalidArgument, match="not both"):
         plugrt.compile(DOUBLE, device=plugrt.devices()[0], backend="cpu")
+
+
+def test_a_device_is_no_program_and_a_pipe_may_hold_one(tmp_path: Path) -> None:
+    for device in ("/dev/zero", "/dev/null"):
+        with pytest.raises(ProgramError, match="is a device"):
+            plugrt.load_program(device)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("module {}",))
+    writer.start()
+    assert plugrt.load_program(pipe).code == b"module {}"
+    writer.join()

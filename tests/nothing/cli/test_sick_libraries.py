@@ -43,7 +43,7 @@ def variable(libraries: dict[str, Path], *names: str) -> str:
 def told(libraries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder, token = tmp_path_factory.mktemp("installed"), uuid.uuid4().hex
     install_plugin(folder, "a")
-    environ = {VARIABLE: token, "PLUGRT_PROBE_SECONDS": "3", "PLUGRT_DOCTOR_SECONDS": "1000"}
+    environ = {VARIABLE: token, "PLUGRT_PROBE_SECONDS": "4", "PLUGRT_DOCTOR_SECONDS": "1000"}
     done = run_cli(
         "doctor", "--json", folders=(folder,), timeout=280, JAX_PLATFORMS="a",
         PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries), **environ,
@@ -108,7 +108,7 @@ def test_devices_goes_on_without_them(
     token = uuid.uuid4().hex
     environ = {
         VARIABLE: token,
-        "PLUGRT_PROBE_SECONDS": "1",
+        "PLUGRT_PROBE_SECONDS": "3",
         "PLUGRT_PLUGINS_ALLOW": ",".join([*names, "good"]),
         "PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries, *names),
     }
@@ -124,7 +124,7 @@ def test_devices_goes_on_without_them(
 
 
 def test_asked_for_by_name_it_is_an_error(libraries: dict[str, Path]) -> None:
-    done = run_cli("devices", timeout=120, JAX_PLATFORMS="end_abort", PLUGRT_PROBE_SECONDS="1",
+    done = run_cli("devices", timeout=120, JAX_PLATFORMS="end_abort", PLUGRT_PROBE_SECONDS="10",
                    PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries, "end_abort"))  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith("error: JAX_PLATFORMS=end_abort asks for 'end_abort'")

@@ -102,6 +102,8 @@ def run_apart(
     """
     until = float(os.environ.get(UNTIL, math.inf)) - _SPARE
     seconds = min(seconds, _LONGEST, max(until - time.monotonic(), 0.0))
+    if seconds <= 0:
+        return Outcome("deadline")
     request = {"target": target, "argument": argument, "seconds": seconds, "until": until}
     try:
         process = subprocess.Popen(

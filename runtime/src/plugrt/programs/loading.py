@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import io
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def _read(source: Any) -> tuple[bytes, str]:
         if isinstance(source, str) and not path.exists():
             says = "No such file, and no StableHLO text, which has a module or a func.func"
             raise FileNotFoundError(errno.ENOENT, says, source)
-        return path.read_bytes(), str(path)
+        return _contents(path), str(path)
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     exported = getattr(source, "mlir_module_serialized", None)
@@ -87,6 +88,15 @@ def _read(source: Any) -> tuple[bytes, str]:
         f"{source!r:.{_MOST_TEXT}} of type {type(source).__qualname__} is no program; expected a "
         "path, StableHLO text or bytes, an MLIR module, or a jax.export.Exported"
     )
+
+
+def _contents(path: Path) -> bytes:
+    """Returns what a file or a pipe holds; a device such as /dev/zero need not end."""
+    with path.open("rb") as stream:
+        mode = os.fstat(stream.fileno()).st_mode
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not stream.isatty()):
+            raise ProgramError(f"{path} is a device; expected a file with a StableHLO module")
+        return stream.read()
 
 
 def _is_text(source: str) -> bool:
