@@ -51,22 +51,12 @@ __all__ = [
     "LibraryPlugin",
     "Plugin",
     "Record",
-    "backend_pjrt_c_api_version",
-    "backend_stablehlo_version",
-    "backend_xla_version",
-    "backends_are_initialized",
-    "canonicalize_platform",
-    "expand_platform_alias",
-    "get_device_backend",
     "hookimpl",
     "hookspecs",
-    "is_gpu",
-    "is_known_platform",
-    "known_platforms",
     "process_backends",
     "register",
     "table",
-    "using_pjrt_c_api",
+    *_PLATFORMS,
 ]
 
 
