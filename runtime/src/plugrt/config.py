@@ -15,6 +15,7 @@ from plugrt.kinds import (
     CREATE_OPTIONS,
     DEVICE,
     FOLDER,
+    GPU_SHAPE,
     INTEGERS,
     LOWER,
     NAMED_OPTIONS,
@@ -154,7 +155,7 @@ class Config(Options):
         at_start=True,
     )  # fmt: skip
     mock_gpu_topology = option(
-        "JAX_MOCK_GPU_TOPOLOGY", TEXT, None,
+        "JAX_MOCK_GPU_TOPOLOGY", GPU_SHAPE, None,
         "Slices x hosts x devices of GPUs to pretend, such as 2x1x4. (JAX: a flag only.)",
         at_start=True,
     )  # fmt: skip

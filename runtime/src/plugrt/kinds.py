@@ -196,6 +196,13 @@ def _check_create_options(value: Any) -> dict[str, OptionValue]:
     return dict(value)
 
 
+def _check_gpu_shape(value: Any) -> str:
+    shape: str = _instance_of(str)(value)
+    if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(x\s*0*[1-9]\d{0,8}\s*){2}", shape, re.ASCII):
+        raise ValueError
+    return shape
+
+
 def _check_device(value: Any) -> str | Device:
     if isinstance(value, Device):
         return value
@@ -210,6 +217,10 @@ BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _pa
 TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
 LOWER: Kind[str] = Kind("text", "text; upper case is read as lower", str.lower, _instance_of(str))
 FOLDER: Kind[str] = Kind("folder", "a folder (~ is your home)", _check_folder, _check_folder)
+GPU_SHAPE: Kind[str] = Kind(
+    "shape", "slices x hosts a slice x devices a host, such as 2x1x4", _check_gpu_shape,
+    _check_gpu_shape,
+)  # fmt: skip
 DEVICE: Kind[str | Device] = Kind(
     "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
     _check_device, _check_device,

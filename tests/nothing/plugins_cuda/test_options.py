@@ -47,7 +47,7 @@ def test_settings_become_options(environ: dict[str, str], expected: dict[str, An
         assert type(value) is create_options.OPTION_TYPES.get(name, type(value))
 
 
-@pytest.mark.parametrize("shape", ["4", "2x2", "0x1x1", "axbxc"])
+@pytest.mark.parametrize("shape", ["4", "2x2", "0x1x1", "axbxc", "1x1x1x1", "9999999999x1x1"])
 def test_a_mock_topology_has_three_numbers(shape: str) -> None:
     with pytest.raises(ConfigError, match="slices x hosts"):
         create_options.from_config(Config({"JAX_MOCK_GPU_TOPOLOGY": shape}))
