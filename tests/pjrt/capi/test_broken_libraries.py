@@ -13,12 +13,9 @@ import pytest
 
 from support.broken_library import BrokenLibrary
 from support.clib import needs_cc
-from support.xla_cpu import library_path
+from support.xla_cpu import library_path, needs_library
 
-pytestmark = [
-    needs_cc,
-    pytest.mark.skipif(library_path() is None, reason="xla-cpu-pjrt is not installed"),
-]
+pytestmark = [needs_cc, needs_library]
 
 SEEDS = range(int(os.environ.get("PLUGRT_TEST_BROKEN_SEEDS", "1")))
 """How many plans are run (``make test-broken``): each chooses other calls to misbehave at."""

@@ -11,13 +11,9 @@ from pathlib import Path
 import pytest
 
 import plugrt.capi
-from support.xla_cpu import library_path, run_python
+from support.xla_cpu import library_path, needs_library, run_python
 
-
-@pytest.fixture(autouse=True)
-def _needs_library() -> None:
-    if library_path() is None:
-        pytest.skip("xla-cpu-pjrt is not installed")
+pytestmark = needs_library
 
 
 def run_on_library(code: str) -> subprocess.CompletedProcess[str]:
@@ -208,6 +204,43 @@ def test_random_graphs_of_handles(start: int) -> None:
     done = run_python(code, timeout=200)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "True [] {}\n"
+
+
+AT_THE_END = """
+import atexit, gc, sys
+kept = []
+@atexit.register
+def empty():
+    # As the interpreter does with modules that somebody refers to, before the last objects go.
+    for name, module in sys.modules.items():
+        if name.startswith("plugrt.capi"):
+            vars(module).update({key: None for key in vars(module) if key[:2] != "__"})
+    kept.clear()
+    gc.collect()
+import numpy as np
+import plugrt
+f = plugrt.jit(lambda a: a + 1)
+x = plugrt.device_put(np.ones(4, "float32"))
+class Holder: pass
+holder = Holder()
+holder.me, holder.all = holder, (f(x), np.asarray(f(x)), plugrt.device_put(np.zeros(1 << 16)))
+def generate():
+    y = f(x)
+    try:
+        yield y
+    finally:
+        del y
+kept += [f(x), np.asarray(f(x)), holder, generate(), x.__dlpack__(), f.lower(x).compile(), f(x)]
+kept[-1].block_until_ready()
+next(kept[3])
+del f, x, holder
+"""
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "plugrt.clear_backends()"])
+def test_the_end_of_the_interpreter_is_quiet(end: str) -> None:
+    done = run_on_library(AT_THE_END + end)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def _finalizers() -> list[tuple[str, str]]:

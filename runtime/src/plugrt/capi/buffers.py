@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from sys import getrefcount
 from typing import Any, TypeVar
 
@@ -43,12 +43,16 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._pointer = pointer
         self._spec = spec
 
-    def __del__(self) -> None:
+    # The defaults are there when the interpreter has emptied this module at its end.
+    def __del__(
+        self, _getrefcount: Callable[[Any], int] = getrefcount, _alone: int = ALONE
+    ) -> None:
         pointer = self._pointer
         if pointer is None:
             pointer = self._dead
-        if getrefcount(self) > ALONE:
-            self._lend(pointer)
+        if _getrefcount(self) > _alone:
+            if not self._spec.home.exiting:
+                self._lend(pointer)
             return
         self._pointer = None  # a weak reference may give this object to another thread until now
         home = self._spec.home
@@ -56,6 +60,8 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         try:
             args = frames.pop()
         except IndexError:
+            if home.exiting:
+                return
             args = home.new_destroy_frame()
         args.buffer = pointer
         error = home.buffer_destroy(args)
@@ -266,7 +272,7 @@ class LentBuffer(Buffer):
 
     __slots__ = ()
 
-    def __del__(self) -> None:
+    def __del__(self, *_: Any) -> None:
         pass
 
 
@@ -287,7 +293,7 @@ class AliasedBuffer(Buffer):
     def _lend(self, pointer: Any) -> None:
         """Lends nothing: the memory is the host array's, which goes with this object."""
 
-    def __del__(self) -> None:
+    def __del__(self, *_: Any) -> None:
         pass
 
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+Callback = TypeVar("Callback")
 
 _state = threading.local()
+
+
+def for_good(callback: Callback) -> Callback:
+    """Keeps a C function that others call for as long as the process lives, and returns it.
+
+    The interpreter empties this package's modules at its end; a capsule that another library
+    holds is given back after that.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
+    return callback
 
 
 def entered(function: Callable[..., Any]) -> Callable[..., Any]:

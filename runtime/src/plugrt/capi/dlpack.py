@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from plugrt.capi._abi import ffi
 from plugrt.capi.buffers import Buffer
-from plugrt.capi.callbacks import entered
+from plugrt.capi.callbacks import entered, for_good
 from plugrt.capi.devices import Device
 from plugrt.capi.dtypes import dtype_of
 from plugrt.capi.handle import ClientHandle
@@ -114,16 +114,27 @@ def _refer(buffer: Buffer) -> Any:
     return home.library.own(name, "buffer", pointer, buffer, home.exiting)
 
 
+# Both may be called when the interpreter has emptied this module: their defaults are still there.
+@for_good
 @ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]
-def _release_exported(managed: Any) -> None:
-    _exported.pop(int(ffi.cast("uintptr_t", managed.manager_ctx)), None)
+def _release_exported(
+    managed: Any, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
+) -> None:
+    _exported.pop(int(_cast("uintptr_t", managed.manager_ctx)), None)
 
 
+@for_good
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
-def _capsule_gone(capsule: int) -> None:
+def _capsule_gone(
+    capsule: int,
+    _name: bytes = _NAME,
+    _cast: Any = ffi.cast,
+    _is_valid: Any = _is_valid,
+    _get_dying: Any = _get_dying,
+) -> None:
     """Runs when a capsule dies; one that nobody took still owns its tensor."""
-    if _is_valid(capsule, _NAME):
-        managed = ffi.cast("DLManagedTensor*", _get_dying(capsule, _NAME))
+    if _is_valid(capsule, _name):
+        managed = _cast("DLManagedTensor*", _get_dying(capsule, _name))
         managed.deleter(managed)
 
 
@@ -233,6 +244,7 @@ def view(
     return Buffer(args.buffer, spec)
 
 
+@for_good
 @ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
 @entered
 def _view_deleted(_pointer: Any, key: Any) -> None:

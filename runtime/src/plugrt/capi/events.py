@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.capi._abi import ffi
-from plugrt.capi.callbacks import entered
+from plugrt.capi.callbacks import entered, for_good
 from plugrt.capi.handle import ClientHandle
 from plugrt.errors import PjrtError
 
@@ -51,6 +51,7 @@ class Event(interface.Event):
             raise
 
 
+@for_good
 @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
 @entered
 def _on_ready(error: Any, key: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from plugrt.capi.callbacks import outside
 from plugrt.capi.library import Library
 from plugrt.capi.maps import is_memory
-from plugrt.capi.ownership import own, watches
+from plugrt.capi.ownership import own, retire
 from plugrt.capi.tables import Slot, new_struct
 from plugrt.errors import PlugrtError
 
@@ -164,12 +164,11 @@ def _retire() -> None:
     destroying a client waits for its work, which Python can still answer now. Memory that a
     library may have aliased is kept from Python for good.
     """
-    # What handles keep, and with it the sources of transfers, is to outlive the interpreter.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
     for handle in list(_LIVE):
         handle.abandon()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.pending))
         _destroy_client(handle.library, handle.pointer, handle.keep)
+    retire()
 
 
 def _forget() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import weakref
 from collections.abc import Callable
@@ -49,6 +50,26 @@ def own(pointer: Any, free: Callable[[Any], None]) -> Any:
     return handle
 
 
+def _nothing(raw: Any) -> None:
+    """Frees nothing."""
+
+
+def retire() -> None:
+    """Frees nothing from now on of what there is, and keeps what was kept for it for good.
+
+    For the end of the interpreter, after which libraries may still use memory that they were lent.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
+    for watch in list(watches.values()):
+        kept.append(watch.free)
+        watch.free = _nothing
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+kept: list[Any] = []
+"""What freed handles when the interpreter ended."""
+
+
 # A process that was forked has the handles, but not the threads of the library behind them.
 os.register_at_fork(after_in_child=watches.clear)
 
@@ -56,8 +77,8 @@ os.register_at_fork(after_in_child=watches.clear)
 class _Lonely:
     """Measures `ALONE` with the very expression that the finaliser of buffers uses."""
 
-    def __del__(self) -> None:
-        _counts.append(getrefcount(self))
+    def __del__(self, _getrefcount: Callable[[Any], int] = getrefcount) -> None:
+        _counts.append(_getrefcount(self))
 
 
 _counts: list[int] = []
