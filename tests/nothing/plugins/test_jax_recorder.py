@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,7 +118,7 @@ def test_a_jax_whose_function_cannot_be_exchanged_is_refused(
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A package of two modules that count how often they are imported."""
     folder = tmp_path / "counted_space" / "counted"
     folder.mkdir(parents=True)
@@ -124,7 +126,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (folder / "part.py").write_text("import builtins\nbuiltins.counted_imports.append(1)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("builtins.counted_imports", [], raising=False)
-    return "counted_space.counted"
+    yield "counted_space.counted"
+    for name in [n for n in sys.modules if n.startswith("counted_space")]:
+        del sys.modules[name]
 
 
 def imports() -> int:
@@ -145,8 +149,20 @@ def test_a_module_is_imported_apart(package: str) -> None:
     assert sys.modules["counted_space"].counted is theirs
     assert sys.modules[f"{package}.part"] is theirs.part
     assert imports() == 3
-    for name in [n for n in sys.modules if n.startswith("counted_space")]:
-        del sys.modules[name]
+
+
+def test_what_a_module_holds_lives_on(package: str) -> None:
+    """A plugin hands over addresses: of a table, of a capsule's name."""
+
+    class Table:
+        pass
+
+    with imported_apart(package) as ours:
+        ours.table = Table()
+        table = weakref.ref(ours.table)
+    del ours
+    gc.collect()
+    assert table() is not None
 
 
 def test_extension_modules_are_not_imported_twice() -> None:

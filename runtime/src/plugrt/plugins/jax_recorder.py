@@ -169,19 +169,22 @@ def _plain_code(function: Any) -> CodeType:
 
 # --- modules apart ----------------------------------------------------------------------------
 
+_kept: list[dict[str, ModuleType]] = []
+
 
 @contextlib.contextmanager
 def imported_apart(name: str) -> Iterator[ModuleType]:
     """Imports a module, and what of its package is written in Python, as if for the first time.
 
     Afterwards ``sys.modules`` has what it had before. Extension modules stay: most cannot be
-    imported twice.
+    imported twice. Ours live as long as the process, as modules do: what a plugin hands over by
+    address (a table, the name of a capsule) may lie in what they hold.
     """
     theirs = _take_out(name)
     try:
         yield importlib.import_module(name)
     finally:
-        _take_out(name)
+        _kept.append(_take_out(name))
         for module_name, module in theirs.items():
             _put_back(module_name, module)
 
