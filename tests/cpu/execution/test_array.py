@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import weakref
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -326,3 +328,26 @@ def test_the_process_ends_quietly(keep: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.startswith("done")
+
+
+def view_of(x: Any) -> memoryview:
+    """The buffer of an array: by ``memoryview`` where Python asks classes for one (PEP 688)."""
+    if sys.version_info >= (3, 12):
+        return memoryview(x)
+    with pytest.raises(TypeError, match="bytes-like"):
+        memoryview(x)
+    buffer: memoryview = x.__buffer__(0)
+    return buffer
+
+
+def test_the_buffer_is_a_read_only_view_that_outlives_the_array() -> None:
+    host = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = device_put(host.copy())
+    view = view_of(x)
+    assert (view.readonly, view.shape, view.format) == (True, (2, 3), "f")
+    x.delete()
+    assert view.tolist() == host.tolist()
+    with pytest.raises(DeletedBuffer):
+        x.__buffer__(0)
+    with pytest.raises(BufferError, match="bfloat16 has no buffer"):
+        device_put(np.zeros(2, ml_dtypes.bfloat16)).__buffer__(0)

@@ -13,6 +13,7 @@ from plugrt.execution.placement import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put, duplicate
 from plugrt.interface import Device
+from plugrt.tracing.tracer import Tracer
 
 _CPU = 1  # DLPack's kDLCPU
 
@@ -24,6 +25,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     a CPU); data elsewhere stay on their device unless ``device`` is given. ``copy`` as in
     `asarray`. Writing to shared memory is not defined: arrays are taken not to change.
     """
+    if type(x) is Tracer:
+        x.__dlpack__()  # has no memory yet, and says so
     if isinstance(x, Array):
         result: Array = device_put(x, device)
         return duplicate(result) if copy and result._shards is x._shards else result

@@ -49,6 +49,19 @@ class Conversions(Methods):
             return host.astype(dtype)
         return host.copy() if copy else host
 
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Waits and returns a read-only view of the contents (``memoryview(x)``, `np.frombuffer`).
+
+        Python asks from 3.12 on (PEP 688). On 3.11 no class written in Python has buffers: there
+        ``memoryview(np.asarray(x))`` serves. The view outlives the array, as `np.asarray`'s does.
+        `BufferError` for dtypes that the protocol has no letter for, such as bfloat16.
+        """
+        host = self._host()
+        try:
+            return host.data
+        except ValueError as error:
+            raise BufferError(f"an array of {host.dtype.name} has no buffer: {error}") from error
+
     def __dlpack__(
         self,
         *,

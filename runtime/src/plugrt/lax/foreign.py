@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, DtypeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
@@ -42,6 +42,11 @@ def custom_call(
     """
     several = isinstance(result_types, tuple | list)
     listed = result_types if several else [result_types]
+    for t in listed:
+        if not hasattr(t, "shape") or not hasattr(t, "dtype") or isinstance(t, type):
+            raise ArgumentTypeError(
+                f"result_types of custom_call have shape and dtype; got {t!r:.60}"
+            )
     types = tuple(TensorType(tuple(t.shape), np.dtype(t.dtype)) for t in listed)
     results = _custom_call(
         tuple(operands),

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from plugrt.errors import ArgumentError, UnboundAxis
+from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis
 from plugrt.tracing.trace import Trace, current_trace
 
 AxisName: TypeAlias = str | Sequence[str]
@@ -57,7 +57,13 @@ def axis_positions(axis_name: AxisName) -> list[tuple[int, int]]:
 
 
 def _bound(axis_name: AxisName) -> tuple[Trace, tuple[str, ...]]:
-    names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    try:
+        hash(names)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"the axis of a collective is a name, or several names; got {axis_name!r:.60}"
+        ) from error
     trace = current_trace()
     if trace is None:
         raise UnboundAxis(

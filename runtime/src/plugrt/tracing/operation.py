@@ -178,8 +178,7 @@ class Operation(Generic[P, R]):
         Python says of such a value from inside is said as the caller's, with the cause. Errors of
         a function that was passed are the user's own, and pass.
         """
-        static = [v for n, v in self._named(args, kwargs) if n in self._static]
-        if isinstance(error, PlugrtError) or any(map(callable, static)):
+        if isinstance(error, PlugrtError) or callable(kwargs.get("function")):
             raise error
         passed = [(n, v) for n, v in self._named(args, kwargs) if not isinstance(v, _OF_ARRAYS)]
         listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
