@@ -56,6 +56,7 @@ def test_a_backend_that_does_not_work_is_a_problem(told: dict[str, Any], name: s
     assert row["cure"] == f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
     (problem,) = [p for p in told["problems"] if f"'{name}' ({name}-dist 1.0)" in p]
     assert words in problem
+    assert problem.endswith(f"; {row['cure']}")
 
 
 def test_the_healthy_ones_work(told: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from plugrt.cli import doctor
+from plugrt.cli.examination import Examination
 from support.clib import needs_cc
 from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with
@@ -72,6 +74,9 @@ def test_a_sick_library_is_one_problem_that_says_why(told: Told, name: str) -> N
     assert found["state"] == state
     (problem,) = [p for p in told.found["problems"] if p.startswith(f"{name!r} (")]
     assert "PJRT_NAMES_AND_LIBRARY_PATHS" in problem
+    assert f"/{name}.so" in problem
+    assert found["cure"]
+    assert problem.endswith(f"; {found['cure']}")
     assert "\n" not in problem
     for word in words:
         assert word in found["reason"]
@@ -94,6 +99,22 @@ def test_an_odd_library_works_and_is_remarked_upon(told: Told, name: str) -> Non
 
 def test_nothing_else_is_a_problem(told: Told) -> None:
     assert len(told.found["problems"]) == len(SICK)
+
+
+def test_the_terminal_shows_each_fault_once(
+    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "10000")
+    doctor._print(Examination(**{k: v for k, v in told.found.items() if k != "ok"}))
+    shown = capsys.readouterr().out.splitlines()
+    problems = [line for line in shown if line.startswith("problem: ")]
+    assert sorted(problems) == sorted(f"problem: {p}" for p in told.found["problems"])
+    for name in SICK:
+        (line,) = [line for line in shown if line.split()[:1] == [name]]  # its row of the table
+        found = row(told, name)
+        assert f"{found['reason']}; {found['cure']}" in line
+        assert found["state"] in line
+    assert shown[-1].startswith("something asked for does not work")
 
 
 AT_START = ("load_abort", "load_stop", "init_exit0", "closes_stdout", "client_hang")
@@ -142,11 +163,11 @@ def test_doctor_that_is_killed_leaves_no_process(libraries: dict[str, Path]) -> 
         "PJRT_NAMES_AND_LIBRARY_PATHS": variable(libraries, *names),
     }
     command = [sys.executable, "-m", "plugrt", "doctor", "--json"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as doctor:
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while len(processes_with(token)) < 5 and time.monotonic() < deadline:
             time.sleep(0.02)
         assert len(processes_with(token)) >= 5, "doctor, two keepers and two children"
-        doctor.kill()
-        doctor.wait(30)
+        process.kill()
+        process.wait(30)
     assert left_after(token) == {}

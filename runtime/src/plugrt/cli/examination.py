@@ -27,6 +27,8 @@ _NESTED = 0.6
 """The share of the first that the trial of one library may take there."""
 _ONE_PROBE = 0.67
 """The share of the last that one library may take."""
+_CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
+"""What helps where nothing better is known."""
 _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
@@ -183,11 +185,12 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
         problem = f"the process {outcome.words} when {step['step']}"
     if outcome.how == "exit" and (last := outcome.last_words(1)):
         problem += f"; its last words: {last}"
-    found.problems.append(problem)
     if step["of"] is None:
+        found.problems.append(problem)
         return ""
     name: str = step["of"][1]
     cure = f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
+    found.problems.append(f"{problem}; {cure}")
     faults[str(step["of"])] = {"state": str(State.BROKEN), "reason": problem, "cure": cure}
     return name
 
@@ -215,8 +218,12 @@ def _probe(found: Examination, record: Record, settings: Config, deadline: float
 
 def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
     bad = probe["state"] != "ok"
+    if bad:
+        probe["cure"] = probe["cure"] or _CURE
     if bad and record.state is not State.DUPLICATE:
-        _add_problem(found, record.name, probe["reason"], f"{record}: {probe['reason']}")
+        where = "" if record.library in probe["reason"] else f"{record.library}: "
+        problem = f"{record}: {where}{probe['reason']}; {probe['cure']}"
+        _add_problem(found, record.name, probe["reason"], problem)
     for remark in probe.get("facts", {}).get("remarks", ()):
         found.warnings.append(f"{record}: {remark}")
     for row in found.candidates:

@@ -74,8 +74,9 @@ def _try(record: Record, say: Say) -> int:
     except BaseException as error:  # noqa: BLE001 a plugin's fault, whatever it raises
         words = text_of(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
-        record.became(State.BROKEN, reason, f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out")
-        say(problem=f"{record}: {reason}")
+        cure = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
+        record.became(State.BROKEN, reason, cure)
+        say(problem=f"{record}: {reason}; {cure}")
     return _count(client)
 
 
