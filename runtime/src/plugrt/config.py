@@ -322,6 +322,7 @@ class Config(Options):
     pjrt_nproc = option(
         "PJRT_NPROC", integer(1), None,
         "Threads of XLA's CPU clients; unset, plugrt starts them with two a device or one a core.",
+        at_start=True,
     )  # fmt: skip
 
 
