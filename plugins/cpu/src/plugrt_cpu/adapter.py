@@ -10,6 +10,7 @@ is installed, to describe any one-device array that it makes by itself). `split`
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -40,6 +41,10 @@ class Aval:
         self.shape = shape
         self.dtype = dtype
         self.weak_type = False
+
+    def str_short(self) -> str:
+        """What jaxlib names a deleted array by."""
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
 class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
@@ -203,13 +208,27 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
 
 
+def delete(array: Any) -> None:
+    """Deletes an array under everyone who reads, awaits or launches with it in another thread.
+
+    jaxlib's own ``delete`` lets go of the memory's description, which calls that wait without the
+    interpreter's lock are still using: they crash (jaxlib 0.10, JAX as well). A second array of
+    the same memory is deleted in its stead; the first one then says that it is deleted, and its
+    description goes with the last reference to it.
+    """
+    if not array.is_deleted():
+        with contextlib.suppress(RuntimeError, ValueError):  # another thread deleted it just now
+            array.clone().delete()
+
+
 def to_dlpack(array: Any) -> tuple[Any, Any]:
     """Returns a ``dltensor`` capsule of a one-device array, and what must outlive it.
 
     jaxlib (0.10) aborts the process when an array is deleted, and nothing else refers to its
     memory, while a capsule of it lives.
     """
-    return _jax.buffer_to_dlpack_managed_tensor(array), array.clone()
+    keeper = array.clone()
+    return _jax.buffer_to_dlpack_managed_tensor(keeper), keeper
 
 
 def from_dlpack(capsule: Any, device: Any) -> Any:

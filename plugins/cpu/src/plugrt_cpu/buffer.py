@@ -63,7 +63,7 @@ class CpuBuffer(Buffer):
 
     def delete(self) -> None:
         with self.device.client.launch_lock:
-            self.raw.delete()
+            adapter.delete(self.raw)
 
     def is_deleted(self) -> bool:
         return bool(self.raw.is_deleted())
@@ -79,6 +79,7 @@ class CpuBuffer(Buffer):
             raise translate(error) from error
 
     def on_device_size_in_bytes(self) -> int:
+        self._require_alive()
         try:
             return int(self.raw.on_device_size_in_bytes())
         except JAXLIB_ERRORS as error:

@@ -9,7 +9,8 @@ from plugrt.errors import PJRT_ERRORS, DeletedBuffer, Internal, PjrtError, Plugr
 _BY_NAME = {cls.code_name: cls for cls in PJRT_ERRORS.values()}
 _STATUS = re.compile(r"\s*([A-Z_]+): ?")
 _DELETED = re.compile(
-    r"has been deleted|deleted or donated|previously donated|on deleted array|Array is null"
+    r"has been deleted|deleted or donated|previously donated|on deleted array|Array is null|"
+    r"Deleted buffer used"
 )
 
 JAXLIB_ERRORS = (RuntimeError, ValueError, TypeError, BufferError, MemoryError)

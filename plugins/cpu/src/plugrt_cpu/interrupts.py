@@ -1,12 +1,18 @@
-"""Keeping Ctrl-C away from jaxlib's waits."""
+"""Keeping Ctrl-C, and the interpreter's end, away from jaxlib's compilations."""
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_under_way: set[threading.Event] = set()
+"""An event for each compilation that has not ended."""
 
 
 def uninterrupted(work: Callable[[], T]) -> T:
@@ -16,24 +22,56 @@ def uninterrupted(work: Callable[[], T]) -> T:
     interrupt then frees the program that the thread is still reading, and the process crashes.
     Python's signal handlers run in the main thread only, so that the wait is made in another.
     """
+    done = threading.Event()
+    _under_way.add(done)
     if threading.current_thread() is not threading.main_thread():
-        return work()
+        return _run(work, done)
     results: list[T] = []
     errors: list[BaseException] = []
-    done = threading.Event()
 
     def run() -> None:
         try:
-            results.append(work())
+            results.append(_run(work, done))
         except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
             errors.append(error)
         finally:
-            done.set()
+            finished.set()
 
+    finished = threading.Event()
     threading.Thread(target=run, name="plugrt-cpu-compile").start()
     # Not join: interrupted, it takes the thread for ended (CPython 3.11), and then the process
     # does not wait for it at its end.
-    done.wait()
+    finished.wait()
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _run(work: Callable[[], T], done: threading.Event) -> T:
+    try:
+        return work()
+    finally:
+        _under_way.discard(done)
+        done.set()
+
+
+def _await_all() -> None:
+    """Waits, when the interpreter ends, for the compilations that are under way.
+
+    A thread that comes back from jaxlib into an interpreter that has ended takes the process down
+    (SIGABRT). Python waits for threads, too, but an interrupt ends that waiting: the second Ctrl-C
+    of one who was kept waiting after the first. The next one ends the process by the signal.
+    """
+    while _under_way:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for done in list(_under_way):
+                done.wait()
+        except KeyboardInterrupt:
+            continue  # it came before the handler was changed
+
+
+atexit.register(_await_all)
+if hasattr(os, "register_at_fork"):
+    # A child process has none of the threads.
+    os.register_at_fork(after_in_child=_under_way.clear)

@@ -104,7 +104,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             raise self._launch_error(error, raws) from error
         for index in self._donated:
             # jaxlib leaves it alive when a host array still looks at its memory.
-            raws[index].delete()
+            adapter.delete(raws[index])
         if self._only_result is not None:
             shards = _new(CpuShards)  # as calling the class, at half the cost
             shards.raw = results[0]
@@ -255,13 +255,19 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                     )
             if self._donated:
                 self._require_distinct(adopted)
+            # jaxlib leaves those alive that a host array still looks at, and of what is whole it
+            # says whether the first buffer is.
+            donated = [adopted[i] for i in self._donated]
+            doomed = [shards.raw.clone() for shards in donated if not shards.is_apart]
             # What is whole stays whole: to take it apart costs more than the launch saves.
             if self._replicas and options is None and all(shards.is_apart for shards in adopted):
                 made = self._replicas.launch([shards.parts() for shards in adopted])
             else:
                 made, token = self._launch_together(adopted, launch, with_token)
-            for index in self._donated:
-                adopted[index].delete()
+            for raw in doomed:
+                raw.delete()
+            for shards in donated:
+                shards.delete()
         return made, token
 
     def delete(self) -> None:

@@ -101,9 +101,9 @@ class CpuShards(Sequence[Buffer]):
     def delete(self) -> None:
         """Deletes all buffers, whole and apart."""
         if self._parts is None:
-            self.raw.delete()
+            adapter.delete(self.raw)
         for part in self._parts or ():
-            part.delete()
+            adapter.delete(part)
 
     def parts(self) -> Sequence[Any]:
         """Returns jaxlib's array on each device."""

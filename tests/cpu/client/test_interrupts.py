@@ -1,0 +1,69 @@
+"""Ctrl-C, once and more often, while a program is compiled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+CODE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs behind
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+import numpy as np
+from plugrt import array_api as xp
+import plugrt
+
+def long(x):
+    for i in range(250):
+        x = xp.sin(x @ x) + i
+    return x
+
+lowered = plugrt.jit(long).lower(np.ones((8, 8), "f4"))
+print("compiling", flush=True)
+try:
+    lowered.compile()
+except KeyboardInterrupt:
+    HANDLER
+print("done", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize(
+    ("handler", "signals", "status"),
+    [
+        ("raise", ["INT"], -2),
+        ("raise", ["INT", "INT"], -2),
+        ("raise", ["INT", "INT", "INT"], -2),
+        ("sys.exit(3)", ["INT"], 3),
+        ("sys.exit(3)", ["INT", "INT"], 3),
+        ("raise ValueError", ["INT", "INT"], 1),
+        ("raise", ["TERM"], 5),
+        ("raise", ["TERM", "INT"], 5),
+    ],
+)
+def test_the_process_ends_as_the_program_says(
+    handler: str, signals: list[str], status: int
+) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CODE.replace("HANDLER", handler)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    )  # fmt: skip
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "compiling\n"
+        for name in signals:
+            time.sleep(0.05)  # for the compilation to begin, and for the exception to be on its way
+            child.send_signal(getattr(signal, f"SIG{name}"))
+        out, err = child.communicate(timeout=300)
+    # One more Ctrl-C, while it waits for the compilation at its end, ends it by the signal.
+    assert "FATAL" not in err
+    accepted = {status, -2} if len(signals) > 1 else {status}
+    assert child.returncode in accepted, err[-2000:]
+    assert out == ""
