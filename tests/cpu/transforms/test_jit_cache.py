@@ -57,7 +57,7 @@ def test_devices_and_commitment() -> None:
 
 def test_settings() -> None:
     f = jit(lambda x: mul(x, 2.5))
-    n = device_put(np.arange(3))
+    n = device_put(np.arange(3, dtype=np.int32))
     assert f(n).dtype == np.float32
     with config.override(enable_x64=True):
         assert f(n).dtype == np.float64
@@ -311,7 +311,7 @@ def test_threads_launch_and_clear_at_once() -> None:
 
 def test_settings_of_one_thread_do_not_reach_another() -> None:
     f = jit(lambda x: mul(x, 2.5))
-    n = device_put(np.arange(3))
+    n = device_put(np.arange(3, dtype=np.int32))
 
     def wide() -> Any:
         with config.override(enable_x64=True):
