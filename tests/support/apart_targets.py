@@ -103,6 +103,13 @@ def kill_keeper(file: str, say: Say) -> None:
     time.sleep(600)
 
 
+def term_keeper(file: str, say: Say) -> None:
+    """Leaves a daemon, and asks the process above to end."""
+    daemon(file, say)
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(600)
+
+
 def real_time_signal(file: str, say: Say) -> None:
     os.kill(os.getpid(), 40)
 

@@ -60,6 +60,7 @@ def test_what_a_function_says_and_prints() -> None:
         ("kill_group", "file", "was killed by SIGKILL"),
         ("real_time_signal", "file", "was killed by signal 40"),
         ("kill_keeper", "file", "was lost"),
+        ("term_keeper", "file", "was lost"),
     ],
 )
 @pytest.mark.usefixtures("token")

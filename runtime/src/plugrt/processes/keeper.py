@@ -72,8 +72,10 @@ class _Keeper:
 
     def keep(self) -> NoReturn:
         """Runs until the child has ended, and ends this process."""
-        ended = self._watch()
-        left = _end_all(self._child)
+        try:
+            ended = self._watch()
+        finally:
+            left = _end_all(self._child)
         if ended is not None:
             for _ in range(_LAST_READS):  # what was written before the end
                 if not self._read_ready(0.0):
@@ -144,11 +146,13 @@ class _Keeper:
 
 
 def _wake_on_child() -> int:
-    """Returns a descriptor that can be read when a child has ended or stopped."""
+    """Returns a descriptor that can be read when a child has ended or stopped, or on a signal."""
     wakes, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the child is ended first
+        signal.signal(number, lambda number, frame: sys.exit(1))
     return wakes
 
 
