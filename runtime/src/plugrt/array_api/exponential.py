@@ -25,8 +25,9 @@ def exp(x: Tracer, /) -> Tracer:
     if kind_of(x.dtype) != "c":
         return emit(hlo.exponential, x)
     # XLA gives NaN at -inf with an imaginary part that is not finite, where C has 0.
-    u = parts(x)[0]
-    vanishes = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
+    u, v = parts(x)
+    lowest = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
+    vanishes = emit(hlo.and_, lowest, emit(hlo.not_, emit(hlo.is_finite, v)))
     return select(vanishes, full(x.shape, 0, x.dtype), emit(hlo.exponential, x))
 
 

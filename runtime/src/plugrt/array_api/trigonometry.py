@@ -11,7 +11,7 @@ from typing import Any
 from plugrt.array_api.complexes import symmetric
 from plugrt.array_api.operands import FLOATING, binary, unary
 from plugrt.array_api.ordering import parts
-from plugrt.tracing.emit import chlo, emit, hlo
+from plugrt.tracing.emit import chlo, compare, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
@@ -21,6 +21,15 @@ def _inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tr
     if kind_of(x.dtype) != "c":
         return emit(builder, x)
     return symmetric(lambda z: emit(builder, z), x, odd=odd)
+
+
+def _with_zeros(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
+    """Returns an imaginary part with the sign of zero that it has where ``b`` is 0: slope * b.
+
+    The exponentials that XLA makes hyperbolic functions of lose it.
+    """
+    exact = emit(hlo.and_, compare(b, full(b.shape, 0, b.dtype), "EQ"), emit(hlo.is_finite, slope))
+    return select(exact, emit(hlo.multiply, slope, b), imaginary)
 
 
 def _times_i(z: Tracer) -> Tracer:
@@ -68,8 +77,12 @@ def atanh(x: Tracer, /) -> Tracer:
 def cos(x: Tracer, /) -> Tracer:
     """Returns the cosine of radians. Floating dtypes."""
     x = unary("cos", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.cosine, x)
     # XLA's complex cosine turns infinities into NaN; cos(z) == cosh(iz).
-    return emit(chlo.cosh, _times_i(x)) if kind_of(x.dtype) == "c" else emit(hlo.cosine, x)
+    u, v = parts(emit(chlo.cosh, _times_i(x)))
+    a, b = parts(x)
+    return emit(hlo.complex, u, _with_zeros(v, emit(hlo.negate, emit(hlo.sine, a)), b))
 
 
 @operation
@@ -85,7 +98,9 @@ def sin(x: Tracer, /) -> Tracer:
     if kind_of(x.dtype) != "c":
         return emit(hlo.sine, x)
     u, v = parts(emit(chlo.sinh, _times_i(x)))  # as in cos; sin(z) == -i sinh(iz)
-    return emit(hlo.complex, v, emit(hlo.negate, u))
+    a, b = parts(x)
+    real = select(compare(a, full(a.shape, 0, a.dtype), "EQ"), a, v)
+    return emit(hlo.complex, real, _with_zeros(emit(hlo.negate, u), emit(hlo.cosine, a), b))
 
 
 @operation
