@@ -143,6 +143,7 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
             'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
         )
     from plugrt.stablehlo.artifacts import parse
+    from plugrt.stablehlo.refusals import refuse_endless_calls
     from plugrt.stablehlo.types import tensor_type_of
 
     module = parse(program.code, program.name)
@@ -159,6 +160,7 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
         raise ProgramError(
             f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
         )
+    refuse_endless_calls(module, program.name)
     kind = main.attributes["function_type"].value
     try:
         inputs = [tensor_type_of(t) for t in kind.inputs]

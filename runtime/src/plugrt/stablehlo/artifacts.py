@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.errors import ProgramError
 from plugrt.stablehlo.bindings import MLIRError, hlo, ir, new_context
+from plugrt.stablehlo.refusals import refuse_deep_nesting
 
 MLIR_MAGIC = b"ML\xefR"
 _PORTABLE_PRODUCER = b"StableHLO_v"
@@ -72,6 +73,8 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
         code = code.encode()
     if not code.strip():
         raise ProgramError(f"{filename} is empty; expected a StableHLO module")
+    if not code.startswith(MLIR_MAGIC):
+        refuse_deep_nesting(code, filename)
     said: list[str] = []
 
     def listen(diagnostic: Any) -> bool:

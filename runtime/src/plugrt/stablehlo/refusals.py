@@ -1,0 +1,97 @@
+"""Programs that end the process inside a compiler or parser, refused by a look at them.
+
+XLA inlines calls and MLIR reads nested text by recursion: both overflow the stack, in JAX as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from plugrt.errors import ProgramError
+from plugrt.stablehlo.bindings import ir
+
+DEEPEST = 500
+"""How deep a text may nest; the parser ends the process at some thousands, programs have tens."""
+
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|->|[<>]=|[\[({<]|[\])}>]')
+_OPENING = frozenset((b"[", b"(", b"{", b"<"))
+_CLOSING = frozenset((b"]", b")", b"}", b">"))
+
+
+def refuse_deep_nesting(text: bytes, name: str) -> None:
+    """Raises `ProgramError` for a text that nests deeper than `DEEPEST`."""
+    if sum(map(text.count, _OPENING)) <= DEEPEST:
+        return
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        bracket = found.group()
+        if bracket in _OPENING:
+            depth += 1
+            if depth > DEEPEST:
+                line = text.count(b"\n", 0, found.start()) + 1
+                raise ProgramError(
+                    f"program {name!r} nests deeper than {DEEPEST} brackets (line {line}), which "
+                    "would end the process in MLIR's parser"
+                )
+        elif bracket in _CLOSING:
+            depth -= 1
+
+
+def refuse_endless_calls(module: ir.Module, name: str) -> None:
+    """Raises `ProgramError` where functions call themselves, or one that has no body."""
+    functions = {
+        op.attributes["sym_name"].value: op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+    }
+    empty = {f for f, op in functions.items() if not op.regions[0].blocks}
+    if "main" in empty:
+        raise ProgramError(f"program {name!r} declares main, and has no body for it")
+    calls = {f: [c for c in _named(op) if c in functions] for f, op in functions.items()}
+    for caller, called in calls.items():
+        if lacking := empty.intersection(called):
+            raise ProgramError(
+                f"program {name!r}: {caller!r} calls {sorted(lacking)}, declared without a body"
+            )
+    if circle := _circle(calls):
+        raise ProgramError(
+            f"program {name!r} calls itself ({' calls '.join(circle)}), which no compiler of "
+            "StableHLO takes. Cure: a stablehlo.while"
+        )
+
+
+def _named(operation: ir.Operation) -> Iterator[str]:
+    """Yields the symbols that the calls within an operation name."""
+    waiting = [op for region in operation.regions for block in region for op in block]
+    while waiting:
+        op = waiting.pop().operation
+        if "call" in op.name or "composite" in op.name:
+            for i in range(len(op.attributes)):
+                yield from re.findall(r'@"?([\w.$-]+)', _symbols(op.attributes[i].attr))
+        waiting += [inner for region in op.regions for block in region for inner in block]
+
+
+def _symbols(attribute: ir.Attribute) -> str:
+    """Returns the text of an attribute that is a symbol, or a list of them; else nothing."""
+    text = str(attribute)
+    return text if text.startswith(("@", "[@")) else ""
+
+
+def _circle(calls: dict[str, list[str]]) -> list[str]:
+    """Returns functions that call each other in a circle, the first one again at the end."""
+    finished: set[str] = set()
+    for start in calls:
+        path, todo = [], [(start, iter(calls[start]))] if start not in finished else []
+        path += [start] if todo else []
+        while todo:
+            called = next(todo[-1][1], None)
+            if called is None:
+                finished.add(path.pop())
+                todo.pop()
+            elif called in path:
+                return [*path[path.index(called) :], called]
+            elif called not in finished:
+                path.append(called)
+                todo.append((called, iter(calls[called])))
+    return []
