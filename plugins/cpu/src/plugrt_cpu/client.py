@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,6 +60,7 @@ class CpuClient(Client):
             memories += len(devices[-1].memories())
         self._devices = tuple(devices)
         self._by_id = {device.id: device for device in devices}
+        _clients.add(self)
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self._processes = self.process_count
         self.launch_lock = threading.Lock()
@@ -272,3 +276,20 @@ def _plain(array: Any) -> npt.NDArray[Any]:
         raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
     plain = np.asarray(array)
     return plain.astype(require_dtype(plain.dtype), copy=False)
+
+
+_clients: weakref.WeakSet[CpuClient] = weakref.WeakSet()
+
+
+def _outlive_the_child() -> None:
+    """Leaves jaxlib's clients to the end of a forked child process.
+
+    To destroy one there waits for threads that only the parent has, and crashes (JAX as well).
+    """
+    for client in _clients:
+        if client._raw is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_outlive_the_child)

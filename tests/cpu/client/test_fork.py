@@ -1,0 +1,34 @@
+"""A forked child process that leaves as Python does, without a crash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import os, sys
+import numpy as np
+import plugrt
+from plugrt import array_api as xp
+
+x = plugrt.jit(lambda a: xp.sum(a @ a))(np.ones((300, 300), "f4"))
+x.block_until_ready()
+y = plugrt.pmap(lambda a: a + 1)(np.ones((2, 4), "f4"))
+child = os.fork()
+if child == 0:
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), float(x))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_exits_as_it_says() -> None:
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CODE],
+        env=env, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout == "7 27000000.0\n", done.stderr[-2000:]
