@@ -99,7 +99,11 @@ def test_it_prints_for_people(files: Path) -> None:
         (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
         (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
         (["nosuch.mlir"], 2, "does not exist"),
-        (["text.mlir", "--platform", "nosuch", "--input", "x.npy"], 1, "nosuch"),
+        (
+            ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
+            1,
+            "--platform nosuch asks for",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_readable_line(

@@ -34,11 +34,12 @@ def _rows(platform: str | None) -> list[dict[str, Any]]:
 
     choice = process_backends().initialise()
     names = choice.names if platform is None else (platform,)
+    by = "" if platform is None else f"--platform {platform}"
     default = get_backend().addressable_devices()[:1]
     return [
         {**_row(device), "backend": name, "default": device in default}
         for name in names
-        for device in get_backend(name).devices()
+        for device in process_backends().get(name, by).devices()
     ]
 
 

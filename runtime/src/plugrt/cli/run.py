@@ -48,7 +48,11 @@ def command(
 
     arrays = [array for path in inputs for array in arrays_in(path)]
     start = time.perf_counter()
-    program = compile(program_in(file), backend=platform)
+    device = None
+    if platform is not None:
+        client = process_backends().get(platform, f"--platform {platform}")
+        device = client.addressable_devices()[0]
+    program = compile(program_in(file), device=device)
     compiled = time.perf_counter()
     try:
         result = program(*arrays)

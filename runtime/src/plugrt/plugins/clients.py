@@ -109,19 +109,20 @@ class Backends:
 
     # --- one backend --------------------------------------------------------------------------
 
-    def get(self, name: str | Client | None = None) -> Client:
+    def get(self, name: str | Client | None = None, asked_by: str = "") -> Client:
         """Returns the client of that name or alias; of the default backend without one.
 
-        A client is returned as it is. Raises `UnknownPlatform` with a suggestion, and says so if
-        JAX_PLATFORMS excludes the name.
+        A client is returned as it is. ``asked_by`` is what errors say the name was asked for by:
+        ``get_backend``, if nothing else is said. Raises `UnknownPlatform` with a suggestion, and
+        says so if JAX_PLATFORMS excludes the name.
         """
         try:
             found = self._found.get(name)
         except TypeError:  # it cannot be hashed
             found = None
-        return self._get(name) if found is None else found
+        return self._get(name, asked_by) if found is None else found
 
-    def _get(self, name: object) -> Client:
+    def _get(self, name: object, asked_by: str) -> Client:
         if isinstance(name, Client):
             return name
         if name is not None and not isinstance(name, str):
@@ -133,11 +134,11 @@ class Backends:
         if not name:
             return choice.client
         with self._lock:
-            found = self._found[name] = self._look_up(name, choice)
+            asked_by = asked_by or f"get_backend({name!r})"
+            found = self._found[name] = self._look_up(name, choice, asked_by)
             return found
 
-    def _look_up(self, name: str, choice: Choice) -> Client:
-        asked_by = f"get_backend({name!r})"
+    def _look_up(self, name: str, choice: Choice, asked_by: str) -> Client:
         if not choice.request.exclusive:
             rows = self._find(name, asked_by)
             return first_that_works(rows, self._start, folded(asked_by))[1]
