@@ -13,15 +13,14 @@ from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 
 # StableHLO says that the sum of booleans is their disjunction, and MLIR folds constants to the
-# exclusive one: true + true came to false.
-_OF_BOOL = {hlo.add: hlo.or_, hlo.multiply: hlo.and_}
+# exclusive one (true + true came to false): so bool has operations of its own below.
 
 
 @operation
 def add(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give whether one holds."""
     a, b = binary("add", x1, x2, ANY)
-    return emit(_OF_BOOL[hlo.add] if a.dtype == np.bool_ else hlo.add, a, b)
+    return emit(hlo.or_ if a.dtype.kind == "b" else hlo.add, a, b)
 
 
 @operation
@@ -34,7 +33,7 @@ def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
 def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give whether both hold."""
     a, b = binary("multiply", x1, x2, ANY)
-    return emit(_OF_BOOL[hlo.multiply] if a.dtype == np.bool_ else hlo.multiply, a, b)
+    return emit(hlo.and_ if a.dtype.kind == "b" else hlo.multiply, a, b)
 
 
 @operation

@@ -105,8 +105,10 @@ def default_of(dtype: Dtype, kinds: str = ANY) -> Dtype:
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
     """Returns the operand of a function of one array as it computes with it; not weak any more."""
     weak = require(function, "x", x).weak
+    if not weak and kind_of(x.dtype) in kinds:
+        return x
     dtype = computed_in(function, "x", default_of(x.dtype, kinds) if weak else x.dtype, kinds)
-    return convert(x, dtype) if weak or dtype != x.dtype else x
+    return convert(x, dtype)
 
 
 def binary(
