@@ -58,8 +58,9 @@ def test_the_process_ends_as_the_program_says(
     with child:
         assert child.stdout is not None
         assert child.stdout.readline() == "compiling\n"
+        time.sleep(0.25)
         for name in signals:
-            time.sleep(0.05)  # for the compilation to begin, and for the exception to be on its way
+            time.sleep(0.1)  # for the compilation to begin, and for the exception to be on its way
             child.send_signal(getattr(signal, f"SIG{name}"))
         out, err = child.communicate(timeout=300)
     # One more Ctrl-C, while it waits for the compilation at its end, ends it by the signal.
