@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import Row, arguments, compare, prepare, report, row, sample
 
-prepare()
+prepare(devices=2)
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
@@ -46,12 +46,58 @@ def first_calls(rounds: int = 7) -> Row:
     return row("first call of a new function (13 operations)", pairs, 0.9)
 
 
+def call_forms(four: Any) -> list[Row]:
+    """Returns a row for each form of call that people write."""
+    x, y = plugrt.device_put(four), jax.device_put(four)
+    there, there_jax = plugrt.devices()[1], jax.devices()[1]
+    a, b = plugrt.device_put(four, there), jax.device_put(four, there_jax)
+    plus, plus_jax = plugrt.jit(lambda a, b: a + b), jax.jit(lambda a, b: a + b)
+    named = [w(lambda a, n: a + n, static_argnames="n") for w in (plugrt.jit, jax.jit)]
+    compiled = plus.lower(x, x).compile(), plus_jax.lower(y, y).compile()
+    leaves = {f"k{i}": four for i in range(40)}
+    return [
+        compare("NumPy + array", lambda: plus(four, x), lambda: plus_jax(four, y), 2.0),
+        compare("two NumPy", lambda: plus(four, four), lambda: plus_jax(four, four), 2.5),
+        compare("Python scalar + array", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0), 1.3),
+        compare("dict of 2", *both(lambda d: d["a"] + d["b"], {"a": four, "b": four}), 1.8),
+        compare("one keyword", lambda: plus(x, b=x), lambda: plus_jax(y, b=y), 1.6),
+        compare("static by name", lambda: named[0](x, n=3), lambda: named[1](y, n=3), 1.7),
+        compare("donate one", *(donating(w) for w in (plugrt, jax)), 1.9),
+        compare(
+            "tree of 40 in and out",
+            *both(lambda d: {k: v + 1 for k, v in d.items()}, leaves),
+            1.0,
+        ),
+        compare("committed + NumPy", lambda: plus(a, four), lambda: plus_jax(b, four), 2.0),
+        compare("committed + uncommitted", lambda: plus(a, x), lambda: plus_jax(b, y), 1.5),
+        compare(
+            "call and first read",
+            lambda: np.asarray(plus(x, x)),
+            lambda: np.asarray(plus_jax(y, y)),
+            1.6,
+        ),
+        compare("compiled object", lambda: compiled[0](x, x), lambda: compiled[1](y, y), 1.4),
+        compare("list(x)", lambda: list(x), lambda: list(y), 1.5),
+    ]
+
+
+def donating(package: Any) -> Callable[[], Any]:
+    """Returns a call that donates its first argument, which is the last result."""
+    step = package.jit(lambda a, b: a + b, donate_argnums=0)
+    put = np.zeros(4, np.float32)
+    state, other = [package.device_put(put)], package.device_put(put)
+
+    def call() -> Any:
+        state[0] = step(state[0], other)
+
+    return call
+
+
 def measure() -> list[Row]:
     """Returns a row for each question."""
     four = np.arange(4, dtype=np.float32)
     many = [four] * 32
     x, y = plugrt.device_put(four), jax.device_put(four)
-    plus, plus_jax = plugrt.jit(lambda a, b: a + b), jax.jit(lambda a, b: a + b)
     return [
         compare("jitted call, 2 arguments", *both(lambda a, b: a + b, four, four), 1.25),
         compare("jitted call, 1 argument", *both(lambda a: a + 1, four)),
@@ -59,14 +105,7 @@ def measure() -> list[Row]:
         compare(
             "jitted call, 32 results", *both(lambda a: tuple(a + i for i in range(32)), four), 0.6
         ),
-        compare(
-            "jitted call, NumPy arguments", lambda: plus(four, four), lambda: plus_jax(four, four)
-        ),
-        compare("jitted call, Python scalar", lambda: plus(x, 2.0), lambda: plus_jax(y, 2.0)),
-        compare(
-            "jitted call, a dict of 8 in and out",
-            *both(lambda d: {k: v + 1 for k, v in d.items()}, {f"k{i}": four for i in range(8)}),
-        ),
+        *call_forms(four),
         compare("eager x + x", lambda: x + x, lambda: y + y, 0.8),
         compare("eager x + 2", lambda: x + 2, lambda: y + 2),
         compare("eager x[1]", lambda: x[1], lambda: y[1]),

@@ -53,7 +53,7 @@ class Config(Options):
     default_device = option(
         "JAX_DEFAULT_DEVICE", DEVICE, None,
         "Where uncommitted arrays are put and computations without committed arguments run.",
-        traced=True,
+        launched=True,
     )  # fmt: skip
     pjrt_names_and_library_paths = option(
         "PJRT_NAMES_AND_LIBRARY_PATHS", TEXT, None,
@@ -230,12 +230,12 @@ class Config(Options):
     debug_nans = option(
         "JAX_DEBUG_NANS", BOOLEAN, False,
         "Whether results are checked for NaN, and the operation that made one is found.",
-        traced=True,
+        launched=True,
     )  # fmt: skip
     debug_infs = option(
         "JAX_DEBUG_INFS", BOOLEAN, False,
         "Whether results are checked for infinities, and the operation that made one is found.",
-        traced=True,
+        launched=True,
     )  # fmt: skip
     use_shardy_partitioner = option(
         "JAX_USE_SHARDY_PARTITIONER", BOOLEAN, True,

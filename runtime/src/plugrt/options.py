@@ -39,9 +39,10 @@ class Option(Generic[T]):
 
     ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
     ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
-    affects what is traced or dispatched, and so is part of `Options.token`; ``at_start`` that
-    backends read it when they start, so that it cannot change while they live; ``pending`` that
-    what it sets is not built yet, so that it has no effect.
+    affects what is traced, ``launched`` that it affects how a traced program is placed or checked:
+    both are part of `Options.token`; ``at_start`` that backends read it when they start, so that
+    it cannot change while they live; ``pending`` that what it sets is not built yet, so that it
+    has no effect.
     """
 
     def __init__(
@@ -52,13 +53,15 @@ class Option(Generic[T]):
         doc: str,
         *,
         traced: bool = False,
+        launched: bool = False,
         at_start: bool = False,
         pending: bool = False,
         also: str = "",
         derive: Callable[[Mapping[str, str]], T] | None = None,
     ) -> None:
         self.env, self.kind, self.default, self.doc = env, kind, default, doc
-        self.traced, self.at_start, self.pending = traced, at_start, pending
+        self.traced, self.launched = traced, launched
+        self.at_start, self.pending = at_start, pending
         self.also, self.derive = also, derive
         self.name = ""
 
@@ -124,9 +127,14 @@ def option(env: str, kind: Kind[T], default: D, doc: str, **more: Any) -> Option
 
 
 class Token:
-    """One combination of the settings that affect tracing; equal settings give the same object."""
+    """One combination of the settings that affect calls; equal settings give the same object.
 
-    __slots__ = ("__weakref__", "values")
+    ``trace`` stands in the same way for those of them that affect what is traced.
+    """
+
+    __slots__ = ("__weakref__", "trace", "values")
+
+    trace: Token
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.values = values
@@ -180,7 +188,8 @@ class Options:
         for o in cls.declared().values():
             accepts = o.kind.accepts.replace("|", "\\|")
             default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
-            traced, start = ("yes" if flag else "" for flag in (o.traced, o.at_start))
+            traced = "yes" if o.traced else "launches" if o.launched else ""
+            start = "yes" if o.at_start else ""
             says = f"{o.doc} **No effect yet.**" if o.pending else o.doc
             cells = (f"`{o.env}`", f"`{o.name}`", accepts, default, traced, start, says)
             rows.append(f"| {' | '.join(cells)} |")
@@ -254,7 +263,7 @@ class Options:
             self._token = _ThreadToken()
 
     def token(self) -> Token:
-        """Returns an object that stands for this thread's settings that affect tracing.
+        """Returns an object that stands for this thread's settings that affect calls.
 
         The same object for equal settings, so that a cache compares it with ``is``.
         """
@@ -264,12 +273,19 @@ class Options:
         # The holder is read first: an update that comes in between replaces it, and then the
         # token made of the old values is kept nowhere.
         holder = self._token
-        values = tuple(self.lookup(o)[0] for o in self.declared().values() if o.traced)
+        declared = self.declared().values()
+        traced = tuple(self.lookup(o)[0] for o in declared if o.traced)
+        launched = tuple(self.lookup(o)[0] for o in declared if o.launched)
         with self._lock:
-            token = self._tokens.get(values)
-            if token is None:
-                token = self._tokens[values] = Token(values)
+            token = self._interned((traced, launched))
+            token.trace = self._interned((traced,))
         holder.value = token
+        return token
+
+    def _interned(self, values: tuple[Any, ...]) -> Token:
+        token = self._tokens.get(values)
+        if token is None:
+            token = self._tokens[values] = Token(values)
         return token
 
     def _checked(self, name: str, value: Any) -> tuple[Option[Any], Any]:

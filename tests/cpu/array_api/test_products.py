@@ -11,6 +11,7 @@ import plugrt.array_api as xp
 from plugrt.array_api.products import matmul
 from plugrt.config import config
 from plugrt.errors import AxisError, ShapeError
+from plugrt.transforms.jit import jit
 from support.numpy_oracle import NUMERIC, same, sample, traced
 
 
@@ -118,8 +119,4 @@ def test_the_default_precision_is_part_of_the_program() -> None:
 
 def text_of(x: Any, y: Any) -> str:
     """Returns the StableHLO text of a product."""
-    from plugrt.tracing.dispatch import parameters_of
-    from plugrt.tracing.staging import stage
-
-    parameters = parameters_of([x._signature, y._signature], ["x", "y"])
-    return stage(lambda x, y: matmul(x, y), parameters, name="product").text
+    return jit(lambda x, y: matmul(x, y)).lower(x, y).as_text()

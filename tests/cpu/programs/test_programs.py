@@ -138,7 +138,7 @@ def test_wrong_arguments_are_named(arguments: tuple[Any, ...], says: str) -> Non
 
 
 def test_an_argument_that_is_no_array_is_named() -> None:
-    with pytest.raises(NotAnArray, match="parameter 0 of 'main'"):
+    with pytest.raises(NotAnArray, match="parameter 0 of program 'main'"):
         plugrt.compile(DOUBLE)("three")
 
 

@@ -16,7 +16,6 @@ from plugrt.execution.caches import clear_caches
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
-from plugrt.transforms import calls
 from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.ops import add, mul
@@ -144,7 +143,12 @@ def test_programs_go_with_the_function() -> None:
 
     jitted = jit(f)
     jitted(X)
-    references = [weakref.ref(f), weakref.ref(big), weakref.ref(jitted), weakref.ref(jitted._cache)]
+    references = [
+        weakref.ref(f),
+        weakref.ref(big),
+        weakref.ref(jitted),
+        weakref.ref(jitted._pipeline),
+    ]
     del f, big, jitted
     gc.collect()
     assert [r() for r in references] == [None] * 4
@@ -195,12 +199,13 @@ def test_clearing() -> None:
     assert compilations(add, (X, X)) == [1]
 
 
-def test_the_cache_is_bounded(monkeypatch: Any) -> None:
-    monkeypatch.setattr(calls, "_MOST", 4)
+def test_caches_are_bounded() -> None:
     f = jit(lambda x, n: x, static_argnums=1)
+    for cache in (f._pipeline.calls, f._pipeline.traces):
+        cache._most = 4
     for n in range(12):
         f(X, n)
-    assert f._cache_size() <= 4
+    assert f._cache_size() == len(f._pipeline.calls) == 4
     np.testing.assert_array_equal(f(X, 0), X)
 
 

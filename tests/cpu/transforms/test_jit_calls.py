@@ -415,16 +415,20 @@ def test_another_scalar_value_is_the_same_program() -> None:
     assert counts[monitoring.COMPILE] == 1
 
 
-def test_results_of_scalars_are_ordinary_arrays() -> None:
+def test_results_of_scalars_stay_weak() -> None:
     half = device_put(np.ones(2, np.float16))
     x = jit(lambda y: y)(2.0)
     assert x.dtype == np.float32
-    assert mul(half, x).dtype == np.float32
-    assert mul(half, jit(lambda y: mul(y, y))(2.0)).dtype == np.float32
+    assert mul(half, x).dtype == np.float16  # as in JAX
+    assert mul(half, jit(lambda y: mul(y, y))(2.0)).dtype == np.float16
 
 
 class Color(enum.IntEnum):
     BLUE = 3
+
+
+def test_a_member_of_an_enumeration_is_the_number_it_is() -> None:
+    assert int(device_put(Color.BLUE)) == int(device_put([Color.BLUE])[0]) == 3
 
 
 class Meters(float):

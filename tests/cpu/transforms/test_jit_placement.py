@@ -46,17 +46,20 @@ def test_arguments_committed_to_different_devices(function: Any) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def test_unused_arguments_count_too() -> None:
-    with pytest.raises(DeviceMismatch, match="cpu:1"):
-        jit(lambda x, y: add(x, 1))(on(1), on(2))
+def test_unused_arguments_do_not_count() -> None:
+    assert jit(lambda x, y: add(x, 1))(on(1), on(2)).device is devices()[1]
+    with pytest.raises(DeviceMismatch, match="cpu:2"):
+        jit(lambda x, y: (add(x, 1), y))(on(1), on(2))  # what is passed through is a result
+    with pytest.raises(DeviceMismatch, match="cpu:2"):
+        jit(lambda x, y: add(x, 1), keep_unused=True)(on(1), on(2))
 
 
-def test_closures_decide_too() -> None:
+def test_closures_follow() -> None:
     w = on(4)
     out = jit(lambda x: add(x, w))(X)
-    assert (out.device, out.committed) == (devices()[4], True)
-    with pytest.raises(DeviceMismatch, match="closure"):
-        jit(lambda x: add(x, w))(on(1))
+    assert (out.device, out.committed) == (devices()[0], False)
+    np.testing.assert_array_equal(out, 2 * X)
+    assert jit(lambda x: add(x, w))(on(1)).device is devices()[1]
     free = device_put(X)
     out = jit(lambda x: add(x, free))(on(3))
     assert out.device is devices()[3]

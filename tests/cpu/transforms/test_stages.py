@@ -139,8 +139,8 @@ def test_wrong_types_say_which_and_how() -> None:
     with pytest.raises(ArgumentMismatch) as caught:
         compiled(X[:2], {"w": X.astype(np.float64), "b": np.float32(1)})
     text = str(caught.value)
-    assert "x: compiled for float32[3], called with float32[2]" in text
-    assert "p['w']: compiled for float32[3], called with float64[3]" in text
+    assert "x: takes float32[3], called with float32[2]" in text
+    assert "p['w']: takes float32[3], called with float64[3]" in text
     assert "p['b']" not in text
     assert isinstance(caught.value, TypeError)
     with pytest.raises(NotAnArray, match=r"argument p\['b'\]"):

@@ -116,7 +116,7 @@ class TestAsyncTransfer:
         transfer = AsyncTransfer(client, self.types(), device.default_memory())
         with pytest.raises(OutOfRange, match="no buffer 2"):
             transfer.retrieve(2)
-        with pytest.raises(OutOfRange, match="20 bytes at offset 0 do not fit buffer 0 of 16"):
+        with pytest.raises(OutOfRange, match=r"20 bytes .* do not fit buffer 0.* 16 bytes"):
             transfer.send(0, np.zeros(5, F4))
         with pytest.raises(OutOfRange):
             transfer.send(0, b"abcd", -4)

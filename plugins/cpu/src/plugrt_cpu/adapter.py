@@ -23,6 +23,7 @@ from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
 _jax, _hlo = import_jaxlib()
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
+_REPLICATED = _hlo.HloSharding.replicate()
 # Up to 0.11 a result handler looks at what JAX's avals and shardings have unless told not to; later
 # ones never do, and have no such argument.
 _SKIP_CHECKS = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
@@ -53,18 +54,20 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
     def __init__(self, device: Any, memory_kind: str) -> None:
         super().__init__(device, memory_kind)
         self._devices_in_order = (device,)
+        self._kind = memory_kind
 
     # Properties, not attributes: JAX, once imported, adds some without a setter to the base class.
+    # Each put asks for this one twice, and for the next method once.
     @property
     def memory_kind(self) -> str:
-        return str(self._memory_kind)
+        return self._kind
 
     @property
     def _device_assignment(self) -> tuple[Any, ...]:
         return self._devices_in_order
 
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
-        return _hlo.HloSharding.replicate()
+        return _REPLICATED
 
     # 0.9 asks for these two to tell the size of an array.
     def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

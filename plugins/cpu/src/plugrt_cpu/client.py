@@ -47,6 +47,9 @@ _SEMANTICS = {
 }
 
 
+_new = object.__new__
+
+
 class CpuClient(Client):
     """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.starting.start`."""
 
@@ -163,6 +166,29 @@ class CpuClient(Client):
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
         return CpuBuffer(raw, tensor_type, place)
+
+    def shards_from_host(
+        self, arrays: Sequence[npt.NDArray[Any]], device: Device
+    ) -> list[CpuShards]:
+        target = require_device(self, device)
+        if self._raw is None:
+            self._open()
+        place, raw_device, made = target.place, target.raw, []
+        sharding = place.sharding
+        for array in arrays:
+            if type(array) is not np.ndarray or array.dtype not in DTYPES:
+                array = _plain(array)
+            kind, aval = array_type(array.shape, array.dtype)
+            try:
+                raw = adapter.put(array, aval, sharding, raw_device, adapter.ONLY_DURING_CALL)
+            except JAXLIB_ERRORS as error:
+                raise translate(error) from error
+            shards = _new(CpuShards)  # as calling the class, at half the cost
+            shards.raw = raw
+            shards.type = kind
+            shards.place = place
+            made.append(shards)
+        return made
 
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
         """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""

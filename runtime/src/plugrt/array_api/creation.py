@@ -12,9 +12,9 @@ from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import on_device, spread_like
 from plugrt.errors import NotAnArray, ShapeError
 from plugrt.execution.array import Array
+from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
-from plugrt.tracing.dispatch import as_array
 from plugrt.tracing.emit import as_tracer, compare, constant, convert, hlo, iota, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
@@ -117,7 +117,7 @@ def _model(x: Any) -> Any:
     """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
     if type(x) in (Array, Tracer):
         return x
-    return as_array(x, "x", fresh=True) if current_trace() is None else as_tracer(x, "x")
+    return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
 
 
 def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.errors import InvalidArgument, NotAnArray
 from plugrt.execution.array import Array, array_on
-from plugrt.execution.placement import default_device
+from plugrt.execution.default_device import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put, duplicate
 from plugrt.interface import Device

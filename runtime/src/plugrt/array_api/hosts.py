@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from plugrt.errors import DataDependentShape
 from plugrt.execution.array import Array
-from plugrt.execution.placement import home
+from plugrt.execution.default_device import home
+from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import put
-from plugrt.tracing.dispatch import as_array
 from plugrt.tracing.tracer import Tracer
 
 

@@ -16,8 +16,8 @@ from plugrt.array_api.arithmetic import divided
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.config import config
 from plugrt.execution.array import Array
+from plugrt.execution.host_values import scalar_beside
 from plugrt.execution.methods import install
-from plugrt.tracing.dispatch import scalar_beside
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 
@@ -56,7 +56,7 @@ _PLAIN = (int, float, bool)
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # Two arrays go the short way of `Operation.__call__`, which stands here again because a call
     # more is a tenth of what an operator costs. Anything else goes to `mixed`.
-    find, token, state = function._cache.get, config.token, _state
+    find, token, state = function.find, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
         if state.trace is not None:
@@ -86,7 +86,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
 
 
 def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
-    find, token, state = function._cache.get, config.token, _state
+    find, token, state = function.find, config.token, _state
 
     def method(self: Any, /) -> Any:
         if state.trace is not None:

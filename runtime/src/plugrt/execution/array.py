@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.conversions import Conversions
-from plugrt.execution.frames import called_at
+from plugrt.execution.frames import user_frame
 from plugrt.execution.kin import ArrayMeta
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
@@ -37,16 +39,17 @@ class Array(Conversions, metaclass=ArrayMeta):
     the error of the computation that failed to make it.
     """
 
-    # `_extra` stays unset until it is needed, which keeps making an array two assignments:
-    # it holds the host copy, then the words that say which call took the data: after a donation as
-    # they are, after `delete` in a tuple.
-    __slots__ = ("__weakref__", "_extra", "_shards", "_signature")
+    # `_extra` and `_sharers` stay unset until they are needed, which keeps making an array two
+    # assignments. `_extra` holds the host copy, later the `Loss` that says where the data went;
+    # `_sharers` refers to the arrays that hold the same buffers (see `share`).
+    __slots__ = ("__weakref__", "_extra", "_shards", "_sharers", "_signature")
 
     __array_priority__ = 100  # NumPy arrays on the left of an operator give way
 
     _shards: Shards | None
     _signature: Signature
     _extra: Any
+    _sharers: list[weakref.ref[Array]]
 
     def __init__(self) -> None:
         raise NotAnArray(
@@ -146,12 +149,9 @@ class Array(Conversions, metaclass=ArrayMeta):
         return self._shards
 
     def _obituary(self) -> str:
-        taker = getattr(self, "_extra", None)
+        loss = getattr(self, "_extra", None)
         what = f"the array {self._signature.tensor_type} was"
-        if isinstance(taker, str):
-            return f"{what} donated to {taker}, which took its memory; it cannot be used again"
-        place = taker[0] if isinstance(taker, tuple) else ""
-        return f"{what} deleted{place}; it cannot be used again"
+        return f"{what} {loss if isinstance(loss, Loss) else 'deleted'}; it cannot be used again"
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
@@ -223,19 +223,35 @@ class Array(Conversions, metaclass=ArrayMeta):
     # --- its life -----------------------------------------------------------------------------
 
     def delete(self) -> None:
-        """Gives the memory back now. A second call does nothing; use afterwards raises."""
+        """Gives the memory back now, unless another array holds the same buffers.
+
+        A second call does nothing; use afterwards raises.
+        """
+        alone = not self._is_shared()
         shards, self._shards = self._shards, None
         if shards is not None:
-            self._extra = (called_at(),)
-            for shard in shards:
-                shard.delete()
+            self._extra = Loss()
+            if alone:
+                for shard in shards:
+                    shard.delete()
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""
         return self._shards is None or any(shard.is_deleted() for shard in self._shards)
 
+    def _is_shared(self) -> bool:
+        """Whether another array that is alive holds the same buffers."""
+        sharers = getattr(self, "_sharers", None)
+        if sharers is None:
+            return False
+        shards = self._shards
+        return any(
+            other is not None and other is not self and other._shards is shards
+            for other in [sharer() for sharer in [*sharers]]
+        )
+
     def _taken_by(self, taker: str) -> None:
-        self._shards, self._extra = None, taker
+        self._shards, self._extra = None, Loss(taker)
 
     def __reduce__(self) -> Any:
         return _unpickle, (np.asarray(self),)
@@ -260,7 +276,26 @@ class Array(Conversions, metaclass=ArrayMeta):
         return array_str(self)
 
 
+class Loss:
+    """What became of an array's data: deleted, or donated to ``taker``, and on which line."""
+
+    __slots__ = ("code", "line", "taker")
+
+    def __init__(self, taker: str = "") -> None:
+        frame = user_frame()
+        self.taker = taker
+        self.code = frame and frame.f_code
+        self.line = frame.f_lineno if frame else 0
+
+    def __str__(self) -> str:
+        where = f", called at {self.code.co_filename}:{self.line}" if self.code else ""
+        if not self.taker:
+            return f"deleted{where}"
+        return f"donated to {self.taker!r}{where}, which took its memory"
+
+
 _new = object.__new__
+_sharing = threading.Lock()
 
 
 def new_array(shards: Shards, signature: Signature) -> Array:
@@ -269,6 +304,23 @@ def new_array(shards: Shards, signature: Signature) -> Array:
     array._shards = shards
     array._signature = signature
     return array
+
+
+def share(array: Array, signature: Signature) -> Array:
+    """Returns another array of the same buffers: deleting or donating the one leaves the other.
+
+    The memory is given back with the last of them.
+    """
+    made = new_array(array._live(), signature)
+    with _sharing:
+        sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
+        if sharers is None:
+            sharers = array._sharers = [weakref.ref(array)]
+        if len(sharers) & (len(sharers) - 1) == 0:  # now and then, those that are gone go
+            sharers[:] = [sharer for sharer in sharers if sharer() is not None]
+        sharers.append(weakref.ref(made))
+    made._sharers = sharers
+    return made
 
 
 def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:

@@ -1,26 +1,60 @@
-"""What `clear_caches` clears: every cache of compiled programs announces itself here."""
+"""`BoundedCache`: the one kind of cache here; `clear_caches` empties all of them."""
 
 from __future__ import annotations
 
+import threading
 import weakref
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from plugrt.plugins import backends
 
-
-class Cache(Protocol):
-    """Something that can be emptied at any time without changing results."""
-
-    def clear(self) -> None:
-        """Empties it."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-_caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+class BoundedCache(dict[K, V]):
+    """A dict of at most ``most`` values; the oldest goes when there are too many.
+
+    Looking up is a plain ``dict.get``. Emptying it at any time costs time, never correctness.
+    """
+
+    __slots__ = ("__weakref__", "_making", "_most")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self._making: dict[K, threading.RLock] = {}
+        _caches.add(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def keep(self, key: K, value: V) -> None:
+        """Adds a value."""
+        while len(self) >= self._most:
+            try:
+                self.pop(next(iter(self)), None)
+            except (RuntimeError, StopIteration):  # another thread changed or emptied it meanwhile
+                continue
+        self[key] = value
+
+    def made(self, key: K, make: Callable[[], V]) -> V:
+        """Returns the value of ``key``; of threads that miss it together, one makes it."""
+        lock = self._making.setdefault(key, threading.RLock())
+        with lock:
+            value = self.get(key)
+            try:
+                if value is None:
+                    value = make()
+                    self.keep(key, value)
+            finally:  # who waits holds the lock object already; who comes later finds the value
+                self._making.pop(key, None)
+        return value
 
 
-def remember(cache: Cache) -> None:
-    """Adds a cache to those that `clear_caches` empties, for as long as it lives."""
-    _caches.add(cache)
+_caches: weakref.WeakSet[BoundedCache[Any, Any]] = weakref.WeakSet()
 
 
 def clear_caches() -> None:

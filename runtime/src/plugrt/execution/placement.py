@@ -1,71 +1,77 @@
-"""Which device a computation runs on: JAX's rules for committed and uncommitted arrays."""
+"""`Launch`: where a program runs, by JAX's rules for committed and uncommitted arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from plugrt.config import config
-from plugrt.errors import DeviceMismatch, InvalidArgument
+from plugrt.errors import DeviceMismatch
+from plugrt.execution.arguments import Kind
+from plugrt.execution.default_device import default_device, home
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
-from plugrt.interface import Device
-from plugrt.options import Token
-from plugrt.plugins import backends
-
-_defaults: dict[Token, Device] = {}
-backends.on_clear(_defaults.clear)
+from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
 
 
-def default_device() -> Device:
-    """Returns the device for what nobody placed: ``config.default_device``, else the first one."""
-    token = config.token()
-    found = _defaults.get(token)  # each argument that is not an array yet asks
-    if found is None:
-        found = _defaults[token] = _find_default()
-    return found
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Where a program runs: its devices, and how arguments and results lie on them.
 
+    A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
+    replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat
+    argument and each flat result; results are ``committed`` or not.
+    """
 
-def _find_default() -> Device:
-    wanted = config.default_device
-    if wanted is None:
-        return backends.get_backend().addressable_devices()[0]
-    if isinstance(wanted, Device):
-        return wanted
-    return device_named(str(wanted))
+    replicas: int
+    partitions: int
+    devices: tuple[Device, ...]
+    in_shardings: tuple[Sharding, ...]
+    out_shardings: tuple[Sharding, ...]
+    committed: bool
 
+    @property
+    def client(self) -> Client:
+        """The backend that runs it."""
+        return self.devices[0].client
 
-def device_named(name: str) -> Device:
-    """Returns the device called ``platform`` or ``platform:index`` (among the local ones)."""
-    platform, _, index = name.partition(":")
-    devices = backends.get_backend(platform).addressable_devices()
-    if not index:
-        return devices[0]
-    if not index.isdecimal() or int(index) >= len(devices):
-        raise InvalidArgument(
-            f"there is no device {name!r}; platform {platform!r} has "
-            f"{', '.join(f'{platform}:{i}' for i in range(len(devices)))}"
+    def compile_options(self) -> CompileOptions:
+        """Returns how a program is compiled to be launched so."""
+        rows = [
+            tuple(d.id for d in self.devices[i : i + self.partitions])
+            for i in range(0, len(self.devices), self.partitions)
+        ]
+        return CompileOptions(
+            num_replicas=self.replicas,
+            num_partitions=self.partitions,
+            device_assignment=DeviceAssignment(tuple(rows)),
         )
-    return devices[int(index)]
+
+
+def launch_on(device: Device, arguments: int, results: int, committed: bool) -> Launch:
+    """Returns the launch of a program on one device."""
+    here = SingleDeviceSharding(device)
+    return Launch(1, 1, (device,), (here,) * arguments, (here,) * results, committed)
 
 
 def resolve_device(
-    signatures: Sequence[Signature], names: Sequence[str], explicit: Device | None, what: str
+    kinds: Sequence[Kind], describe: Callable[[int], str], explicit: Device | None, what: str
 ) -> tuple[Device, bool]:
     """Returns where a computation on these arguments runs, and whether its results are committed.
 
-    An explicit device wins. Else the committed arguments decide, and must agree; uncommitted ones
-    follow. With no committed argument it is the default device. ``names`` and ``what`` serve the
-    message of `DeviceMismatch`.
+    ``kinds`` are those of the arguments that take part. An explicit device wins. Else the committed
+    arguments decide, and must agree; uncommitted ones follow. With no committed argument it is the
+    default device. ``describe(i)`` names an argument for the message of `DeviceMismatch`.
     """
     if explicit is not None:
         return explicit, True
     found: dict[Device, int] = {}
-    for i, signature in enumerate(signatures):
-        if signature.committed:
-            found.setdefault(home(signature.sharding), i)
+    for i, kind in enumerate(kinds):
+        if isinstance(kind, Signature) and kind.committed:
+            found.setdefault(home(kind.sharding), i)
     if len(found) > 1:
         lines = "".join(
-            f"\n  {names[i]}: {signatures[i].tensor_type} on {device!r}"
+            f"\n  {describe(i)}: {kinds[i].tensor_type} on {device!r} of "
+            f"{device.client.backend_name}"
             for device, i in found.items()
         )
         raise DeviceMismatch(
@@ -75,10 +81,3 @@ def resolve_device(
     if found:
         return next(iter(found)), True
     return default_device(), False
-
-
-def home(sharding: Sharding) -> Device:
-    """Returns the device that a computation on one device gathers such an array to."""
-    if isinstance(sharding, SingleDeviceSharding):
-        return sharding.device
-    return sharding.addressable_devices[0]

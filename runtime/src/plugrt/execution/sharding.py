@@ -55,6 +55,10 @@ class Sharding:
         """
         raise NotImplementedError
 
+    def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of an array whose part on each device has ``shard_shape``."""
+        raise NotImplementedError
+
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         """Returns which part of an array of ``global_shape`` each device holds."""
         raise NotImplementedError
@@ -114,6 +118,9 @@ class SingleDeviceSharding(Sharding):
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(global_shape)
+
+    def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shard_shape)
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
@@ -189,6 +196,10 @@ class PmapSharding(Sharding):
                 + (f"size {shape[dim]} there" if dim < len(shape) else "no such dimension")
             )
         return shape[:dim] + shape[dim + 1 :]
+
+    def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
+        shape, dim = tuple(shard_shape), self._sharded_dim
+        return shape if dim is None else (*shape[:dim], len(self._devices), *shape[dim:])
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         self.shard_shape(global_shape)

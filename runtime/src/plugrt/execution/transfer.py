@@ -13,8 +13,8 @@ from plugrt.config import config
 from plugrt.errors import InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, new_array
-from plugrt.execution.frames import called_at, warn_user
-from plugrt.execution.placement import default_device
+from plugrt.execution.default_device import default_device
+from plugrt.execution.frames import warn_user
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.execution.spread import copy_buffer, gather, holds_whole, put_sharded, reshard
@@ -98,7 +98,7 @@ def _put_array(
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
         # Not deleted: the result may share buffers. What nobody shares is freed here.
-        x._taken_by(f"'device_put'{called_at()}")
+        x._taken_by("device_put")
     return result
 
 
@@ -170,7 +170,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     with ``name`` in the message.
     """
     kind = type(x)
-    if kind is np.ndarray and x.dtype in _taken_as_they_are(config.token()):
+    if kind is np.ndarray and x.dtype in taken_as_they_are(config.token()):
         return x  # type: ignore[no-any-return]
     if kind in (bool, int, float, complex):
         return np.asarray(x, scalar_dtype(x))
@@ -179,6 +179,8 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
             f"{name} is a masked array, and a mask cannot be kept on a device; pass .filled(value) "
             "or the data and the mask as two arrays"
         )
+    if (plain := python_scalar(x)) is not None:
+        return np.asarray(plain, scalar_dtype(plain))
     if not isinstance(x, np.ndarray | np.generic):
         raise NotAnArray(
             f"{name} is {_kind_of(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
@@ -196,10 +198,24 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 
 
 @cache
-def _taken_as_they_are(settings: Token) -> frozenset[np.dtype[Any]]:
+def taken_as_they_are(settings: Token) -> frozenset[np.dtype[Any]]:
     """The dtypes that need no look under these settings: native, and not to be narrowed."""
     dtypes = [np.dtype(code) for code in "?bBhHiIlLefdFD"]
     return frozenset(d for d in dtypes if narrowed(d) is d)
+
+
+def python_scalar(x: Any) -> bool | int | float | complex | None:
+    """Returns a Python scalar, or a member of an enumeration or subclass as the number it is.
+
+    None for everything else, NumPy's scalars among them.
+    """
+    if isinstance(x, np.generic):
+        return None
+    if isinstance(x, int):  # no class is derived from bool
+        return x if type(x) is bool else int(x)
+    if isinstance(x, float):
+        return float(x)
+    return complex(x) if isinstance(x, complex) else None
 
 
 def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:

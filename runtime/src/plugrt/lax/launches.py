@@ -12,48 +12,35 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from plugrt.config import config
 from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.caches import remember
-from plugrt.execution.program import check_floats
-from plugrt.tracing.dispatch import Runner, as_array, finisher, load, parameters_of
+from plugrt.execution.arguments import Kind, ParameterType, read_arguments
+from plugrt.execution.pipeline import Pipeline
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import launch_here
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.operation import ARRAYS
-from plugrt.tracing.staging import stage
+from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.trace import current_trace
 
-
-class Launches:
-    """The programs of eager control flow, by title and functions (weakly), then by arguments."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
-        remember(self)
-
-    def clear(self) -> None:
-        """Forgets the compiled programs."""
-        self._kept.clear()
-
-    def of(self, title: str, functions: Sequence[Callable[..., Any]]) -> dict[Any, Runner]:
-        """Returns the programs of these functions, a fresh dict if one cannot be held weakly."""
-        level: Any = self._kept.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
-        last = len(functions) - 1
-        try:
-            for i, function in enumerate(functions):
-                inner = level.get(function)
-                if inner is None:
-                    inner = level[function] = {} if i == last else weakref.WeakKeyDictionary()
-                level = inner
-        except TypeError:
-            return {}
-        found: dict[Any, Runner] = level
-        return found
+_pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
+"""The pipelines of eager control flow, by title and functions (weakly)."""
 
 
-_launches = Launches()
-_MOST = 1024
+def _pipeline_of(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
+    """Returns what these functions have become, a fresh one if one cannot be held weakly."""
+    level: Any = _pipelines.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
+    last = len(functions) - 1
+    try:
+        for i, function in enumerate(functions):
+            inner = level.get(function)
+            if inner is None:
+                inner = level[function] = Pipeline() if i == last else weakref.WeakKeyDictionary()
+            level = inner
+    except TypeError:
+        return Pipeline()
+    found: Pipeline[Staged] = level
+    return found
 
 
 def launch(
@@ -77,28 +64,25 @@ def launch(
     for name, value in operands.items():
         for path, leaf in tree.flatten_with_paths(value):
             names.append(f"{name}{path}")
-            leaves.append(as_array(leaf, f"argument {name}{path} of {title}"))
+            leaves.append(leaf)
     spec = tree.flatten(tuple(operands.values()))[1]
-    signatures = [a._signature for a in leaves]
-    key = (config.token(), static, spec, *signatures)
-    programs = _launches.of(title, functions)
-    run = programs.get(key)
-    if run is None:
-        staged = stage(
+    values, kinds = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
+
+    def trace(types: Sequence[ParameterType]) -> Staged:
+        return stage(
             lambda *tracers: body(
                 **dict(zip(operands, tree.unflatten(spec, tracers), strict=True))
             ),
-            parameters_of(signatures, names),
+            parameters_of(types, names),
             name=title,
         )
-        loaded = load(staged, signatures, None).runner(len(leaves))
-        if config.debug_nans or config.debug_infs:
-            loaded = _checked(loaded, title)
-        run = finisher(staged.out_tree, loaded)
-        if len(programs) >= _MOST:
-            programs.clear()
-        programs[key] = run
-    return run(leaves)
+
+    pipeline = _pipeline_of(title, functions)
+    return pipeline.runner((static, spec), kinds, trace, _place, title)(values)
+
+
+def _place(staged: Staged, kinds: Sequence[Kind]) -> Launch:
+    return launch_here(staged, kinds)
 
 
 def require_array(title: str, name: str, x: Any) -> None:
@@ -115,14 +99,3 @@ def _traced(title: str, name: str, value: Any) -> Any:
     return tree.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]
     )
-
-
-def _checked(run: Runner, title: str) -> Runner:
-    nans, infs = bool(config.debug_nans), bool(config.debug_infs)
-
-    def checked(arguments: Sequence[Array]) -> Any:
-        outputs = run(arguments)
-        check_floats(outputs, title, nans=nans, infs=infs)
-        return outputs
-
-    return checked

@@ -12,9 +12,9 @@ import numpy as np
 
 from plugrt.config import config
 from plugrt.execution import tree
+from plugrt.execution.host_values import as_array
 from plugrt.lax.shapes import concatenate, expand_dims
 from plugrt.lax.slicing import index_in_dim
-from plugrt.tracing.dispatch import as_array
 from plugrt.tracing.trace import current_trace
 
 T = TypeVar("T")

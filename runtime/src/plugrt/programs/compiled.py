@@ -5,30 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-import numpy as np
-
 from plugrt.errors import ArgumentMismatch, InvalidArgument, PjrtError, ProgramError
-from plugrt.execution.array import Array
+from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType, parameter_types
 from plugrt.execution.compile import compile_program
-from plugrt.execution.placement import default_device
-from plugrt.execution.program import LoadedProgram, Plan
-from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.default_device import default_device
+from plugrt.execution.launch import LoadedProgram, Plan
+from plugrt.execution.placement import launch_on
 from plugrt.execution.signature import signature_of
-from plugrt.execution.transfer import host_array, move, put
 from plugrt.interface import (
     CompileOptions,
     Device,
     DeviceAssignment,
     LoadedExecutable,
-    MemoryAnalysis,
-    OptionValue,
     Program,
     TensorType,
     Topology,
 )
 from plugrt.plugins import backends
 from plugrt.programs.loading import at_version, for_client, has_bindings, load_program, parsed
-from plugrt.programs.parameters import parameter_types
+from plugrt.programs.parameters import parameter_types as read_parameter_types
 from plugrt.transforms.ahead import AheadOfTime, compile_for
 from plugrt.transforms.topologies import resolve_topology
 
@@ -93,7 +90,7 @@ def compile(  # the public name is the field's word for it
     except PjrtError as error:
         raise _blame(loaded, client.backend_name, error) from error
     if inputs is None:
-        inputs = parameter_types(executable.executable)
+        inputs = read_parameter_types(executable.executable)
     return CompiledProgram(loaded, executable, device, inputs)
 
 
@@ -115,8 +112,16 @@ def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
     return type(error)(text)
 
 
-class CompiledProgram:
-    """A program that is compiled and loaded; call it with one array for each parameter."""
+class CompiledProgram(CompiledCall):
+    """A program that is compiled and loaded; call it with one array for each parameter.
+
+    A call returns its result, or a tuple of them where it has several or none. Host data are put
+    on the device, arrays elsewhere are copied to it, and a Python scalar takes the parameter's
+    dtype. Raises `ArgumentMismatch` naming each parameter that differs, and how.
+    """
+
+    _any_place = True
+    _any_scalar = True
 
     def __init__(
         self,
@@ -131,92 +136,52 @@ class CompiledProgram:
         """The device that it runs on."""
         self.input_types = None if input_types is None else tuple(input_types)
         """The parameters' types; None where neither jaxlib nor the backend can tell."""
-        self._executable = executable
-        here = SingleDeviceSharding(device)
-        self._results = [
-            signature_of(t.shape, t.dtype, here, True) for t in executable.executable.output_types
-        ]
-        self._loaded: dict[int, LoadedProgram] = {}
+        self._runtime = executable
+        types = None if input_types is None else [(t.shape, t.dtype, False) for t in input_types]
+        count = len(self.output_types)
+        spec = tree.flatten(0 if count == 1 else (0,) * count)[1]
+        loaded = self._loaded(types or ())
+        super().__init__(loaded, None, spec, types, f"program {program.name!r}")
 
     @property
     def output_types(self) -> tuple[TensorType, ...]:
         """The results' types."""
-        return tuple(self._executable.executable.output_types)
-
-    def __call__(self, *arguments: Any) -> Array | tuple[Array, ...]:
-        """Launches it and returns its result, or a tuple of them where it has several or none.
-
-        Host data are put on the device; arrays elsewhere are copied to it. Raises
-        `ArgumentMismatch` naming each parameter that differs, and how.
-        """
-        arrays = [self._argument(i, x) for i, x in enumerate(arguments)]
-        self._check(arrays)
-        outputs = self._runner(len(arrays)).run(arrays)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def _runner(self, count: int) -> LoadedProgram:
-        found = self._loaded.get(count)
-        if found is None:
-            plan = Plan(
-                name=self.program.name,
-                kept=tuple(range(count)),
-                sources=tuple(("result", i) for i in range(len(self._results))),
-                argument_names=tuple(f"parameter {i}" for i in range(count)),
-            )
-            found = self._loaded[count] = LoadedProgram(plan, self._executable, self._results)
-        return found
-
-    def _argument(self, i: int, x: Any) -> Array:
-        if isinstance(x, Array):
-            return move(x, self.device, True)
-        host = host_array(x, f"parameter {i} of {self.program.name!r}")
-        types = self.input_types
-        if types and i < len(types) and type(x) in (bool, int, float, complex):
-            host = np.asarray(x, types[i].dtype)  # a Python scalar takes the parameter's dtype
-        return put(host, self.device, True)
-
-    def _check(self, arrays: Sequence[Array]) -> None:
-        if self.input_types is None:
-            return
-        found = [TensorType(a.shape, a.dtype) for a in arrays]
-        if len(found) != len(self.input_types):
-            takes = ", ".join(map(str, self.input_types))
-            raise ArgumentMismatch(
-                f"program {self.program.name!r} takes {len(self.input_types)} arguments ({takes}); "
-                f"called with {len(found)}"
-            )
-        wrong = [
-            f"  parameter {i}: takes {expected}, called with {given}"
-            for i, (expected, given) in enumerate(zip(self.input_types, found, strict=True))
-            if expected != given
-        ]
-        if wrong:
-            raise ArgumentMismatch(
-                f"program {self.program.name!r} was called with arguments of other types:\n"
-                + "\n".join(wrong)
-            )
-
-    def as_text(self) -> str:
-        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
-        from plugrt.stablehlo.hlo import optimized_text
-
-        return optimized_text(self._executable.executable)
-
-    def cost_analysis(self) -> Mapping[str, OptionValue]:
-        """Returns ``flops``, ``bytes accessed`` and what else the backend states."""
-        return self._executable.executable.cost_analysis()
-
-    def memory_analysis(self) -> MemoryAnalysis:
-        """Returns the memory that a launch needs, in bytes."""
-        return self._executable.executable.memory_analysis()
-
-    def serialize(self) -> bytes:
-        """Returns the executable as bytes, for ``client.deserialize_executable``."""
-        return self._executable.executable.serialize()
+        return tuple(self._runtime.executable.output_types)
 
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
-        return self._executable
+        return self._runtime
+
+    def _loaded(self, types: Sequence[ParameterType]) -> LoadedProgram:
+        outputs = self.output_types
+        plan = Plan(
+            name=self.program.name,
+            kept=tuple(range(len(types))),
+            sources=tuple(("result", i) for i in range(len(outputs))),
+        )
+        launch = launch_on(self.device, len(types), len(outputs), committed=True)
+        results = [
+            signature_of(t.shape, t.dtype, here, True)
+            for t, here in zip(outputs, launch.out_shardings, strict=True)
+        ]
+        return LoadedProgram(plan, types, launch, self._runtime, (), results)
+
+    def _program_for(self, kinds: Sequence[Kind]) -> LoadedProgram:
+        return self._loaded(parameter_types(kinds)) if self._types is None else self._program
+
+    def _name(self, i: int) -> str:
+        return f"parameter {i}"
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        if kwargs:
+            raise TypeError(f"{self._title} takes no keyword arguments; got {sorted(kwargs)}")
+        if self.input_types is not None and len(args) != len(self.input_types):
+            takes = ", ".join(map(str, self.input_types))
+            raise ArgumentMismatch(
+                f"{self._title} takes {len(self.input_types)} arguments ({takes}); called with "
+                f"{len(args)}"
+            )
+        return args
 
     def __repr__(self) -> str:
         takes = "…" if self.input_types is None else ", ".join(map(str, self.input_types))

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
-from plugrt.execution.placement import default_device
-from plugrt.execution.transfer import host_array, put, scalar_dtype
+from plugrt.execution.transfer import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.comparisons import comparison
 from plugrt.tracing.constants import can_splat, constant_value, splat_value
-from plugrt.tracing.scalars import check_fits, python_scalar
-from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.scalars import check_fits
+from plugrt.tracing.trace import Captured, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
 _EMBED = 4096
@@ -108,7 +108,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
         host = host_array(x, name)
         if host.nbytes <= _EMBED:
             return constant(host)
-        return _capture(put(host, default_device(), committed=False))
+        return _capture_host(x, host)
     if (plain := python_scalar(x)) is not None:
         return as_tracer(plain)
     raise NotAnArray(
@@ -117,16 +117,28 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
 
 
 def _capture(array: Array) -> Tracer:
-    trace = tracing()
-    found = trace.captured.get(id(array))
+    found = tracing().captured.get(id(array))
     if found is None:
         array._live()
-        root = trace.root
-        value = root.block.add_argument(trace.mlir_type(array.shape, array.dtype), trace.location())
-        tracer = Tracer(value, trace)
-        tracer.scope = root
-        found = trace.captured[id(array)] = (array, tracer)
-    return found[1]
+        return _add_parameter(array, array)
+    tracer: Tracer = found.tracer
+    return tracer
+
+
+def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
+    found = tracing().captured.get(id(x))
+    # A copy, since the program is loaded later, and may be loaded again on another device.
+    return found.tracer if found else _add_parameter(x, host.copy())
+
+
+def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
+    trace = tracing()
+    root = trace.root
+    value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
+    tracer = Tracer(value, trace)
+    tracer.scope = root
+    trace.captured[id(source)] = Captured(source, data, value, tracer)
+    return tracer
 
 
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
@@ -176,7 +188,7 @@ def strong(x: Tracer) -> Tracer:
         return x
     if x.scalar is not None:
         return constant(np.asarray(x.scalar, x.dtype))
-    return Tracer(x.value, x.trace, origin=x.origin)
+    return Tracer(x.value, tracing(), origin=x.origin)
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:

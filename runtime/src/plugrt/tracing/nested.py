@@ -1,100 +1,113 @@
-"""Calling a jitted function while another is traced: one function of the module a signature."""
+"""Calling a jitted function within a trace: its own trace becomes a function of the module."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from plugrt.execution import tree
+from plugrt.execution.arguments import HostKind, host_kind
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.staging import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
 
-@dataclass(frozen=True, slots=True)
-class _Inner:
-    """A function of the module: its symbol, what it closed over, and the form of its results."""
+class TracedKind(NamedTuple):
+    """What a traced argument is: a value of the program around the call."""
 
-    symbol: str
-    captured: tuple[Tracer, ...]
-    results: tuple[ir.Type, ...]
-    weak: tuple[bool, ...]
-    out_tree: tree.PyTreeSpec
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak: bool
 
 
-def call_in_trace(
-    trace: Trace,
-    function: Callable[..., Any],
-    leaves: Sequence[Any],
-    names: Sequence[str],
-    title: str,
-    key: Any,
-    inline: bool,
-) -> Any:
-    """Returns what ``function`` (of flat leaves) gives, as a call to a function of the module.
+def kind_in_trace(tracer: Tracer) -> HostKind | TracedKind:
+    """Returns the kind of an argument of a nested call; a Python scalar is a host value still."""
+    if tracer.weak and tracer.scalar is not None:
+        return host_kind((), tracer.dtype, True)
+    return TracedKind(tracer.shape, tracer.dtype, tracer.weak)
 
-    Calls with the same ``key`` and argument types share one function, unless it closes over
-    values of the function around it. With ``inline`` the body is put in place.
+
+def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:
+    """Returns what a function, traced before for such arguments, gives in the trace around it.
+
+    The module gets the function once. Only what it uses is handed to it; what it closed over
+    becomes part of the program around it.
     """
-    tracers = [
-        as_tracer(leaf, f"argument {name} of {title!r}")
-        for leaf, name in zip(leaves, names, strict=True)
+    plan = staged.plan
+    closed_over = [as_tracer(constant) for constant in plan.constants]
+    taken = [arguments[i] for i in plan.kept]
+    typed = [
+        _in_dtype(tracer, staged.parameters[i].type.dtype)
+        for tracer, i in zip(taken, plan.kept, strict=True)
     ]
-    if inline:
-        return function(*tracers)
-    types = tuple((t.shape, t.dtype, t.weak) for t in tracers)
-    inner = trace.functions.get((key, types))
-    if inner is None:
-        inner = _define(trace, function, tracers, names, title)
-        if not inner.captured:
-            trace.functions[key, types] = inner
-    operands = [*tracers, *inner.captured]
-    call = func.CallOp(
-        list(inner.results),
-        ir.FlatSymbolRefAttr.get(inner.symbol),
-        [o.value for o in operands],
-        loc=trace.location(),
-    )
-    outputs = [
-        Tracer(value, trace, weak=weak)
-        for value, weak in zip(call.operation.results, inner.weak, strict=True)
-    ]
-    return tree.unflatten(inner.out_tree, outputs)
+    results: list[Tracer] = []
+    if not plan.is_trivial:
+        call = func.CallOp(
+            [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
+            ir.FlatSymbolRefAttr.get(_symbol_in(trace, staged)),
+            [operand.value for operand in (*typed, *closed_over)],
+            loc=trace.location(),
+        )
+        results = [Tracer(value, trace) for value in call.operation.results]
+    sources = {"result": results, "argument": arguments, "constant": closed_over}
+    outputs = [sources[kind][i] for kind, i in plan.sources]
+    for output, (kind, _), weak in zip(outputs, plan.sources, staged.weak_outputs, strict=True):
+        if kind == "result":
+            output.weak = weak
+    return tree.unflatten(staged.out_tree, outputs)
 
 
-def _define(
-    trace: Trace,
-    function: Callable[..., Any],
-    arguments: Sequence[Tracer],
-    names: Sequence[str],
-    title: str,
-) -> _Inner:
-    types = [trace.mlir_type(a.shape, a.dtype) for a in arguments]
-    trace.inner_count += 1
-    symbol = "".join(c if c.isalnum() or c == "_" else "_" for c in title)
-    symbol = f"{symbol}_{trace.inner_count}"
-    made = func.FuncOp(
-        symbol, ir.FunctionType.get(types, []), ip=ir.InsertionPoint(trace.module.body)
-    )
-    made.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    try:
-        block = made.add_entry_block([ir.Location.name(name) for name in names])
-        with trace.inside(block, isolated=True) as scope:
-            tracers = [
-                Tracer(value, trace, weak=a.weak, origin=f"argument {name} of {title!r}")
-                for value, a, name in zip(block.arguments, arguments, names, strict=True)
-            ]
-            flat, out_tree = tree.flatten(function(*tracers))
-            outputs = [as_tracer(leaf, f"an output of {title!r}") for leaf in flat]
-            values = [o.value for o in outputs]
-            func.ReturnOp(values, loc=trace.location())
-    except BaseException:
-        made.erase()  # a caller that catches the exception goes on with a sound module
-        raise
-    results = tuple(v.type for v in values)
-    kind = ir.FunctionType.get([a.type for a in block.arguments], list(results))
-    made.attributes["function_type"] = ir.TypeAttr.get(kind)
-    captured = tuple(tracer for tracer, _ in scope.captured.values())
-    return _Inner(symbol, captured, results, tuple(o.weak for o in outputs), out_tree)
+def _in_dtype(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    # A Python scalar takes 64 bits beside 64-bit floats.
+    if tracer.dtype == dtype:
+        return tracer
+    return Tracer.of_literal(tracer.trace, tracer.scalar, dtype)
+
+
+def _symbol_in(trace: Trace, staged: Staged) -> str:
+    """Returns the name under which the module has the function; adds it where it does not."""
+    found = trace.functions.get(id(staged))
+    if found is None:
+        found = trace.functions[id(staged)] = (staged, _insert(trace, staged))
+    symbol: str = found[1]
+    return symbol
+
+
+def _insert(trace: Trace, staged: Staged) -> str:
+    """Adds the functions of a traced module to another one, under names that are free there."""
+    # Each trace has a context of its own; bytecode goes from one to the other.
+    module = ir.Module.parse(staged.bytecode, trace.context)
+    symbols = ir.SymbolTable(module.operation)
+    functions = [*module.body.operations]
+    names = [*map(_name_of, functions)]
+    main = names.index("main")
+    names[main] = _identifier(staged.plan.name)
+    for i, function in enumerate(functions):  # first to names that no function here has
+        _rename(module, symbols, function, f"{i}.renamed")
+    for function, old in zip(functions, names, strict=True):
+        trace.inner_count += 1
+        _rename(module, symbols, function, f"{old.rstrip('_0123456789')}_{trace.inner_count}")
+        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    for attributes in ("arg_attrs", "res_attrs"):
+        if attributes in functions[main].attributes:
+            del functions[main].attributes[attributes]
+    for function in functions:
+        trace.module.body.append(function)
+    return _name_of(functions[main])
+
+
+def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:
+    ir.SymbolTable.replace_all_symbol_uses(_name_of(function), new, module.operation)
+    symbols.set_symbol_name(function, new)
+
+
+def _name_of(function: Any) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _identifier(title: str) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in title)

@@ -13,19 +13,19 @@ import numpy as np
 from plugrt.config import config
 from plugrt.errors import ArgumentTypeError, NotAnArray, PlugrtError, UnhashableStaticArgument
 from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType, read_arguments
 from plugrt.execution.array import Array
-from plugrt.execution.caches import remember
-from plugrt.execution.program import check_floats
-from plugrt.tracing.dispatch import Runner, as_array, finisher, load, meets_doubles, parameters_of
+from plugrt.execution.pipeline import Pipeline
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import launch_here
 from plugrt.tracing.emit import as_tracer
-from plugrt.tracing.staging import stage
+from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.statics import static_key
 from plugrt.tracing.trace import _state
 from plugrt.tracing.tracer import Tracer
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MOST = 4096
 _ONE_ARRAY = ("Tracer", "Array")
 """The annotations of parameters that take one array, and no container of arrays."""
 _FROM_INSIDE = (TypeError, AttributeError, IndexError, KeyError, AssertionError)
@@ -55,12 +55,16 @@ class Operation(Generic[P, R]):
     launch, however many StableHLO operations it emits.
     """
 
-    def __init__(self, body: Callable[P, R], static: Sequence[str], eager: bool) -> None:
+    def __init__(
+        self, body: Callable[P, R], static: Sequence[str], eager: bool, strong: bool
+    ) -> None:
         functools.update_wrapper(self, body)
         self._body = body
+        self._strong = strong
         self._static = frozenset(static)
         self._eager_only = eager
-        self._cache: dict[Any, Runner] = {}
+        self._pipeline: Pipeline[Staged] = Pipeline()
+        self.find = self._pipeline.calls.get
         signature = inspect.signature(body)
         self.__signature__ = signature
         self._names = [
@@ -75,26 +79,29 @@ class Operation(Generic[P, R]):
         }
         rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
         self._rest = rest[0] if rest else ""
+        self._has_containers = bool(self._rest) or any(
+            p.annotation not in _ONE_ARRAY and p.name not in self._static
+            for p in signature.parameters.values()
+        )
         unknown = self._static - set(signature.parameters)
         if unknown:
             raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
-        remember(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _state.trace is not None:
             return self._in_place(args, kwargs)  # type: ignore[no-any-return]
         try:
             key = _short_key(args, kwargs) if kwargs else (_token(), *map(_signature_of, args))
-            run = self._cache.get(key)
+            run = self.find(key)
         except (AttributeError, TypeError):  # not all are arrays, or hashable
             run = None
         if run is not None:
-            return run(args)  # type: ignore[arg-type, no-any-return]
+            return run(args)  # type: ignore[no-any-return]
         return self._general(args, kwargs)  # type: ignore[no-any-return]
 
     def clear(self) -> None:
         """Forgets the compiled programs."""
-        self._cache.clear()
+        self._pipeline.clear()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -121,24 +128,19 @@ class Operation(Generic[P, R]):
                 found.append(leaf)
                 names.append(name)
             skeleton.append((name, spec))
-        wide = meets_doubles(found)
-        leaves = [
-            as_array(leaf, f"argument {name!r} of {self._title}", wide=wide)
-            for name, leaf in zip(names, found, strict=True)
-        ]
-        positional = len(args)
-        key = (config.token(), positional, tuple(skeleton), *[a._signature for a in leaves])
-        run = self._cache.get(key)
-        if run is None:
-            run = self._compile(args, kwargs, leaves, names)
-            if len(self._cache) >= _MOST:
-                self._cache.clear()
-            self._cache[key] = run
+        values, kinds = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
+        run = self._pipeline.runner(
+            (len(args), *skeleton),
+            kinds,
+            lambda types: self._trace(args, kwargs, types, names),
+            _place,
+            self._title,
+        )
         if all(type(a) is Array for a in args) and all(
             name in self._static and type(v) in _PLAIN for name, v in kwargs.items()
         ):
-            self._cache[_short_key(args, kwargs)] = run
-        return run(leaves)
+            self._pipeline.calls.keep(_short_key(args, kwargs), run)
+        return run(values)
 
     @property
     def _title(self) -> str:
@@ -186,19 +188,32 @@ class Operation(Generic[P, R]):
 
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._eager_only or (not kwargs and all(type(a) is Tracer for a in args)):
-            try:
-                return self._body(*args, **kwargs)
-            except _FROM_INSIDE as error:
-                self._refuse(error, args, kwargs)
+            return self._apply(args, kwargs, (args, kwargs))
         new_args = [
             self._traced(self._names[i] if i < len(self._names) else self._rest, a)
             for i, a in enumerate(args)
         ]
         new_kwargs = {name: self._traced(name, a) for name, a in kwargs.items()}
+        return self._apply(new_args, new_kwargs, (args, kwargs))
+
+    def _apply(
+        self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
+    ) -> Any:
+        """Returns what the body gives; weak, as in JAX, where all that went in is weak.
+
+        ``given`` is the call as it was made, for messages.
+        """
         try:
-            return self._body(*new_args, **new_kwargs)
+            result: Any = self._body(*args, **kwargs)
         except _FROM_INSIDE as error:
-            self._refuse(error, args, kwargs)
+            self._refuse(error, *given)
+        if not self._strong and not self._eager_only and kwargs.get("dtype") is None:
+            leaves: Any = (*args, *kwargs.values())
+            if self._has_containers:
+                leaves = tree.flatten(leaves)[0]
+            if any(type(x) is Tracer and x.weak for x in leaves) and all(map(_is_weak, leaves)):
+                weaken(result)
+        return result
 
     def _traced(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
@@ -211,9 +226,13 @@ class Operation(Generic[P, R]):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 
-    def _compile(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Array], names: list[str]
-    ) -> Runner:
+    def _trace(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        types: Sequence[ParameterType],
+        names: list[str],
+    ) -> Staged:
         def call(*tracers: Tracer) -> Any:
             pending = iter(tracers)
 
@@ -227,28 +246,29 @@ class Operation(Generic[P, R]):
                 for i, a in enumerate(args)
             ]
             new_kwargs = {n: substitute(n, a) for n, a in kwargs.items()}
-            try:
-                return self._body(*new_args, **new_kwargs)
-            except _FROM_INSIDE as error:
-                self._refuse(error, args, kwargs)
+            return self._apply(new_args, new_kwargs, (args, kwargs))
 
-        signatures = [a._signature for a in leaves]
-        staged = stage(call, parameters_of(signatures, names), name=self._title)
-        run = load(staged, signatures, None).runner(len(leaves))
-        if config.debug_nans or config.debug_infs:
-            run = _checked(run, self._title)
-        return finisher(staged.out_tree, run)
+        return stage(call, parameters_of(types, names), name=self._title)
 
 
-def _checked(run: Runner, name: str) -> Runner:
-    nans, infs = bool(config.debug_nans), bool(config.debug_infs)
+def _is_weak(x: Any) -> bool:
+    """Whether an argument leaves the dtype open: a weak array, booleans, or no array at all."""
+    if type(x) is Tracer:
+        return x.weak or x.dtype == np.bool_
+    return not isinstance(x, Array | np.ndarray | np.generic)
 
-    def checked(arguments: Sequence[Array]) -> Any:
-        outputs = run(arguments)
-        check_floats(outputs, name, nans=nans, infs=infs)
-        return outputs
 
-    return checked
+def weaken(result: Any) -> None:
+    """Marks computed arrays as weak: their dtype yields to that of the arrays they meet."""
+    if type(result) is Tracer:
+        result.weak = result.weak or result.dtype != np.bool_
+    elif type(result) in (tuple, list):
+        for part in result:
+            weaken(part)
+
+
+def _place(staged: Staged, kinds: Sequence[Kind]) -> Launch:
+    return launch_here(staged, kinds, all_count=True)
 
 
 class _Static:
@@ -294,20 +314,24 @@ def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
 
 @overload
 def operation(
-    *, static: Sequence[str] = (), eager: bool = False
+    *, static: Sequence[str] = (), eager: bool = False, strong: bool = False
 ) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
 
 
 def operation(
-    body: Callable[..., Any] | None = None, *, static: Sequence[str] = (), eager: bool = False
+    body: Callable[..., Any] | None = None,
+    *,
+    static: Sequence[str] = (),
+    eager: bool = False,
+    strong: bool = False,
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 
     In the body, array parameters (also those inside lists, tuples and dicts) are tracers. The
     parameters named in ``static`` arrive as they were passed and must be hashable (lists count).
     Bodies may call other operations. With ``eager`` the function itself runs for tracers too,
-    untouched.
+    untouched. The result of weak arguments is weak unless ``strong``.
     """
     if body is None:
-        return lambda f: Operation(f, static, eager)
-    return Operation(body, static, eager)
+        return lambda f: Operation(f, static, eager, strong)
+    return Operation(body, static, eager, strong)

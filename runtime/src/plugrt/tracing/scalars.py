@@ -1,4 +1,4 @@
-"""Python scalars among arrays: what counts as one, and whether it fits the dtype it takes."""
+"""Whether a Python scalar fits the dtype that it takes among arrays."""
 
 from __future__ import annotations
 
@@ -11,20 +11,6 @@ from plugrt.tracing.promotion import default_int
 
 if TYPE_CHECKING:
     from plugrt.tracing.tracer import Tracer
-
-
-def python_scalar(x: Any) -> bool | int | float | complex | None:
-    """Returns a member of an enumeration or of another subclass as the plain number it is.
-
-    None for everything else, NumPy's scalars among them.
-    """
-    if isinstance(x, np.generic):
-        return None
-    if isinstance(x, int):  # no class is derived from bool
-        return x if type(x) is bool else int(x)
-    if isinstance(x, float):
-        return float(x)
-    return complex(x) if isinstance(x, complex) else None
 
 
 def check_fits(x: Tracer, dtype: np.dtype[Any]) -> None:

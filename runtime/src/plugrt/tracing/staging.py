@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,13 @@ from plugrt import monitoring
 from plugrt.config import config
 from plugrt.errors import NotAnArray
 from plugrt.execution import tree
+from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
+from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compile import dump
 from plugrt.execution.frames import warn_user
-from plugrt.execution.program import Plan, Source
+from plugrt.execution.launch import Plan, Source
+from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Program, TensorType
 from plugrt.stablehlo.artifacts import Version, portable_artifact
 from plugrt.stablehlo.bindings import func, ir
@@ -46,8 +50,17 @@ class Staged:
     """The types of the module's results, those outputs that it computes."""
     output_types: tuple[TensorType, ...]
     """The types of all flat outputs."""
+    weak_outputs: tuple[bool, ...]
+    """Whether each flat output stands for a Python scalar."""
     out_tree: tree.PyTreeSpec
+    loaded: BoundedCache[Launch, Any] = field(default_factory=lambda: BoundedCache(64))
+    """What was compiled of it, by launch; see `plugrt.execution.programs.load`."""
     _artifacts: dict[Version | None, bytes] = field(default_factory=dict)
+
+    @property
+    def types(self) -> tuple[ParameterType, ...]:
+        """Shape, dtype and weakness of each flat argument."""
+        return tuple((p.type.shape, p.type.dtype, p.weak) for p in self.parameters)
 
     def program(self, client: Client) -> Program:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
@@ -67,9 +80,26 @@ class Staged:
         return Program(code, "mlir", self.plan.name)
 
     @cached_property
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode, for another context of this process."""
+        stream = io.BytesIO()
+        self.module.operation.write_bytecode(stream)
+        return stream.getvalue()
+
+    @cached_property
     def text(self) -> str:
         """The module as StableHLO text."""
         return str(self.module)
+
+
+def parameters_of(
+    types: Sequence[ParameterType], names: Sequence[str], donated: frozenset[int] = frozenset()
+) -> list[Parameter]:
+    """Returns the parameters of a function that is staged for arguments of these types."""
+    return [
+        Parameter(TensorType(shape, dtype), weak, name, i in donated)
+        for i, ((shape, dtype, weak), name) in enumerate(zip(types, names, strict=True))
+    ]
 
 
 def stage(
@@ -105,7 +135,7 @@ def stage(
             sources, results = _route(trace, outputs, tracers, parameters, forward)
             values = [r.value for r in results]
             func.ReturnOp(values, loc=trace.location())
-        constants = [array for array, _ in trace.captured.values()]
+        constants = [captured.data for captured in trace.captured.values()]
         kept = _prune(block, parameters, keep_unused)
         donated = _alias(main, parameters, kept, results, name)
         _set_type(main, block, values)
@@ -130,6 +160,7 @@ def stage(
         tuple(parameters),
         tuple(TensorType(r.shape, r.dtype) for r in results),
         tuple(TensorType(o.shape, o.dtype) for o in outputs),
+        tuple(o.weak for o in outputs),
         out_tree,
     )
 
@@ -168,7 +199,10 @@ def _route(
 ) -> tuple[list[Source], list[Tracer]]:
     """Tells where each output comes from, and which values the module has to return."""
     arguments = {id(t): i for i, t in enumerate(tracers) if not parameters[i].donated}
-    constants = {id(t): i for i, (_, t) in enumerate(trace.captured.values())}
+    constants = {
+        id(c.data if c.tracer is None else c.tracer): i
+        for i, c in enumerate(trace.captured.values())
+    }
     sources: list[Source] = []
     results: list[Tracer] = []
     for output in outputs:

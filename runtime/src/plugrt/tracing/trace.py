@@ -6,12 +6,11 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plugrt.errors import LeakedTracer, UnboundAxis
-from plugrt.execution.array import Array
 from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
@@ -57,6 +56,18 @@ class Scope:
         return False
 
 
+class Captured(NamedTuple):
+    """What the function closed over, and the parameter that it becomes."""
+
+    source: Any
+    """What the function holds, kept so that its id stays its own."""
+    data: Any
+    """An `Array`, a host array, or a tracer of a trace around this one."""
+    value: ir.Value
+    tracer: Any = None
+    """The parameter as a tracer of this trace, where it is not a tracer already."""
+
+
 class _State(threading.local):
     trace: Trace | None = None
 
@@ -83,19 +94,17 @@ class Trace:
         self.scope: Scope | None = None
         self.root: Scope
         """The body of ``main``."""
-        self.captured: dict[int, tuple[Array, Any]] = {}
-        """Arrays that the function closed over, by id, and the tracers of the trailing
-        parameters that they become."""
+        self.captured: dict[int, Captured] = {}
+        """What the function closed over and is a trailing parameter of the program, by id."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
-        self.channel = 0
         self._types: dict[ir.Type, TensorType] = {}
         self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[Any]], ir.Type] = {}
         self._locations: dict[tuple[CodeType, int], ir.Location] = {}
         self._outer: Trace | None = None
         self.inner_count = 0
-        self.functions: dict[Any, Any] = {}
-        """Inner jitted functions already in the module, by function and signature."""
+        self.functions: dict[int, tuple[Any, str]] = {}
+        """Inner jitted functions that are in the module: what was traced, by id, and its name."""
 
     def __enter__(self) -> Trace:
         self.context.__enter__()
@@ -134,6 +143,8 @@ class Trace:
 
         Raises `LeakedTracer` if the tracer belongs to another trace or to a scope that is closed.
         """
+        if tracer.trace is not self:
+            return self._value_from_outside(tracer)
         scope = self.scope
         # A scope that is closed encloses none that is open, so that one question tells.
         if tracer.scope is not scope and not tracer.scope.encloses(scope):
@@ -143,6 +154,22 @@ class Trace:
         if tracer.scope is scope:
             return tracer._value
         return self._captured_value(tracer, scope)
+
+    def _value_from_outside(self, tracer: Any) -> ir.Value:
+        """Returns a value of a trace around this one as a trailing parameter of this one's."""
+        outer = self._outer
+        while outer is not None and outer is not tracer.trace:
+            outer = outer._outer
+        if outer is None or not tracer.scope.encloses(outer.scope):
+            raise LeakedTracer(leak_message(tracer))
+        if tracer._value is None:
+            return constant_value(self, np.asarray(tracer.scalar, tracer.dtype))
+        found = self.captured.get(id(tracer))
+        if found is None:
+            kind = self.mlir_type(tracer.shape, tracer.dtype)
+            value = self.root.block.add_argument(kind, self._unknown)
+            found = self.captured[id(tracer)] = Captured(tracer, tracer, value)
+        return found.value
 
     def _captured_value(self, tracer: Any, scope: Scope | None) -> ir.Value:
         # Walks out to the tracer's scope; each isolated scope between takes it as an argument.
@@ -202,11 +229,6 @@ class Trace:
                 f"unbound axis name: {name!r}; axes that a surrounding pmap has bound: {known}"
             )
         return self.axes[name]
-
-    def next_channel(self) -> int:
-        """Returns a channel id for a collective, unique within the module."""
-        self.channel += 1
-        return self.channel
 
 
 def leak_message(tracer: Any) -> str:

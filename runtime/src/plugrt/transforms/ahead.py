@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt import monitoring
 from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError
+from plugrt.execution.compiled import CompiledBase
 from plugrt.interface import (
     CompileOptions,
     Executable,
-    MemoryAnalysis,
     OptionValue,
     Program,
     TensorType,
@@ -73,7 +73,7 @@ def kinds(target: Topology) -> str:
     return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
 
 
-class AheadOfTime:
+class AheadOfTime(CompiledBase):
     """A program compiled for a topology: to be read and saved here, and to run elsewhere."""
 
     def __init__(
@@ -92,7 +92,7 @@ class AheadOfTime:
         """The parameters' types; None where jaxlib, which reads them, is not installed."""
         self.out_info = out_info
         """The results of a traced function as a pytree of `ShapeDtypeStruct`; else None."""
-        self._executable = executable
+        self._compiled = executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises `FailedPrecondition`: the devices need not be here."""
@@ -103,19 +103,13 @@ class AheadOfTime:
         )
 
     @property
+    def _executable(self) -> Executable:
+        return self._compiled
+
+    @property
     def output_types(self) -> tuple[TensorType, ...]:
         """The types of the results on one device."""
-        return tuple(self._executable.output_types)
-
-    def serialize(self) -> bytes:
-        """Returns the executable as bytes, for ``deserialize_executable`` of a fitting backend."""
-        return self._executable.serialize()
-
-    def as_text(self) -> str:
-        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
-        from plugrt.stablehlo.hlo import optimized_text
-
-        return optimized_text(self._executable)
+        return tuple(self._compiled.output_types)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and what else the backend states.
@@ -128,19 +122,11 @@ class AheadOfTime:
         """Returns `cost_analysis`, and whose figures they are."""
         from plugrt.stablehlo.hlo import cost_analysis
 
-        return cost_analysis(self._executable)
-
-    def memory_analysis(self) -> MemoryAnalysis:
-        """Returns the memory that a launch needs, in bytes on each device."""
-        return self._executable.memory_analysis()
-
-    def fingerprint(self) -> bytes:
-        """Returns bytes that are equal for equal programs and options on equal versions."""
-        return self._executable.fingerprint()
+        return cost_analysis(self._compiled)
 
     def runtime_executable(self) -> Executable:
         """Returns the backend's executable."""
-        return self._executable
+        return self._compiled
 
     def __repr__(self) -> str:
         return f"<{self.program.name!r} compiled for {kinds(self.topology)}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,6 +126,8 @@ class ArgumentRules:
         self.static_nums, self.static_names = self._complete(
             "static", static_argnums, static_argnames
         )
+        self.has_statics = bool(self.static_nums or self.static_names)
+        self._first_static = min(self.static_nums, default=sys.maxsize)
         self.donate_nums, self.donate_names = self._complete(
             "donate", donate_argnums, donate_argnames
         )
@@ -176,6 +179,20 @@ class ArgumentRules:
                 f"{what}_argnames names {unknown}, which {self.title!r} does not take by name; "
                 f"its parameters that can be passed so are {by_name}"
             )
+
+    def take_statics(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+        """Returns the dynamic arguments, and the keys of the static ones, hashable or not."""
+        nums, names = self.static_nums, self.static_names
+        statics: list[tuple[int | str, Any]] = []
+        if len(args) > self._first_static:
+            statics += [(i, static_key(x)) for i, x in enumerate(args) if i in nums]
+            args = tuple([x for i, x in enumerate(args) if i not in nums])
+        if names and kwargs:
+            statics += [(k, static_key(x)) for k, x in kwargs.items() if k in names]
+            kwargs = {k: x for k, x in kwargs.items() if k not in names}
+        return args, kwargs, tuple(statics)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Takes a call apart. Raises `UnhashableStaticArgument` naming the argument."""

@@ -1,79 +1,53 @@
-"""What wrapped functions share: a cache of programs, and the short way from call to launch."""
+"""What wrapped functions share: their pipeline, and the short way from call to launch."""
 
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from types import MethodType
 from typing import Any, Self
 
 from plugrt.config import config
-from plugrt.execution.caches import remember
-from plugrt.tracing.trace import _state
+from plugrt.execution import tree
+from plugrt.execution.arguments import (
+    Kind,
+    ParameterType,
+    numbered,
+    quick_kinds,
+    quick_leaves,
+    read_arguments,
+)
+from plugrt.execution.float_checks import Rerun
+from plugrt.execution.pipeline import Pipeline, Runner
+from plugrt.execution.placement import Launch
+from plugrt.tracing.staging import Staged
+from plugrt.tracing.trace import Trace, _state
 from plugrt.transforms.arguments import ArgumentRules, Bound
 
-_MOST = 4096
 _token = config.token
 _signature_of = attrgetter("_signature")
+_pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-class ProgramCache(dict[Any, Any]):
-    """What was compiled for one function under one set of options, by kinds of arguments."""
-
-    __slots__ = ("__weakref__", "_making")
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._making: dict[Any, threading.RLock] = {}
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def made(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Returns the program of ``key``; of threads that miss it together, one makes it."""
-        lock = self._making.setdefault(key, threading.RLock())
-        with lock:
-            run = self.get(key)
-            try:
-                if run is None:
-                    run = make()
-                    self.keep(key, run)
-            finally:  # whoever waits has the lock already; whoever comes later finds the program
-                self._making.pop(key, None)
-        return run
-
-    def keep(self, key: Any, run: Any) -> None:
-        """Adds a program; the oldest goes when there are too many."""
-        while len(self) >= _MOST:
-            self.pop(next(iter(self)), None)
-        self[key] = run
-
-
-_caches: weakref.WeakKeyDictionary[Any, dict[Any, ProgramCache]] = weakref.WeakKeyDictionary()
-
-
-def cache_for(function: Any, options: tuple[Any, ...]) -> ProgramCache:
-    """Returns the cache that all wrappers of a function with these options share, held weakly."""
+def pipeline_of(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
+    """Returns what all wrappers of a function with these options share; it is held weakly."""
     try:
-        by_options = _caches.setdefault(function, {})
+        by_options = _pipelines.setdefault(function, {})
     except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
         by_options = {}
-    cache = by_options.get(options)
-    if cache is None:
-        cache = by_options.setdefault(options, ProgramCache())
-        remember(cache)
-    return cache
+    found = by_options.get(options)
+    return by_options.setdefault(options, Pipeline()) if found is None else found
 
 
 class CachedFunction:
-    """A function whose calls are found by the signatures of their arguments and launched.
+    """A function whose calls are found by the kinds of their arguments and launched.
 
-    Calls with arrays alone find their program by one lookup; everything else goes through
-    `_general`, which keeps programs in ``_cache`` for both.
+    Calls with arrays alone find their program by one look-up; everything else goes through
+    `_general`, which keeps runners in the pipeline's ``calls`` for both.
     """
 
     def __init__(
@@ -83,8 +57,8 @@ class CachedFunction:
         self.__name__ = rules.title  # a partial has none
         self._function = function
         self._rules = rules
-        self._cache = cache_for(function, options)
-        self._find = self._cache.get
+        self._pipeline = pipeline_of(function, options)
+        self._find = self._pipeline.calls.get
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or _state.trace is not None:
@@ -99,15 +73,96 @@ class CachedFunction:
             run = None
         return self._general(args, kwargs) if run is None else run(args)
 
+    # --- the general way ----------------------------------------------------------------------
+
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _state.trace is not None:
+            return self._call_in_trace(_state.trace, args, kwargs)
+        short = self._short_call(args, kwargs)
+        if short is not None and (run := self._find(short[0])) is not None:
+            return run(short[1])
+        if self._may_be_disabled and config.disable_jit:
+            return self._function(*args, **kwargs)
+        bound = self._rules.bind(args, kwargs)
+        values, kinds = self._read(bound)
+        head = (bound.spec, bound.static_key)
+        run = self._find((_token(), head, *kinds)) or self._pipeline.runner(
+            head,
+            kinds,
+            self._tracer(bound),
+            lambda staged, kinds: self._launch(bound, staged, kinds),
+            self._what,
+            self._rerun(bound),
+        )
+        if short is not None:
+            self._pipeline.calls.keep(short[0], self._reordered(args, kwargs, run))
+        return run(values)
+
+    def _short_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
+        """Returns a cache key and the leaves of a call whose containers lie on the first level.
+
+        None for other calls. The key of arrays alone is the one that `__call__` looks for.
+        """
+        statics: tuple[Any, ...] = ()
+        if self._rules.has_statics:
+            args, kwargs, statics = self._rules.take_statics(args, kwargs)
+        kinds = None if kwargs else quick_kinds(args)
+        if kinds is not None and not statics:
+            return (_token(), *kinds), args
+        structure, leaves = quick_leaves(args, kwargs)
+        kinds = quick_kinds(leaves)
+        key = None if kinds is None else (_token(), structure, statics, *kinds)
+        try:
+            hash(key)
+        except TypeError:  # a static value, refused by name elsewhere
+            key = None
+        return None if key is None else (key, leaves)
+
+    def _reordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
+        """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
+        args, kwargs, _ = self._rules.take_statics(args, kwargs)
+        order, _ = tree.flatten(numbered(args, kwargs))
+        if order == sorted(order):
+            return run
+        take = itemgetter(*order)
+        return lambda values: run(take(values))
+
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
+        """Returns the leaves of a call as launches take them, and their kinds."""
+        title = self._rules.title
+        return read_arguments(
+            bound.leaves, lambda i: f"argument {self._rules.names(bound)[i]} of {title!r}"
+        )
+
+    _may_be_disabled = False
+    """Whether ``config.disable_jit`` runs the function as it is."""
+    _what: str
+    """What was launched, in messages."""
+
+    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function while another one is traced."""
         raise NotImplementedError
+
+    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns what traces the function for a call like ``bound``."""
+        raise NotImplementedError
+
+    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+        """Returns where the traced function runs for such a call."""
+        raise NotImplementedError
+
+    def _rerun(self, bound: Bound) -> Rerun | None:
+        """Returns what finds the operation that made a NaN, where that can be found."""
+        return None
 
     def clear_cache(self) -> None:
         """Forgets the programs compiled for this function."""
-        self._cache.clear()
+        self._pipeline.clear()
 
     def _cache_size(self) -> int:
-        return len(self._cache)
+        return len(self._pipeline.traces)
 
     def _flat(self, bound: Bound) -> Callable[..., Any]:
         """Returns the function of the flat leaves of a call like ``bound``."""

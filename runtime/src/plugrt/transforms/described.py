@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import NotAnArray
+from plugrt.execution.arguments import Kind, host_kind, read_arguments
 from plugrt.execution.array import Array
-from plugrt.execution.placement import default_device
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.transfer import check_dtype, host_array, narrowed
-from plugrt.tracing.scalars import python_scalar
-from plugrt.tracing.staging import Parameter
+from plugrt.execution.signature import signature_of
+from plugrt.execution.transfer import check_dtype, narrowed, python_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,50 +39,27 @@ class ShapeDtypeStruct:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-def call_parameters(
-    leaves: Sequence[Any], names: Sequence[str], donated: frozenset[int]
-) -> list[tuple[Parameter, Signature]]:
-    """Returns what arguments, or things with shape and dtype, mean for tracing.
+def described_kinds(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Kind]:
+    """Returns the kinds of arguments, or of things with shape and dtype, of a call that is traced.
 
-    The signatures say where a program for them would run; nothing is put on a device.
+    Nothing is put on a device. ``name(i)`` is the i-th argument's; raises `NotAnArray` with it.
     """
-    found = [
-        parameter_of(x, n, i in donated) for i, (x, n) in enumerate(zip(leaves, names, strict=True))
-    ]
-    if any(s.dtype.char in "dD" for _, s in found):  # then Python floats keep their 64 bits, too
-        found = [
-            parameter_of(np.result_type(x, np.float64).type(x), n, i in donated, True)
-            if type(x) in (float, complex)
-            else found[i]
-            for i, (x, n) in enumerate(zip(leaves, names, strict=True))
-        ]
-    return found
+    return [_described_kind(leaf, name, i) for i, leaf in enumerate(leaves)]
 
 
-def parameter_of(
-    leaf: Any, name: str, donated: bool, weak: bool = False
-) -> tuple[Parameter, Signature]:
-    """Returns what one argument means for tracing; ``weak`` if it stands for a Python scalar."""
-    plain = python_scalar(leaf)
-    leaf = leaf if plain is None else plain
+def _described_kind(leaf: Any, name: Callable[[int], str], i: int) -> Kind:
     if type(leaf) is Array:
-        signature = leaf._signature
-    else:
-        weak = weak or type(leaf) in (bool, int, float, complex)
-        if weak or isinstance(leaf, np.ndarray | np.generic):
-            host = host_array(leaf, f"argument {name}")
-            shape, dtype = host.shape, host.dtype
-        elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-            shape, dtype = tuple(leaf.shape), narrowed(np.dtype(leaf.dtype))
-            check_dtype(dtype, f"argument {name}")
-        else:
-            raise NotAnArray(
-                f"argument {name} is {leaf!r:.60}; expected an array, or anything with shape and "
-                "dtype such as plugrt.ShapeDtypeStruct"
-            )
-        sharding = getattr(leaf, "sharding", None)
-        committed = isinstance(sharding, SingleDeviceSharding)
-        if not isinstance(sharding, SingleDeviceSharding):
-            sharding = SingleDeviceSharding(default_device())
-        signature = signature_of(shape, dtype, sharding, committed, weak)
-    return Parameter(signature.tensor_type, signature.weak, name, donated), signature
+        return leaf._signature
+    if isinstance(leaf, np.ndarray | np.generic) or python_scalar(leaf) is not None:
+        return read_arguments([leaf], lambda _: f"argument {name(i)}")[1][0]
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        raise NotAnArray(
+            f"argument {name(i)} is {leaf!r:.60}; expected an array, or anything with shape and "
+            "dtype such as plugrt.ShapeDtypeStruct"
+        )
+    shape, dtype = tuple(leaf.shape), narrowed(np.dtype(leaf.dtype))
+    check_dtype(dtype, f"argument {name(i)}")
+    sharding = getattr(leaf, "sharding", None)
+    if isinstance(sharding, SingleDeviceSharding):
+        return signature_of(shape, dtype, sharding, True)
+    return host_kind(shape, dtype)

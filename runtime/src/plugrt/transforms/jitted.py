@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any, NoReturn
 
-import numpy as np
-
 from plugrt.config import config
-from plugrt.errors import (
-    DeletedBuffer,
-    FloatingPointFault,
-    NotAnArray,
-)
-from plugrt.execution.array import Array
-from plugrt.execution.placement import default_device
-from plugrt.execution.program import check_floats
+from plugrt.errors import FloatingPointFault, NotAnArray
+from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.default_device import default_device
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import launch_here
 from plugrt.interface import Device
 from plugrt.plugins import backends
-from plugrt.tracing.dispatch import Runner, as_array, finisher, load, meets_doubles, parameters_of
-from plugrt.tracing.nested import call_in_trace
-from plugrt.tracing.staging import Parameter, Staged, stage
-from plugrt.tracing.statics import static_key
-from plugrt.tracing.trace import _state
+from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.nested import call_in_trace, kind_in_trace
+from plugrt.tracing.staging import Staged, parameters_of, stage
+from plugrt.tracing.trace import Trace
+from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.arguments import ArgumentRules, Bound
 from plugrt.transforms.calls import CachedFunction
-from plugrt.transforms.described import call_parameters
+from plugrt.transforms.described import described_kinds
 from plugrt.transforms.stages import Lowered, Traced
 
-_FLAT = frozenset({np.ndarray, bool, int, float, complex})
-_ARRAYS_ALONE = {Array}
-_signature_of = attrgetter("_signature")
+_token = config.token
 
 
 class JitFunction(CachedFunction):
@@ -52,8 +44,6 @@ class JitFunction(CachedFunction):
         self._device = device
         self._backend = backend
         self._inline = inline
-        # What is put for a call that donates may be taken by it, so that it is not shared.
-        self._donates = bool(rules.donate_nums or rules.donate_names)
         options = (
             rules.static_nums,
             rules.static_names,
@@ -75,12 +65,10 @@ class JitFunction(CachedFunction):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Returns the function traced for these arguments (see `lower`)."""
         bound = self._rules.bind(args, kwargs)
-        names = self._rules.names(bound)
-        donated = self._rules.donated(bound)
-        described = call_parameters(bound.leaves, names, donated)
-        staged = self._stage(bound, [parameter for parameter, _ in described])
-        signatures = [signature for _, signature in described]
-        return Traced(staged, bound.spec, tuple(signatures), self._where())
+        kinds = described_kinds(bound.leaves, lambda i: self._rules.names(bound)[i])
+        head = (bound.spec, bound.static_key)
+        staged = self._pipeline.traced(head, kinds, self._tracer(bound))
+        return Traced(staged, bound.spec, tuple(kinds), self._where())
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
@@ -89,86 +77,55 @@ class JitFunction(CachedFunction):
     def __repr__(self) -> str:
         return f"<jitted {self._rules.title}>"
 
-    # --- the general way ----------------------------------------------------------------------
+    # --- how it goes the general way ----------------------------------------------------------
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        trace = _state.trace
-        if config.disable_jit and trace is None:
-            return self._function(*args, **kwargs)
-        flat = self._flat_call(args) if trace is None and not kwargs else None
-        if flat is not None and (run := self._cache.get(flat[0])) is not None:
-            return run(flat[1])
+    _may_be_disabled = True
+
+    @property
+    def _what(self) -> str:  # type: ignore[override]
+        return f"the output of jitted {self._rules.title!r}"
+
+    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         bound = self._rules.bind(args, kwargs)
-        if trace is not None:
-            names = self._rules.names(bound)
-            key: Any = (self._cache, bound.spec, bound.static_key, config.token())
-            return call_in_trace(
-                trace, self._flat(bound), bound.leaves, names, self._rules.title, key, self._inline
+        names, title = self._rules.names(bound), self._rules.title
+        tracers = [
+            as_tracer(leaf, f"argument {name} of {title!r}")
+            for leaf, name in zip(bound.leaves, names, strict=True)
+        ]
+        if self._inline:
+            return self._flat(bound)(*tracers)
+        return call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
+
+    def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
+        """Returns the trace that a call on its own makes, but for donation and bound axes."""
+        types = parameter_types([*map(kind_in_trace, tracers)])
+        head: Any = (bound.spec, bound.static_key)
+        if trace.axes or self._rules.donate_nums or self._rules.donate_names:
+            head = (*head, "within", *trace.axes.items())
+        key = (_token().trace, head, *types)
+        staged = self._pipeline.traces.get(key)
+        if staged is None:
+            staged = stage(
+                self._flat(bound),
+                parameters_of(types, self._rules.names(bound)),
+                name=self._rules.title,
+                axes=trace.axes,
+                keep_unused=self._keep_unused,
             )
-        arrays = flat[1] if flat is not None else self._arrays(bound)
-        key = (config.token(), bound.spec, bound.static_key, *map(_signature_of, arrays))
-        run = self._cache.get(key)
-        if run is None:
-            run = self._cache.made(key, lambda: self._compile(bound, arrays))
-        if flat is not None:
-            self._cache.keep(flat[0], run)
-        return run(arrays)
+            if not any(type(constant) is Tracer for constant in staged.plan.constants):
+                self._pipeline.traces.keep(key, staged)
+        return staged
 
-    def _flat_call(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Array]] | None:
-        """Returns a cache key and the arrays of a call without containers, else None.
-
-        The key of a call with arrays alone is the one that `__call__` looks for.
-        """
-        static = self._rules.static_nums
-        key: list[Any] = [config.token()]
-        arrays: list[Array] = []
-        wide = None
-        for i, x in enumerate(args):
-            if i in static:
-                try:
-                    hash(x)
-                except TypeError:
-                    return None
-                key.append(static_key(x))
-                continue
-            kind = type(x)
-            if kind is not Array:
-                if kind not in _FLAT or self._donates:
-                    return None
-                if wide is None:
-                    wide = meets_doubles([a for j, a in enumerate(args) if j not in static])
-                try:
-                    x = as_array(x, "an argument", wide)
-                except NotAnArray:
-                    return None  # refused again, by name
-            elif x._shards is None:
-                return None
-            arrays.append(x)
-            key.append(x._signature)
-        return tuple(key), arrays
-
-    def _arrays(self, bound: Bound) -> list[Array]:
-        leaves = bound.leaves
-        if {*map(type, leaves)} == _ARRAYS_ALONE:
-            return leaves
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
         try:
-            wide = meets_doubles(leaves)
-            return [as_array(leaf, "an argument", wide, self._donates) for leaf in leaves]
-        except (NotAnArray, DeletedBuffer):
-            self._refuse(bound)
-            raise
+            return super()._read(bound)
+        except NotAnArray as error:
+            raise NotAnArray(
+                f"{error}; or make it static (static_argnums, static_argnames)"
+            ) from None
 
-    def _refuse(self, bound: Bound) -> None:
-        """Raises the error of an argument that cannot be taken once more, with its name."""
-        for leaf, name in zip(bound.leaves, self._rules.names(bound), strict=True):
-            try:
-                as_array(leaf, f"argument {name} of {self._rules.title!r}")
-            except NotAnArray as error:
-                if isinstance(leaf, np.ndarray):
-                    raise
-                raise NotAnArray(
-                    f"{error}; or make it static (static_argnums, static_argnames)"
-                ) from None
+    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+        return launch_here(staged, kinds, self._where())
 
     def _where(self) -> Device | None:
         if self._device is not None:
@@ -179,40 +136,32 @@ class JitFunction(CachedFunction):
             return wanted if wanted.client is client else client.addressable_devices()[0]
         return None
 
-    def _stage(self, bound: Bound, parameters: Sequence[Parameter]) -> Staged:
-        return stage(
-            self._flat(bound), parameters, name=self._rules.title, keep_unused=self._keep_unused
-        )
+    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns what traces the function for a call like ``bound``."""
 
-    def _compile(self, bound: Bound, arrays: Sequence[Array]) -> Runner:
-        checked = config.debug_nans or config.debug_infs
-        # Under a debug check the arguments must survive, to run the function again bit by bit.
-        donated = frozenset() if checked else self._rules.donated(bound)
-        signatures = [a._signature for a in arrays]
-        staged = self._stage(bound, parameters_of(signatures, self._rules.names(bound), donated))
-        run: Runner = load(staged, signatures, self._where()).runner(len(arrays))
-        if checked:
-            run = self._check(run, bound)
-        return finisher(staged.out_tree, run)
+        def trace(types: Sequence[ParameterType]) -> Staged:
+            names, donated = self._rules.names(bound), self._rules.donated(bound)
+            return stage(
+                self._flat(bound),
+                parameters_of(types, names, donated),
+                name=self._rules.title,
+                keep_unused=self._keep_unused,
+            )
 
-    def _check(self, run: Runner, bound: Bound) -> Runner:
-        nans, infs = bool(config.debug_nans), bool(config.debug_infs)
-        title, statics, spec = self._rules.title, bound.statics, bound.spec
+        return trace
+
+    def _rerun(self, bound: Bound) -> Callable[[Sequence[Any], FloatingPointFault], None]:
+        """Returns what makes a call again operation by operation, so that the culprit raises."""
+        statics, spec = bound.statics, bound.spec
         function = weakref.ref(self)
 
-        def checked(arguments: Sequence[Array]) -> Any:
-            outputs = run(arguments)
-            try:
-                check_floats(outputs, f"the output of jitted {title!r}", nans=nans, infs=infs)
-            except FloatingPointFault as fault:
-                jitted = function()
-                if jitted is not None:
-                    call = Bound([], spec, statics, ((), {}))
-                    _find_culprit(jitted._function, *call.rebuild(arguments), fault)
-                raise
-            return outputs
+        def rerun(values: Sequence[Any], fault: FloatingPointFault) -> None:
+            jitted = function()
+            if jitted is not None:
+                call = Bound([], spec, statics, ((), {}))
+                _find_culprit(jitted._function, *call.rebuild(values), fault)
 
-        return checked
+        return rerun
 
 
 def _find_culprit(

@@ -5,42 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn
 
-from plugrt.config import config
-from plugrt.errors import ArgumentError, LeakedTracer, NotAnArray, Unimplemented
-from plugrt.execution.array import Array
-from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.transfer import host_array
-from plugrt.interface import Client, Device
+from plugrt.errors import ArgumentError, Unimplemented
+from plugrt.execution.arguments import Kind, ParameterType
+from plugrt.execution.placement import Launch
+from plugrt.interface import Client, Device, TensorType
 from plugrt.plugins import backends
-from plugrt.tracing.dispatch import Runner
-from plugrt.tracing.staging import Parameter, Staged, stage
-from plugrt.tracing.trace import _state, leak_message
-from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.staging import Staged, parameters_of, stage
+from plugrt.tracing.trace import Trace
 from plugrt.transforms.arguments import ArgumentRules, Bound, check_function
-from plugrt.transforms.calls import CachedFunction, cache_for
-from plugrt.transforms.described import parameter_of
+from plugrt.transforms.calls import CachedFunction
+from plugrt.transforms.described import described_kinds
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
+    ReplicaMapping,
     axes_of_call,
     checked_devices,
     choose_devices,
     mapped_axis,
     mapped_size,
 )
-from plugrt.transforms.pmap_program import (
-    Mapping,
-    ReplicatedProgram,
-    finishing,
-    load_replicated,
-    putting,
-)
 from plugrt.transforms.pmap_stages import PmapTraced
 from plugrt.transforms.stages import Lowered
-
-_Kind = Signature | tuple[tuple[int, ...], Any, bool]
-"""What a program is chosen by: an array's signature, or a host value's shape, dtype, weakness."""
 
 
 class PmapFunction(CachedFunction):
@@ -76,7 +62,6 @@ class PmapFunction(CachedFunction):
             axis_size,
         )
         super().__init__(function, rules, options)
-        self._programs = cache_for(function, ("programs", *options))
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Returns one replica traced for these arguments, ready to be compiled.
@@ -88,151 +73,73 @@ class PmapFunction(CachedFunction):
     def trace(self, *args: Any, **kwargs: Any) -> PmapTraced:
         """Returns one replica traced for these arguments (see `lower`)."""
         bound = self._rules.bind(args, kwargs)
-        names = self._rules.names(bound)
-        signatures = tuple(
-            parameter_of(leaf, name, donated=False)[1]
-            for leaf, name in zip(bound.leaves, names, strict=True)
-        )
-        mapping = self._mapping(bound, signatures, names)
-        staged = self._stage(bound, signatures, names, mapping)
-        return PmapTraced(staged, bound.spec, signatures, None, mapping, self._out_axes)
+        kinds = described_kinds(bound.leaves, lambda i: self._rules.names(bound)[i])
+        mapping = self._mapping(bound, [kind.tensor_type for kind in kinds])
+        head = (bound.spec, bound.static_key)
+        staged = self._pipeline.traced(head, kinds, self._tracer(bound))
+        return PmapTraced(staged, bound.spec, tuple(kinds), None, mapping, self._out_axes)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes, dtypes and shardings, computing nothing."""
         return self.trace(*args, **kwargs).out_info
 
-    def clear_cache(self) -> None:
-        """Forgets the programs compiled for this function."""
-        super().clear_cache()
-        self._programs.clear()
-
     def __repr__(self) -> str:
         return f"<pmapped {self._rules.title}>"
 
-    # --- the general way ----------------------------------------------------------------------
+    # --- how it goes the general way ----------------------------------------------------------
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if _state.trace is not None:
-            self._refuse_within(_state.trace.name, bool(_state.trace.axes))
-        bound = self._rules.bind(args, kwargs)
-        leaves, kinds = self._leaves(bound)
-        where = self._devices or self._client()
-        key = (config.token(), where, bound.spec, bound.static_key, *kinds)
-        run = self._cache.get(key)
-        if run is None:
-            run = self._cache.made(key, lambda: self._compile(bound, kinds))
-        if args and not kwargs and not bound.statics and all(type(a) is Array for a in args):
-            self._cache.keep((key[0], *kinds), run)
-        return run(leaves)
+    @property
+    def _what(self) -> str:  # type: ignore[override]
+        return f"the output of pmapped {self._rules.title!r}"
 
-    def _refuse_within(self, outer: str, mapped: bool) -> NoReturn:
+    def _call_in_trace(
+        self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> NoReturn:
+        mapped = bool(trace.axes)
         cure = (
             "map once, over as many devices as both axes have together"
             if mapped
             else "call it outside of the jitted function, or jit what it maps: pmap compiles anyway"
         )
         raise Unimplemented(
-            f"{self!r} was called while {outer!r} is traced; "
+            f"{self!r} was called while {trace.name!r} is traced; "
             f"pmap within {'pmap' if mapped else 'jit'} is not implemented: {cure}"
         )
 
-    def _leaves(self, bound: Bound) -> tuple[list[Any], list[_Kind]]:
-        """Returns the flat arguments, host values as NumPy arrays, and what each one is."""
-        leaves: list[Any] = []
-        kinds: list[_Kind] = []
-        for leaf in bound.leaves:
-            if type(leaf) is Array:
-                leaf._live()
-                kinds.append(leaf._signature)
-                leaves.append(leaf)
-                continue
-            if type(leaf) is Tracer:
-                raise LeakedTracer(leak_message(leaf))
-            try:
-                host = host_array(leaf)
-            except NotAnArray:
-                name = self._rules.names(bound)[len(leaves)]
-                host_array(leaf, f"argument {name} of {self._rules.title!r}")  # says which
-                raise
-            weak = type(leaf) in (bool, int, float, complex)
-            kinds.append((host.shape, host.dtype, weak))
-            leaves.append(host)
-        return leaves, kinds
+    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        def trace(types: Sequence[ParameterType]) -> Staged:
+            mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
+            names, donated = self._rules.names(bound), self._rules.donated(bound)
+            parameters = parameters_of(mapping.types(types), names, donated)
+            axes: Any = {} if self._axis_name is None else {self._axis_name: mapping.size}
+            return stage(self._flat(bound), parameters, name=self._rules.title, axes=axes)
+
+        return trace
+
+    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+        mapping = self._mapping(bound, [kind.tensor_type for kind in kinds])
+        return mapping.launch(staged, self._out_axes)
 
     def _client(self) -> Client:
         return backends.get_backend(self._backend)
 
-    def _mapping(
-        self, bound: Bound, signatures: Sequence[Signature], names: Sequence[str]
-    ) -> Mapping:
-        title = self._rules.title
+    def _mapping(self, bound: Bound, types: Sequence[TensorType]) -> ReplicaMapping:
+        title, names = self._rules.title, self._rules.names(bound)
         axes: list[Axis] = [
-            axis if axis is None else mapped_axis(axis, s.shape, f"argument {name} of {title!r}")
-            for axis, s, name in zip(
-                axes_of_call(self._in_axes, bound, title), signatures, names, strict=True
+            axis if axis is None else mapped_axis(axis, t.shape, f"argument {name} of {title!r}")
+            for axis, t, name in zip(
+                axes_of_call(self._in_axes, bound, title), types, names, strict=True
             )
         ]
-        size = mapped_size(axes, signatures, names, title, self._axis_size)
+        size = mapped_size(axes, types, names, title, self._axis_size)
         available = self._devices or self._client().addressable_devices()
         if available[0].client.process_count > 1:
             raise Unimplemented(
                 f"pmap of {title!r} over the devices of several processes is not implemented"
             )
-        return Mapping(
+        return ReplicaMapping(
             tuple(axes), choose_devices(size, available, self._devices is not None, title)
         )
-
-    def _stage(
-        self,
-        bound: Bound,
-        signatures: Sequence[Signature],
-        names: Sequence[str],
-        mapping: Mapping,
-    ) -> Staged:
-        parameters: list[Parameter] = mapping.parameters(
-            signatures, names, self._rules.donated(bound)
-        )
-        axes: Any = {} if self._axis_name is None else {self._axis_name: mapping.size}
-        return stage(self._flat(bound), parameters, name=self._rules.title, axes=axes)
-
-    def _compile(self, bound: Bound, kinds: Sequence[_Kind]) -> Runner:
-        names = self._rules.names(bound)
-        nowhere = SingleDeviceSharding((self._devices or self._client().devices())[0])
-        signatures = [
-            k if isinstance(k, Signature) else signature_of(k[0], k[1], nowhere, False, k[2])
-            for k in kinds
-        ]
-        mapping = self._mapping(bound, signatures, names)
-        program, finish = self._program(bound, signatures, names, mapping)
-        targets = mapping.targets
-        hosts = [
-            (i, targets[i])
-            for i, k in enumerate(kinds)
-            if not isinstance(k, Signature) and i in program.needed
-        ]
-        for i, target in hosts:
-            s = signatures[i]
-            signatures[i] = signature_of(s.shape, s.dtype, target, True)
-        run = finish(program.taking(signatures, mapping).runner(len(kinds)))
-        return putting(hosts, run) if hosts else run
-
-    def _program(
-        self,
-        bound: Bound,
-        signatures: Sequence[Signature],
-        names: Sequence[str],
-        mapping: Mapping,
-    ) -> tuple[ReplicatedProgram, Callable[[Runner], Runner]]:
-        """Returns the program for these parts of arguments, wherever they come from."""
-        parts = [(p.type, p.weak) for p in mapping.parameters(signatures, names, frozenset())]
-        key = (config.token(), bound.spec, bound.static_key, mapping, *parts)
-        found = self._programs.get(key)
-        if found is None:
-            staged = self._stage(bound, signatures, names, mapping)
-            program = load_replicated(staged, mapping, self._out_axes)
-            found = (program, finishing(staged, bool(config.debug_nans), bool(config.debug_infs)))
-            self._programs.keep(key, found)
-        return found
 
 
 def pmap(

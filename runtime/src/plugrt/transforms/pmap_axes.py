@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from plugrt.errors import InvalidArgument, ShapeError, StructureError, Unimplemented
 from plugrt.execution import tree
-from plugrt.execution.signature import Signature
+from plugrt.execution.arguments import ParameterType
+from plugrt.execution.placement import Launch
+from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import Device, TensorType
+from plugrt.tracing.staging import Staged
 from plugrt.transforms.arguments import Bound
 
 Axis = int | None
@@ -76,7 +81,7 @@ def mapped_axis(axis: int, shape: Sequence[int], name: str) -> int:
 
 def mapped_size(
     axes: Sequence[Axis],
-    signatures: Sequence[Signature],
+    types: Sequence[TensorType],
     names: Sequence[str],
     title: str,
     stated: int | None,
@@ -85,10 +90,10 @@ def mapped_size(
     sizes: dict[int, int] = {}
     for i, axis in enumerate(axes):
         if axis is not None:
-            sizes.setdefault(signatures[i].shape[axis], i)
+            sizes.setdefault(types[i].shape[axis], i)
     if len(sizes) > 1:
         lines = "".join(
-            f"\n  {names[i]}: {signatures[i].tensor_type} has size {size} along axis {axes[i]}"
+            f"\n  {names[i]}: {types[i]} has size {size} along axis {axes[i]}"
             for size, i in sizes.items()
         )
         raise ShapeError(
@@ -170,3 +175,47 @@ def within(axis: Axis, part: TensorType, size: int, where: str) -> tuple[Axis, t
         )
     axis %= rank
     return axis, (*part.shape[:axis], size, *part.shape[axis:])
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaMapping:
+    """How a call divides among devices: the mapped axis of each flat argument, and a device for
+    each replica."""
+
+    axes: tuple[Axis, ...]
+    devices: tuple[Device, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of replicas."""
+        return len(self.devices)
+
+    @property
+    def targets(self) -> list[PmapSharding]:
+        """Where the program takes each flat argument."""
+        made = {axis: PmapSharding(self.devices, axis) for axis in set(self.axes)}
+        return [made[axis] for axis in self.axes]
+
+    def types(self, types: Sequence[ParameterType]) -> list[ParameterType]:
+        """Returns what one replica is traced for when whole arguments have these types."""
+        return [
+            (without(axis, shape), dtype, weak)
+            for axis, (shape, dtype, weak) in zip(self.axes, types, strict=True)
+        ]
+
+    def launch(self, staged: Staged, out_axes: AxisPrefix) -> Launch:
+        """Returns the launch of a traced replica on each device."""
+        outputs = tuple(s.sharding for s in self.outputs(staged, out_axes))
+        return Launch(self.size, 1, self.devices, tuple(self.targets), outputs, committed=True)
+
+    def outputs(self, staged: Staged, out_axes: AxisPrefix) -> list[Signature]:
+        """Returns the signature of each flat output. Raises as `AxisPrefix.spread` and `within`."""
+        count, title = len(staged.output_types), staged.plan.name
+        full = tree.unflatten(staged.out_tree, range(count))
+        axes = out_axes.spread(full, lambda: f"the results of {title!r}, {staged.out_tree}")
+        result = []
+        for i, (axis, kind) in enumerate(zip(axes, staged.output_types, strict=True)):
+            where = f"result {i} of {title!r}" if count > 1 else f"the result of {title!r}"
+            at, shape = within(axis, kind, self.size, where)
+            result.append(signature_of(shape, kind.dtype, PmapSharding(self.devices, at), True))
+        return result

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from plugrt.execution import tree
-from plugrt.execution.array import Array
-from plugrt.execution.spread import reshard
+from plugrt.execution.programs import load
 from plugrt.interface import CompileOptions
 from plugrt.transforms.described import ShapeDtypeStruct
-from plugrt.transforms.pmap_axes import AxisPrefix
-from plugrt.transforms.pmap_program import Mapping, load_replicated
+from plugrt.transforms.pmap_axes import AxisPrefix, ReplicaMapping
 from plugrt.transforms.stages import Compiled, Traced
 
 
@@ -20,7 +17,7 @@ from plugrt.transforms.stages import Compiled, Traced
 class PmapTraced(Traced):
     """One replica of a pmapped function, traced for one kind of arguments."""
 
-    mapping: Mapping
+    mapping: ReplicaMapping
     out_axes: AxisPrefix
 
     @property
@@ -32,7 +29,8 @@ class PmapTraced(Traced):
         )
 
     def _load(self) -> Compiled:
-        return PmapCompiled(self)
+        launch = self.mapping.launch(self.staged, self.out_axes)
+        return PmapCompiled(self, load(self.staged, launch))
 
     def _options(self) -> CompileOptions:
         return CompileOptions(num_replicas=self.mapping.size)
@@ -41,11 +39,4 @@ class PmapTraced(Traced):
 class PmapCompiled(Compiled):
     """A compiled pmap; arguments are spread over its devices from wherever they are."""
 
-    def __init__(self, traced: PmapTraced) -> None:
-        mapping = traced.mapping
-        super().__init__(traced, load_replicated(traced.staged, mapping, traced.out_axes))
-        self._types = [s.tensor_type for s in traced.signatures]
-        self._targets = mapping.targets
-
-    def _place(self, arrays: Sequence[Array]) -> list[Array]:
-        return [reshard(a, t) for a, t in zip(arrays, self._targets, strict=True)]
+    _any_place = True

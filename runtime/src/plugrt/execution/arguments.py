@@ -1,0 +1,201 @@
+"""What the arguments of a call are, before they are anywhere: the kinds that programs go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from plugrt.config import config
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.array import Array
+from plugrt.execution.signature import Signature
+from plugrt.execution.transfer import (
+    host_array,
+    python_scalar,
+    scalar_dtype,
+    taken_as_they_are,
+)
+from plugrt.interface import TensorType
+from plugrt.options import Token
+
+
+class HostKind:
+    """Shape, dtype and weakness of a host value; equal kinds are one object (see `host_kind`).
+
+    A Python scalar is weak. The dtype of a Python float or complex number is the default one:
+    `parameter_types` widens it where the program computes in 64 bits.
+    """
+
+    __slots__ = ("dtype", "shape", "weak")
+
+    committed = False
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.weak = weak
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The shape and dtype alone."""
+        return TensorType(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{'weak ' if self.weak else ''}{self.tensor_type} on the host"
+
+
+Kind = Signature | HostKind
+"""What a program is chosen by: an array's signature, or what a host value is."""
+
+ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
+"""Shape, dtype and weakness of a parameter: what a function is traced for."""
+
+
+@lru_cache(maxsize=65536)  # what is forgotten costs a compilation, never correctness
+def host_kind(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostKind:
+    """Returns the one `HostKind` with these contents."""
+    return HostKind(shape, dtype, weak)
+
+
+def quick_kinds(leaves: Sequence[Any]) -> list[Kind] | None:
+    """Returns the kinds of arrays, NumPy arrays and Python scalars; None if one is anything else.
+
+    Such leaves are taken by launches as they are. Whether an array is deleted is not looked at.
+    """
+    kinds: list[Kind] = []
+    keep = kinds.append
+    settings = None
+    for x in leaves:
+        cls = type(x)
+        if cls is Array:
+            keep(x._signature)
+            continue
+        if settings is None:
+            plain, scalars = settings = _plain_types(config.token())
+        if cls is np.ndarray:
+            if x.dtype not in plain:
+                return None
+            keep(host_kind(x.shape, x.dtype))
+        elif cls in scalars:
+            keep(scalars[cls])
+        elif cls is int:
+            keep(host_kind((), scalar_dtype(x), True))
+        else:
+            return None
+    return kinds
+
+
+def quick_leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Returns a key for the structure of a call, and its leaves, by a look at the first level.
+
+    Built-in containers are opened, without looking into what is in them; the leaves of a dict come
+    in its own order. A quarter of what flattening the whole costs.
+    """
+    structure: list[Any] = []
+    leaves: list[Any] = []
+    for x in args:
+        cls = type(x)
+        if cls is dict:
+            structure.append(tuple(x))
+            leaves += x.values()
+        elif cls is tuple or cls is list:
+            structure.append((cls, len(x)))
+            leaves += x
+        else:
+            structure.append(None)
+            leaves.append(x)
+    if kwargs:
+        structure.append(("**", *kwargs))
+        leaves += kwargs.values()
+    return tuple(structure), leaves
+
+
+def numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+    """Returns a call with each leaf of `quick_leaves` replaced by its number there."""
+    numbers = count()
+
+    def number(x: Any) -> Any:
+        if type(x) is dict:
+            return {key: next(numbers) for key in x}
+        if type(x) is tuple or type(x) is list:
+            return type(x)([next(numbers) for _ in x])
+        return next(numbers)
+
+    return tuple(map(number, args)), {name: next(numbers) for name in kwargs}
+
+
+def read_arguments(
+    leaves: Sequence[Any], explain: Callable[[int], str]
+) -> tuple[Sequence[Any], list[Kind]]:
+    """Returns flat arguments as launches take them, and the kind of each.
+
+    Host data become NumPy arrays of a dtype that devices have, where they are not; scalars stay
+    scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
+    ``explain(i)`` says which argument the i-th is.
+    """
+    quick = quick_kinds(leaves)
+    if quick is not None:
+        return leaves, quick
+    values: list[Any] = []
+    kinds: list[Kind] = []
+    for i, x in enumerate(leaves):
+        value, kind = _read(x, explain, i)
+        values.append(value)
+        kinds.append(kind)
+    return values, kinds
+
+
+def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Kind]:
+    if type(x) is Array:
+        if x._shards is None:
+            raise DeletedBuffer(f"{explain(i)}: {x._obituary()}")
+        return x, x._signature
+    if isinstance(x, Array):  # traced: this raises, since nothing is traced here
+        x._live()
+    if (plain := python_scalar(x)) is not None:
+        return plain, host_kind((), scalar_dtype(plain), True)
+    host = host_array(x, explain(i))
+    return host, host_kind(host.shape, host.dtype)
+
+
+@cache
+def _plain_types(
+    settings: Token,
+) -> tuple[frozenset[np.dtype[Any]], dict[type, HostKind]]:
+    """The dtypes that need no look under these settings, and the kinds of Python scalars."""
+    zeros = (False, 0.0, 0j)
+    return taken_as_they_are(settings), {
+        type(x): host_kind((), scalar_dtype(x), True) for x in zeros
+    }
+
+
+def parameter_types(kinds: Sequence[Any]) -> tuple[ParameterType, ...]:
+    """Returns what a function is traced for when it is called with arguments of these kinds.
+
+    A Python float or complex number beside 64-bit floats is taken with 64 bits, so that it loses
+    no digits; elsewhere it has the default width, which devices without such floats can take.
+    """
+    wide = any(k.dtype.char in "dD" for k in kinds)
+    return tuple(
+        (k.shape, widened(k.dtype), True)
+        if wide and type(k) is HostKind and k.weak
+        else (k.shape, k.dtype, k.weak)
+        for k in kinds
+    )
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype that a Python scalar has beside 64-bit floats."""
+    return _WIDE.get(dtype, dtype)
+
+
+_WIDE = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}

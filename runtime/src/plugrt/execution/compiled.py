@@ -1,0 +1,166 @@
+"""The base of everything compiled: what can be asked of an executable, and calls that check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from plugrt.config import config
+from plugrt.errors import ArgumentMismatch
+from plugrt.execution import tree
+from plugrt.execution.arguments import HostKind, Kind, ParameterType, read_arguments, widened
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.pipeline import Runner, runner_of
+from plugrt.execution.signature import Signature
+from plugrt.interface import Executable, MemoryAnalysis, OptionValue, TensorType
+
+_MOST_NAMED = 5
+_token = config.token
+_signature_of = attrgetter("_signature")
+
+
+class CompiledBase:
+    """What can be asked of a compiled program, wherever it runs."""
+
+    @property
+    def _executable(self) -> Executable:
+        raise NotImplementedError
+
+    def as_text(self) -> str:
+        """Returns the optimised program as text; `MissingTraceExtra` where that needs jaxlib."""
+        from plugrt.stablehlo.hlo import optimized_text
+
+        return optimized_text(self._executable)
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and what else the backend states."""
+        return self._executable.cost_analysis()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """Returns the memory that a launch needs, in bytes on each device."""
+        return self._executable.memory_analysis()
+
+    def serialize(self) -> bytes:
+        """Returns the executable as bytes, for ``client.deserialize_executable``."""
+        return self._executable.serialize()
+
+    def fingerprint(self) -> bytes:
+        """Returns bytes that are equal for equal programs and options on equal versions."""
+        return self._executable.fingerprint()
+
+
+class CompiledCall(CompiledBase):
+    """A loaded program that is called with arguments of the types it was compiled for.
+
+    A call with arrays that were seen before is one look-up; others are checked first.
+    """
+
+    _any_place = False
+    """Whether arguments that are committed to other devices are moved."""
+    _any_scalar = False
+    """Whether a Python scalar of any kind takes the parameter's dtype."""
+
+    def __init__(
+        self,
+        program: LoadedProgram,
+        in_tree: tree.PyTreeSpec | None,
+        out_tree: tree.PyTreeSpec,
+        types: Sequence[ParameterType] | None,
+        title: str,
+    ) -> None:
+        """``in_tree`` None takes flat positional arguments; ``types`` None takes any."""
+        self._program = program
+        self._in_tree = in_tree
+        self._takes_flat = in_tree is None or _is_flat(in_tree)
+        self._out_tree = out_tree
+        self._types = types
+        self._title = title
+        self._runners: BoundedCache[Any, Runner] = BoundedCache(256)
+
+    @property
+    def _executable(self) -> Executable:
+        loaded = self._program.executable
+        if loaded is None:
+            raise ValueError(
+                f"{self._title} only passes arguments through: nothing was compiled for it"
+            )
+        return loaded.executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
+        if self._takes_flat and not kwargs:
+            try:
+                run = self._runners.get((_token(), *map(_signature_of, args)))
+            except AttributeError:  # not all are arrays
+                run = None
+            if run is not None:
+                return run(args)
+        leaves = self._flatten(args, kwargs)
+        values, kinds = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
+        # No call with flat arguments may find the runner of one with containers.
+        key = (_token(), *kinds) if self._takes_flat else (None, _token(), *kinds)
+        run = self._runners.get(key)
+        if run is None:
+            self._check(kinds)
+            what = f"the output of {self._title}"
+            run = runner_of(self._program_for(kinds), self._out_tree, kinds, what)
+            self._runners.keep(key, run)
+        return run(values)
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        leaves, spec = tree.flatten((args, kwargs))
+        if spec != self._in_tree:
+            raise ArgumentMismatch(
+                f"{self._title} was compiled for arguments of the structure "
+                f"{self._in_tree}; called with {spec} (static arguments are left out of the call)"
+            )
+        return leaves
+
+    def _program_for(self, kinds: Sequence[Kind]) -> LoadedProgram:
+        return self._program
+
+    def _name(self, i: int) -> str:
+        return self._program.plan.describe(i)
+
+    def _check(self, kinds: Sequence[Kind]) -> None:
+        if self._types is not None:
+            wrong = [
+                f"  {self._name(i)}: takes {TensorType(*expected[:2])}, called with "
+                f"{kind.tensor_type}"
+                for i, (expected, kind) in enumerate(zip(self._types, kinds, strict=True))
+                if not self._fits(expected, kind)
+            ]
+            refuse(f"{self._title} was called with arguments of other types", wrong)
+        if not self._any_place:
+            launch = self._program.launch
+            wrong = [
+                f"  {self._name(i)}: on {kind.sharding!r}"
+                for i, (kind, target) in enumerate(zip(kinds, launch.in_shardings, strict=True))
+                if isinstance(kind, Signature) and kind.committed and kind.sharding != target
+            ]
+            where = " and ".join(map(repr, launch.devices))
+            refuse(f"{self._title} runs on {where}; these arguments are committed elsewhere", wrong)
+
+    def _fits(self, expected: ParameterType, kind: Kind) -> bool:
+        shape, dtype, _ = expected
+        if shape != kind.shape:
+            return False
+        scalar = isinstance(kind, HostKind) and kind.weak
+        return kind.dtype == dtype or (
+            scalar and (self._any_scalar or widened(kind.dtype) == dtype)
+        )
+
+
+def _is_flat(spec: tree.PyTreeSpec) -> bool:
+    count = spec.num_leaves
+    args, kwargs = tree.unflatten(spec, range(count))
+    return args == tuple(range(count)) and not kwargs
+
+
+def refuse(what: str, wrong: Sequence[str]) -> None:
+    """Raises `ArgumentMismatch` with the first few lines of what is wrong, if anything is."""
+    if wrong:
+        more = f"\n  and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+        raise ArgumentMismatch(f"{what}:\n" + "\n".join(wrong[:_MOST_NAMED]) + more)

@@ -1,0 +1,52 @@
+"""The device for what nobody placed, and a device by its name."""
+
+from __future__ import annotations
+
+from plugrt.config import config
+from plugrt.errors import InvalidArgument
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.interface import Device
+from plugrt.options import Token
+from plugrt.plugins import backends
+
+_defaults: dict[Token, Device] = {}
+backends.on_clear(_defaults.clear)
+
+
+def default_device() -> Device:
+    """Returns the device for what nobody placed: ``config.default_device``, else the first one."""
+    token = config.token()
+    found = _defaults.get(token)  # each argument that is not an array yet asks
+    if found is None:
+        found = _defaults[token] = _find_default()
+    return found
+
+
+def _find_default() -> Device:
+    wanted = config.default_device
+    if wanted is None:
+        return backends.get_backend().addressable_devices()[0]
+    if isinstance(wanted, Device):
+        return wanted
+    return device_named(str(wanted))
+
+
+def device_named(name: str) -> Device:
+    """Returns the device called ``platform`` or ``platform:index`` (among the local ones)."""
+    platform, _, index = name.partition(":")
+    devices = backends.get_backend(platform).addressable_devices()
+    if not index:
+        return devices[0]
+    if not index.isdecimal() or int(index) >= len(devices):
+        raise InvalidArgument(
+            f"there is no device {name!r}; platform {platform!r} has "
+            f"{', '.join(f'{platform}:{i}' for i in range(len(devices)))}"
+        )
+    return devices[int(index)]
+
+
+def home(sharding: Sharding) -> Device:
+    """Returns the device that a computation on one device gathers such an array to."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return sharding.device
+    return sharding.addressable_devices[0]

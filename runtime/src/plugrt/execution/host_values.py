@@ -1,0 +1,70 @@
+"""Host values as arrays, for whoever needs one before a program is launched; scalars are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.config import config
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.array import Array, share
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.default_device import default_device, home
+from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype
+from plugrt.interface import Device
+
+_scalars: BoundedCache[Any, Array] = BoundedCache(512)
+_beside: BoundedCache[Any, Array] = BoundedCache(512)
+
+
+def as_array(x: Any, name: str) -> Array:
+    """Returns an array as it is, and a host value as an array on the default device, uncommitted.
+
+    Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer` with ``name``.
+    """
+    if type(x) is Array:
+        if x._shards is None:
+            raise DeletedBuffer(f"{name}: {x._obituary()}")
+        return x
+    if isinstance(x, Array):  # traced: this raises, since nothing is traced here
+        x._live()
+    if (plain := python_scalar(x)) is not None:
+        kept = scalar_on(default_device(), plain, scalar_dtype(plain))
+        return share(kept, kept._signature)
+    return put(host_array(x, name), default_device(), committed=False)
+
+
+def scalar_on(device: Device, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
+    """Returns a Python scalar as an array of ``dtype`` on ``device``, for nobody to delete.
+
+    The same few come again and again (``x + 1``, ``0.5 * x``), so that they are kept.
+    """
+    # 0.0 and -0.0 are equal, and a NaN is not itself: their text tells.
+    key = (device, dtype, type(x), x if x and x == x else repr(x))
+    found = _scalars.get(key)
+    if found is None:
+        found = put(np.asarray(x, dtype), device, committed=False, weak=True)
+        _scalars.keep(key, found)
+    return found
+
+
+def scalar_beside(x: bool | int | float | np.generic, array: Array) -> Array:
+    """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
+
+    The short way of `as_array`. Not for a Python -0.0, which a dict takes for 0.0.
+    """
+    signature = array._signature
+    value = x.tobytes() if isinstance(x, np.generic) else x
+    key = (config.token(), signature, type(x), value)
+    found = _beside.get(key)
+    if found is None:
+        device = home(signature.sharding)
+        if isinstance(x, np.generic):
+            found = put(host_array(x), device, committed=False)
+        elif isinstance(x, float | complex) and signature.dtype.char in "dD":
+            found = scalar_on(device, x, np.result_type(x, np.float64))
+        else:
+            found = scalar_on(device, x, scalar_dtype(x))
+        _beside.keep(key, found)
+    return found

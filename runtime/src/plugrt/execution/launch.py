@@ -1,0 +1,236 @@
+"""`LoadedProgram`: a compiled program on its devices, from flat arguments to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Literal, NoReturn
+
+from plugrt.errors import DeletedBuffer
+from plugrt.execution.arguments import Kind, ParameterType
+from plugrt.execution.array import Array, new_array, share
+from plugrt.execution.placement import Launch
+from plugrt.execution.placer import Placer, make_placer
+from plugrt.execution.signature import Signature
+from plugrt.interface import LoadedExecutable, Shards
+
+_shards_of = attrgetter("_shards")
+
+Source = tuple[Literal["result", "argument", "constant"], int]
+"""Where an output comes from: the executable, or straight from an argument or a constant."""
+
+Run = Callable[[Sequence[Any]], list[Array]]
+"""Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the flat arguments and outputs of a call map to an executable's.
+
+    The executable's parameters are the arguments numbered in ``kept`` (unused ones never reach
+    it) followed by ``constants``, the arrays and host arrays that the function closed over (tracers
+    too, if it was traced within another trace). ``donated`` numbers the arguments whose memory the
+    executable takes.
+    """
+
+    name: str
+    kept: tuple[int, ...]
+    sources: tuple[Source, ...]
+    constants: tuple[Any, ...] = ()
+    donated: tuple[int, ...] = ()
+    argument_names: tuple[str, ...] = field(default=())
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is nothing to execute: each output is an argument or a constant."""
+        return all(kind != "result" for kind, _ in self.sources)
+
+    @property
+    def passed(self) -> tuple[int, ...]:
+        """The arguments that are results as well."""
+        return tuple({i: None for kind, i in self.sources if kind == "argument"})
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """The arguments that have to be on the devices: those kept, then those passed through."""
+        return (*self.kept, *(i for i in self.passed if i not in self.kept))
+
+    def describe(self, i: int) -> str:
+        """Returns a name for argument ``i`` in messages."""
+        names = self.argument_names
+        return f"argument {names[i] if i < len(names) and names[i] else i}"
+
+
+class LoadedProgram:
+    """An executable with the data it closed over, loaded for one `Launch`.
+
+    ``outputs`` are the signatures of the flat outputs, in their order.
+    """
+
+    __slots__ = ("constants", "executable", "launch", "outputs", "plan", "types")
+
+    def __init__(
+        self,
+        plan: Plan,
+        types: Sequence[ParameterType],
+        launch: Launch,
+        executable: LoadedExecutable | None,
+        constants: Sequence[Array],
+        outputs: Sequence[Signature],
+    ) -> None:
+        self.plan = plan
+        self.types = tuple(types)
+        self.launch = launch
+        self.executable = executable
+        self.constants = tuple(constants)
+        self.outputs = tuple(outputs)
+
+    def runner(self, kinds: Sequence[Kind], *, keep_donated: bool = False) -> Run:
+        """Returns the shortest way to run it on arguments of these kinds.
+
+        With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
+        """
+        plan = self.plan
+        place = make_placer(
+            kinds,
+            self.types,
+            plan.needed,
+            self.launch,
+            donated=plan.donated,
+            passed=plan.passed,
+            keep_donated=keep_donated,
+        )
+        plain = all(kind == "result" for kind, _ in plan.sources)
+        if plan.donated or plan.constants or not plain or self.executable is None:
+            return self._general(place or _shards_of_needed(plan.needed), keep_donated)
+        if place is None and plan.kept != tuple(range(len(kinds))):
+            place = _shards_of_needed(plan.kept)
+        return self._plain(place)
+
+    def single_runner(self, kinds: Sequence[Kind]) -> Callable[[Sequence[Any]], Array] | None:
+        """Returns what runs a program of one result and gives it by itself, where it is so plain.
+
+        The hot path of most calls: a closure, since attributes of ``self`` cost more.
+        """
+        plan = self.plan
+        if plan.sources != (("result", 0),) or plan.donated or plan.constants:
+            return None
+        if plan.kept != tuple(range(len(kinds))) or self.executable is None:
+            return None
+        place = make_placer(kinds, self.types, plan.kept, self.launch)
+        execute, explain, new = self.executable.launcher, self._explain, object.__new__
+        [signature] = self.outputs
+
+        def run_single(values: Sequence[Any]) -> Array:
+            try:
+                [shards] = execute([*map(_shards_of, values)])
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
+                explain(values, error)
+            array = new(Array)  # as `new_array`, without the call
+            array._shards = shards
+            array._signature = signature
+            return array
+
+        def place_and_run(values: Sequence[Any]) -> Array:
+            try:
+                [shards] = execute(place(values))  # type: ignore[misc]
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
+                explain(values, error)
+            array = new(Array)
+            array._shards = shards
+            array._signature = signature
+            return array
+
+        return run_single if place is None else place_and_run
+
+    def _plain(self, place: Placer | None) -> Run:
+        """Returns the runner where outputs are the executable's results, one to one."""
+        assert self.executable is not None
+        execute, explain, new = self.executable.launcher, self._explain, object.__new__
+        signatures = self.outputs
+
+        def run(values: Sequence[Any]) -> list[Array]:
+            try:
+                outputs = execute(place(values) if place else [*map(_shards_of, values)])
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
+                explain(values, error)
+            made = []
+            for shards, signature in zip(outputs, signatures):  # noqa: B905  # hot
+                array = new(Array)
+                array._shards = shards
+                array._signature = signature
+                made.append(array)
+            return made
+
+        return run
+
+    def _general(self, place: Placer, keep_donated: bool) -> Run:
+        """Returns the runner where arguments are donated or passed through, or data closed over."""
+        plan, constants, signatures = self.plan, self.constants, self.outputs
+        execute = self.executable.launcher if self.executable else _nothing_to_execute
+        kept, explain = len(plan.kept), self._explain
+        passed = {i: position for position, i in enumerate(plan.needed)}
+        results = [s for s, (kind, _) in zip(signatures, plan.sources, strict=True)
+                   if kind == "result"]  # fmt: skip
+        forwarded = [
+            (output, kind, i, passed[i] if kind == "argument" else -1, signatures[output])
+            for output, (kind, i) in enumerate(plan.sources)
+            if kind != "result"
+        ]
+        donated = () if keep_donated else plan.donated
+
+        def run(values: Sequence[Any]) -> list[Array]:
+            try:
+                shards = place(values)
+                closed_over = [constant._live() for constant in constants]
+                outputs = execute([*shards[:kept], *closed_over])
+                made = [*map(new_array, outputs, results)]
+                for output, kind, i, position, signature in forwarded:
+                    source = constants[i] if kind == "constant" else values[i]
+                    made.insert(output, _pass_through(source, shards, position, signature))
+            except Exception as error:  # noqa: BLE001  # always raised again, explained
+                explain(values, error)
+            for i in donated:
+                if type(values[i]) is Array:
+                    values[i]._taken_by(plan.name)
+            return made
+
+        return run
+
+    def _explain(self, values: Sequence[Any], error: Exception) -> NoReturn:
+        """Raises the error, or `DeletedBuffer` where an argument turns out to have no data."""
+        plan = self.plan
+        for i in plan.needed:
+            if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
+                what = f"{plan.describe(i)} of {plan.name!r}"
+                raise DeletedBuffer(f"{what}: {values[i]._obituary()}") from error
+        for constant in self.constants:
+            if constant.is_deleted():
+                raise DeletedBuffer(
+                    f"an array in the closure of {plan.name!r}: {constant._obituary()}"
+                ) from error
+        raise error
+
+    def delete(self) -> None:
+        """Unloads the executable."""
+        if self.executable is not None:
+            self.executable.delete()
+
+
+def _pass_through(source: Any, shards: Sequence[Any], position: int, signature: Signature) -> Array:
+    """Returns an argument or constant as a result: an array of its own, with the same buffers."""
+    if position < 0 or (type(source) is Array and source._shards is shards[position]):
+        return share(source, signature)
+    return new_array(shards[position], signature)
+
+
+def _shards_of_needed(needed: Sequence[int]) -> Placer:
+    def place(values: Sequence[Any]) -> list[Shards | None]:
+        return [values[i]._shards for i in needed]
+
+    return place
+
+
+def _nothing_to_execute(arguments: Sequence[Shards]) -> Sequence[Shards]:
+    return ()

@@ -1,0 +1,125 @@
+"""`Pipeline`: the one way from a call to a launch, and what is kept of it for the next call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+from plugrt.config import config
+from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.float_checks import Rerun, checked, wants_checks
+from plugrt.execution.launch import LoadedProgram, Run
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import TracedProgram, load
+
+T = TypeVar("T", bound=TracedProgram)
+
+Runner = Callable[[Sequence[Any]], Any]
+"""Takes the flat arguments of a call and returns the pytree of results."""
+
+
+class Pipeline(Generic[T]):
+    """What has become of one function under one set of options.
+
+    ``calls`` holds a `Runner` for each combination of settings, structure, static values and kinds
+    of arguments; ``traces`` a traced function for each combination of those settings that affect
+    tracing, structure, static values and types, wherever the arguments are.
+    """
+
+    __slots__ = ("__weakref__", "calls", "traces")
+
+    def __init__(self) -> None:
+        self.calls: BoundedCache[Any, Runner] = BoundedCache(4096)
+        self.traces: BoundedCache[Any, T] = BoundedCache(1024)
+
+    def runner(
+        self,
+        head: Hashable,
+        kinds: Sequence[Kind],
+        trace: Callable[[Sequence[ParameterType]], T],
+        place: Callable[[T, Sequence[Kind]], Launch],
+        what: str,
+        rerun: Rerun | None = None,
+    ) -> Runner:
+        """Returns what runs a call with arguments of these kinds.
+
+        ``head`` stands for the structure and the static values of the call. Where nothing is kept
+        for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
+        launch. ``what`` and ``rerun`` serve the debug checks.
+        """
+        key = (config.token(), head, *kinds)
+        run = self.calls.get(key)
+        if run is None:
+            run = self.calls.made(key, lambda: self._make(head, kinds, trace, place, what, rerun))
+        return run
+
+    def traced(
+        self,
+        head: Hashable,
+        kinds: Sequence[Kind],
+        trace: Callable[[Sequence[ParameterType]], T],
+    ) -> T:
+        """Returns the function traced for arguments of these kinds."""
+        types = parameter_types(kinds)
+        return self.traces.made((config.token().trace, head, *types), lambda: trace(types))
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.calls.clear()
+        self.traces.clear()
+
+    def _make(
+        self,
+        head: Hashable,
+        kinds: Sequence[Kind],
+        trace: Callable[[Sequence[ParameterType]], T],
+        place: Callable[[T, Sequence[Kind]], Launch],
+        what: str,
+        rerun: Rerun | None,
+    ) -> Runner:
+        traced = self.traced(head, kinds, trace)
+        return make_runner(traced, kinds, place(traced, kinds), what, rerun)
+
+
+def make_runner(
+    traced: TracedProgram,
+    kinds: Sequence[Kind],
+    launch: Launch,
+    what: str,
+    rerun: Rerun | None = None,
+) -> Runner:
+    """Returns what places arguments of these kinds, launches, checks, and builds the results."""
+    return runner_of(load(traced, launch), traced.out_tree, kinds, what, rerun)
+
+
+def runner_of(
+    program: LoadedProgram,
+    out_tree: tree.PyTreeSpec,
+    kinds: Sequence[Kind],
+    what: str,
+    rerun: Rerun | None = None,
+) -> Runner:
+    """Returns `make_runner`'s for a program that is loaded."""
+    if wants_checks():
+        # The arguments must survive, so that the call can be made again operation by operation.
+        run: Any = checked(program.runner(kinds, keep_donated=True), what, rerun)
+    else:
+        if tree.is_leaf_spec(out_tree) and (single := program.single_runner(kinds)):
+            return single
+        run = program.runner(kinds)
+    return _unflattened(out_tree, run)
+
+
+def _unflattened(spec: tree.PyTreeSpec, run: Run) -> Runner:
+    if tree.is_leaf_spec(spec):
+        return lambda values: run(values)[0]
+    if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
+        return lambda values: tuple(run(values))
+    if spec.type is dict and all(tree.is_leaf_spec(s) for s in spec.children()):
+        numbered = tree.unflatten(spec, range(spec.num_leaves))
+        if [*numbered.values()] == [*range(spec.num_leaves)]:
+            keys = [*numbered]
+            return lambda values: dict(zip(keys, run(values)))  # noqa: B905  # hot
+    return lambda values: tree.unflatten(spec, run(values))

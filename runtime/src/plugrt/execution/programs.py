@@ -1,0 +1,134 @@
+"""From a traced function to a program that is loaded where a call runs; both are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from plugrt.errors import Unimplemented
+from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType
+from plugrt.execution.array import Array
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.compile import compile_program
+from plugrt.execution.launch import LoadedProgram, Plan
+from plugrt.execution.placement import Launch, launch_on, resolve_device
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.spread import put_sharded, reshard
+from plugrt.execution.transfer import move
+from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
+
+
+class TracedProgram(Protocol):
+    """What loading needs of a traced function."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def types(self) -> tuple[ParameterType, ...]:
+        """Shape, dtype and weakness of each flat argument, on one device."""
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of all flat outputs, on one device."""
+
+    @property
+    def weak_outputs(self) -> tuple[bool, ...]: ...
+    @property
+    def out_tree(self) -> tree.PyTreeSpec: ...
+    @property
+    def loaded(self) -> BoundedCache[Launch, Any]:
+        """What was compiled of it, by launch."""
+
+    def program(self, client: Client) -> Program:
+        """Returns the program as ``client`` takes it."""
+
+
+def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
+    """Returns a traced function compiled and loaded for a launch, from its cache where it was.
+
+    What the function closed over is put on the launch's devices, once.
+    """
+    # Whether results are committed makes no difference to what is compiled.
+    key = replace(launch, committed=False)
+    executable, constants = traced.loaded.made(
+        key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
+    )
+    outputs = [
+        signature_of(_whole_shape(t.shape, sharding, launch), t.dtype, sharding,
+                     launch.committed, weak)
+        for t, sharding, weak in zip(
+            traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True
+        )
+    ]  # fmt: skip
+    return LoadedProgram(traced.plan, traced.types, launch, executable, constants, outputs)
+
+
+def launch_here(
+    traced: TracedProgram,
+    kinds: Sequence[Kind],
+    explicit: Device | None = None,
+    *,
+    all_count: bool = False,
+) -> Launch:
+    """Returns the launch on one device that follows from the arguments that are needed.
+
+    With ``all_count`` unused ones decide, too: ``zeros_like(x)`` is where ``x`` is. A program that
+    only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
+    """
+    plan = traced.plan
+    needed = range(len(kinds)) if all_count else plan.needed
+    device, committed = resolve_device(
+        [kinds[i] for i in needed], lambda n: plan.describe(needed[n]), explicit, repr(plan.name)
+    )
+    launch = launch_on(device, len(kinds), len(traced.output_types), committed)
+    if not plan.is_trivial or explicit is not None:
+        return launch
+    shardings = [
+        k.sharding if isinstance(k, Signature) and _stays(k, committed) else here
+        for k, here in zip(kinds, launch.in_shardings, strict=True)
+    ]
+    out = [
+        shardings[i] if kind == "argument" else here
+        for (kind, i), here in zip(plan.sources, launch.out_shardings, strict=True)
+    ]
+    return replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
+
+
+def _stays(kind: Signature, committed: bool) -> bool:
+    return not committed or not isinstance(kind.sharding, SingleDeviceSharding)
+
+
+def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
+    plan, client = traced.plan, launch.client
+    if plan.is_trivial:
+        return None
+    if len(launch.devices) > 1 and not client.capabilities.multiple_devices:
+        raise Unimplemented(
+            f"{plan.name!r} on {len(launch.devices)} devices: {client.backend_name} does not "
+            "declare that one launch can run on several devices (capability multiple_devices)"
+        )
+    inputs = [TensorType(*traced.types[i][:2]) for i in plan.kept]
+    return compile_program(client, traced.program(client), launch.compile_options(), inputs)
+
+
+def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
+    everywhere: Sharding = SingleDeviceSharding(launch.devices[0])
+    if len(launch.devices) > 1:
+        everywhere = PmapSharding(launch.devices, None)
+    placed: list[Array] = []
+    for constant in plan.constants:
+        if not isinstance(constant, Array):
+            placed.append(put_sharded(constant, everywhere))
+        elif isinstance(everywhere, SingleDeviceSharding):
+            placed.append(move(constant, everywhere.device, constant.committed))
+        else:
+            placed.append(reshard(constant, everywhere, share=False))
+    return placed
+
+
+def _whole_shape(shape: tuple[int, ...], sharding: Sharding, launch: Launch) -> tuple[int, ...]:
+    # The types of a partitioned program are those of whole arrays; a replica sees its part.
+    return sharding.whole_shape(shape) if launch.partitions == 1 else shape
