@@ -55,12 +55,19 @@ def asarray(
             return _of_array(joined, kind, device, None)
         host = _of_sequence(obj, leaves, kind)
     elif type(obj) in _SCALARS:
+        if kind is None and device is None and copy is not False:
+            return _of_scalar(obj)
         host = np.asarray(obj, scalar_dtype(obj) if kind is None else kind)
     elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
         return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
     else:
         host = _of_foreign(obj, kind)
     return _put(obj, host, device, copy)
+
+
+def _of_scalar(x: bool | int | float | complex) -> Array:
+    # Weak, as in jax.numpy, so that a function gives one dtype eagerly and traced.
+    return device_put(x) if current_trace() is None else as_tracer(x)  # type: ignore[return-value]
 
 
 def _of_array(x: Array, kind: Dtype | None, device: Any, copy: bool | None) -> Array:

@@ -29,7 +29,7 @@ from plugrt.tracing.tracer import Tracer
 Dtype = np.dtype[Any]
 
 
-@operation(static=("dtype",))
+@operation(static=("dtype",), strong=True)
 def converted(x: Tracer, *, dtype: Dtype) -> Tracer:
     """Returns ``x`` in another dtype: `astype` without its options."""
     return convert(x, dtype)
@@ -45,9 +45,13 @@ def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any =
     target = as_dtype(dtype)
     if type(x) not in (Array, Tracer):
         x = converted(x, dtype=target)
-    if x.dtype != target:
+    if x.dtype != target or _is_weak(x):
         return placed(converted(x, dtype=target), device)
     return placed(copied(x) if copy else x, device)
+
+
+def _is_weak(x: Any) -> builtins.bool:
+    return builtins.bool(x._signature.weak if type(x) is Array else x.weak)
 
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:

@@ -59,7 +59,7 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     return select(broadcast_to(condition, shape), *chosen)
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
 
@@ -69,7 +69,7 @@ def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return _first_extreme("argmax", "GT", lowest, x, axis, keepdims)
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the least element along ``axis`` is first; a NaN counts as the least.
 
@@ -115,7 +115,7 @@ def _better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[
     return [select(wins, a, b), select(emit(hlo.or_, wins, earlier), i, j)]
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns how many elements over ``axis`` are not zero, in the default integer dtype."""
     axes = normal_axes("count_nonzero", axis, x.ndim)
@@ -145,7 +145,7 @@ def nonzero(x: Any, /) -> tuple[Any, ...]:
     return tuple(like(array, positions.astype(default_int())) for positions in found)
 
 
-@operation(static=("side",))
+@operation(static=("side",), strong=True)
 def searchsorted(
     x1: Tracer,
     x2: Tracer,

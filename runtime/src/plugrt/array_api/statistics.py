@@ -38,7 +38,7 @@ from plugrt.tracing.tracer import Tracer
 Dtype = np.dtype[Any]
 
 
-@operation(static=("axis", "dtype", "keepdims"))
+@operation(static=("axis", "dtype", "keepdims"), strong=True)
 def sum(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
     """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
 
@@ -49,7 +49,7 @@ def sum(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = 
     return _total("sum", hlo.add, 0, x, axis, dtype, keepdims)
 
 
-@operation(static=("axis", "dtype", "keepdims"))
+@operation(static=("axis", "dtype", "keepdims"), strong=True)
 def prod(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
     """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`."""
     return _total("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
@@ -71,7 +71,7 @@ def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
     return computing(convert(x, result)), result
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
 
@@ -81,7 +81,7 @@ def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     return _extreme("max", larger, lowest, x, axis, keepdims)
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN where there is a NaN among them.
 
@@ -109,7 +109,7 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
         )
 
 
-@operation(static=("axis", "keepdims"))
+@operation(static=("axis", "keepdims"), strong=True)
 def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
@@ -119,7 +119,7 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
 
 
-@operation(static=("axis", "correction", "keepdims"))
+@operation(static=("axis", "correction", "keepdims"), strong=True)
 def var(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
@@ -133,7 +133,7 @@ def var(
     return convert(variance, _real(result))
 
 
-@operation(static=("axis", "correction", "keepdims"))
+@operation(static=("axis", "correction", "keepdims"), strong=True)
 def std(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
@@ -176,7 +176,7 @@ def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: boo
     return _over(fold(by(hlo.add), square, 0, axes, keepdims=keepdims), count if count > 0 else 0)
 
 
-@operation(static=("axis", "dtype", "include_initial"))
+@operation(static=("axis", "dtype", "include_initial"), strong=True)
 def cumulative_sum(
     x: Tracer,
     /,
@@ -192,7 +192,7 @@ def cumulative_sum(
     return _running("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
 
 
-@operation(static=("axis", "dtype", "include_initial"))
+@operation(static=("axis", "dtype", "include_initial"), strong=True)
 def cumulative_prod(
     x: Tracer,
     /,

@@ -150,7 +150,11 @@ def _branch(
         operation = make([trace.mlir_type(t.shape, t.dtype) for t in types])
         for i, body in enumerate(bodies):
             body.move(operation.regions[i])
-        return tree.unflatten(specs[0], wrap(operation))
+        made = wrap(operation)
+        outputs = [made] if type(made) is Tracer else made
+        for i, output in enumerate(outputs):
+            output.weak = all(body.outputs[i].weak for body in bodies)
+        return tree.unflatten(specs[0], outputs)
 
 
 def _joined(

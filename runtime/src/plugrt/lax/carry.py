@@ -35,6 +35,12 @@ class Carry:
         """Returns the carried value with these leaves."""
         return tree.unflatten(self.spec, leaves)
 
+    def result(self, leaves: Sequence[Tracer]) -> list[Tracer]:
+        """Returns what the loop ended with, weak where what went in is, and stayed so."""
+        for leaf, first in zip(leaves, self.leaves, strict=True):
+            leaf.weak = first.weak
+        return list(leaves)
+
     def accept(self, returned: Any) -> list[Tracer]:
         """Returns the leaves of what the body returned, checked against those that went in."""
         flat, spec = tree.flatten(returned)
@@ -52,6 +58,8 @@ class Carry:
     def _fitted(self, i: int, found: Tracer) -> Tracer:
         expected = self.leaves[i]
         if found.shape == expected.shape and found.dtype == expected.dtype:
+            if expected.weak and not found.weak:  # it is an ordinary array from now on
+                self._wanted[i] = expected.dtype
             return strong(found)
         if found.shape != expected.shape:
             raise ShapeError(self._changed(i, found))

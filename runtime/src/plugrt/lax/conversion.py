@@ -15,7 +15,7 @@ from plugrt.tracing.promotion import default_complex, default_float, default_int
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("new_dtype",))
+@operation(static=("new_dtype",), strong=True)
 def convert_element_type(operand: Tracer, new_dtype: Any) -> Tracer:
     """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
 
@@ -35,7 +35,7 @@ def dtype_asked(dtype: Any) -> np.dtype[Any]:
     return found
 
 
-@operation(static=("new_dtype",))
+@operation(static=("new_dtype",), strong=True)
 def bitcast_convert_type(operand: Tracer, new_dtype: Any) -> Tracer:
     """Returns the same bits as elements of another dtype.
 

@@ -61,7 +61,8 @@ def emit_while(
             )
             cond.move(operation.regions[0])
             body.move(operation.regions[1])
-            return carry.value(wrap(operation))
+            ended = wrap(operation)
+            return carry.value(carry.result([ended] if type(ended) is Tracer else ended))
 
 
 def fori_loop(
@@ -82,15 +83,16 @@ def fori_loop(
     known = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
     if known:
         first, last = operator.index(lower), operator.index(upper)
-        dtype = _index_dtype([x.dtype for x in (lower, upper) if isinstance(x, np.integer)])
+        given = [x.dtype for x in (lower, upper) if isinstance(x, np.integer)]
+        dtype, weak = _index_dtype(given), not given
         rounds = unroll_of(1 if unroll is None else unroll, max(last - first, 0))
 
         def run(init: Any) -> Any:
-            return _counted(first, last, dtype, body_fun, init, rounds)
+            return _counted(first, last, dtype, weak, body_fun, init, rounds)
 
         if in_python():
             return run_counted(first, last, dtype, body_fun, init_val)
-        static = (first, last, dtype, rounds)
+        static = (first, last, dtype, weak, rounds)
         result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
         return result
     if unroll is not None:
@@ -119,6 +121,7 @@ def _counted(
     first: int,
     last: int,
     dtype: np.dtype[Any],
+    weak: bool,
     body_fun: Callable[[Any, Any], Any],
     init: Any,
     unroll: int,
@@ -127,7 +130,7 @@ def _counted(
         index = convert(i, dtype)
         if first:
             index = emit(hlo.add, index, constant(first, dtype))
-        return body_fun(index, value), None
+        return body_fun(Tracer(index.value, tracing(), weak=weak), value), None
 
     length = max(last - first, 0)
     return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]

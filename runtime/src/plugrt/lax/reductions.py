@@ -179,7 +179,7 @@ cummax = _running("cummax", larger, "biufc", lowest, "the largest")
 cummin = _running("cummin", smaller, "biufc", highest, "the smallest")
 
 
-@operation(static=("axis", "index_dtype"))
+@operation(static=("axis", "index_dtype"), strong=True)
 def argmax(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
     """Returns the index of the largest element along an axis: the first, and NaN is the largest.
 
@@ -188,7 +188,7 @@ def argmax(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
     return _arg("argmax", operand, axis, index_dtype, "GT", lowest)
 
 
-@operation(static=("axis", "index_dtype"))
+@operation(static=("axis", "index_dtype"), strong=True)
 def argmin(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
     """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
 

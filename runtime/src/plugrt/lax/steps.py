@@ -152,7 +152,8 @@ def _rounds(steps: _Steps, rounds: int, unroll: int) -> tuple[list[Tracer], list
             stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
             ended = _while(state, place.trace(state, more), traced)
-            return list(ended[1 : 1 + len(carry.leaves)]), list(ended[1 + len(carry.leaves) :])
+            last = 1 + len(carry.leaves)
+            return carry.result(ended[1:last]), list(ended[last:])
 
 
 def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:

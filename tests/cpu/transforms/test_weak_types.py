@@ -1,0 +1,123 @@
+"""Python scalars keep their weakness through functions, eager and jitted alike, as in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt import array_api as xp
+from plugrt import lax, pmap
+from plugrt.config import config
+from plugrt.transforms.jit import jit
+from support.jax_oracle import jax
+
+jnp: Any = jax.numpy
+F32, F16, I16, I8 = (np.ones(3, d) for d in ("float32", "float16", "int16", "int8"))
+
+# The table M1 of the differential audit: a function, its arguments, and the dtype it must give.
+ROWS: list[tuple[bool | None, Callable[..., Any], tuple[Any, ...], str]] = [
+    (True, lambda x, lr: x * lr**2, (F32, 0.1), "float32"),
+    (True, lambda x, b: x / (1 - b), (F32, 0.9), "float32"),
+    (None, lambda x, y: -x + y, (1.0, F16), "float16"),
+    (None, lambda x, y: x + abs(y), (I16, 1), "int16"),
+    (True, lambda x: xp.sin(1.0) * x, (F32,), "float32"),
+    (True, lambda x: x * xp.sqrt(2.0), (F32,), "float32"),
+    (None, lambda x, y: (x * 2) * y, (1.5, F16), "float16"),
+    (None, lambda x, y: lax.cond(True, lambda: x, lambda: 2.0) * y, (1.5, F16), "float16"),
+    (None, lambda x, y: xp.where(x > 0, x, 1.0) * y, (1.5, F16), "float16"),
+    (None, lambda x, y: xp.broadcast_to(xp.asarray(x), (3,)) + y, (2, I8), "int8"),
+    (None, lambda x, y: xp.sum(xp.broadcast_to(x, (3,))) + y, (1.5, F16), "float32"),
+    (None, lambda x, y: xp.astype(xp.asarray(x), xp.float32) + y, (1.5, F16), "float32"),
+]
+
+
+@pytest.mark.parametrize("row", range(len(ROWS)))
+def test_jit_gives_the_dtype_that_eager_gives(row: int) -> None:
+    x64, function, args, expected = ROWS[row]
+    with config.override(enable_x64=x64):
+        eager = [xp.asarray(x) if isinstance(x, np.ndarray) else x for x in args]
+        assert np.asarray(function(*eager)).dtype == expected
+        assert jit(function)(*args).dtype == expected
+        assert jit(lambda *a: jit(function)(*a))(*args).dtype == expected
+
+
+def test_results_stay_weak() -> None:
+    assert (jit(lambda x: xp.sin(x) * 2)(3.0) * F16).dtype == np.float16
+    assert (lax.add(1.0, 2.0) * F16).dtype == np.float16
+
+
+def test_a_loop_carry_is_not_widened_by_its_index() -> None:
+    with config.override(enable_x64=True):
+        out = lax.fori_loop(0, 3, lambda i, c: c + i * 0.5, F32)
+    assert out.dtype == np.float32
+    np.testing.assert_allclose(out, F32 + 1.5)
+
+
+# --- random expressions ---------------------------------------------------------------------------
+
+BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "pow"]
+UNARY = ["negative", "abs", "sin", "sqrt", "square", "floor"]
+DTYPES = ["float16", "bfloat16", "float32", "int8", "int16", "int32", "uint8"]
+
+
+def expression(random: np.random.Generator, depth: int, count: int) -> Callable[..., Any]:
+    """Returns a random function of (namespace, lax, arguments)."""
+    choice = random.random()
+    if depth == 0 or choice < 0.15:
+        i = int(random.integers(count))
+        return lambda ns, lax, args: args[i]
+    if choice < 0.25:
+        literal = [2, 0.5, 3, 1.0][random.integers(4)]
+        return lambda ns, lax, args: literal
+    if choice < 0.5:
+        name = UNARY[random.integers(len(UNARY))]
+        inner = expression(random, depth - 1, count)
+        return lambda ns, lax, args: getattr(ns, name)(inner(ns, lax, args))
+    left, right = (expression(random, depth - 1, count) for _ in range(2))
+    if choice < 0.6:
+        return lambda ns, lax, args: (
+            lax.cond(True, lambda x: x + 1, lambda x: x, left(ns, lax, args)) * right(ns, lax, args)
+        )
+    name = BINARY[random.integers(len(BINARY))]
+    return lambda ns, lax, args: getattr(ns, name)(left(ns, lax, args), right(ns, lax, args))
+
+
+@pytest.mark.parametrize("x64", [True, False, None])
+@pytest.mark.parametrize("seed", range(12))
+def test_eager_is_jit_is_jax(seed: int, x64: bool | None) -> None:
+    random = np.random.default_rng(seed)
+    dtypes = random.choice(DTYPES, 2)
+    host = [np.ones(2, ml_dtypes.bfloat16 if d == "bfloat16" else d) for d in dtypes]
+    args = [*host, 3, 0.25]
+    for _ in range(3):
+        f = expression(random, 3, len(args))
+        with config.override(enable_x64=x64):
+            arrays = [xp.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
+            eager = _dtype(lambda *a: f(xp, lax, a), arrays)  # noqa: B023
+            traced = _dtype(jit(lambda *a: f(xp, lax, a)), args)  # noqa: B023
+            nested = _dtype(jit(lambda *a: jit(lambda *b: f(xp, lax, b))(*a)), args)  # noqa: B023
+        assert traced == nested
+        if eager is not None:  # a Python scalar is none to xp's functions outside of a trace
+            assert eager == traced
+        if x64 is not None:
+            with jax.enable_x64(x64):
+                expected = _dtype(jax.jit(lambda *a: f(jnp, jax.lax, a)), args)  # noqa: B023
+            assert traced == expected
+
+
+def _dtype(function: Callable[..., Any], args: list[Any]) -> str | None:
+    """Returns the dtype of the result, or None where the function refuses the arguments."""
+    try:
+        found = function(*args)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return np.asarray(found).dtype.name if hasattr(found, "dtype") else None
+
+
+def test_pmap_keeps_weakness() -> None:
+    f = pmap(lambda x, y: -y + x, in_axes=(0, None))
+    assert f(F16[:1], 1.0).dtype == np.float16
