@@ -17,6 +17,8 @@ from plugrt.array_api.keys import (
     Shape,
     Slice,
     Spec,
+    Unravelled,
+    Window,
     axis_items,
     block_shape,
     is_advanced,
@@ -57,10 +59,18 @@ def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -
     items = axis_items(key.spec)
     scalars = positions_of(x.shape, key)
     if scalars:
-        result = dynamic_part(x, scalars)
-        there = [Slice(0, 1, 1) if isinstance(i, Scalar) else i for i in items]
+        there = [_whole(item) for item in items]
+        sizes = [
+            t.count if isinstance(t, Slice) and t is not item else n
+            for t, item, n in zip(there, items, x.shape, strict=True)
+        ]
+        result = dynamic_window(x, scalars, sizes)
         result = _static_part(result, there)
-        unsafe = [p for p, item in zip(scalars, _scalars(items), strict=True) if not item.safe]
+        unsafe = [
+            p
+            for p, item in zip(scalars, _given(items), strict=True)
+            if isinstance(item, Scalar) and not item.safe
+        ]
         result = reshape(result, shape)
         if fills(mode, fill_value) and unsafe:
             return filled(result, within(x.shape, unsafe), (), fill_value)
@@ -68,8 +78,15 @@ def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -
     return reshape(_static_part(x, items), shape)
 
 
-def _scalars(items: Sequence[Item]) -> list[Scalar]:
-    return [item for item in items if isinstance(item, Scalar)]
+def _given(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if isinstance(item, Scalar | Window)]
+
+
+def _whole(item: Item) -> Item:
+    """Returns what is left to take of an axis when the operand has been followed: all of it."""
+    if isinstance(item, Scalar):
+        return Slice(0, 1, 1)
+    return Slice(0, item.count, 1) if isinstance(item, Window) else item
 
 
 def _read_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
@@ -155,19 +172,33 @@ def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
     """
     pending = iter(key.operands)
     found: Positions = []
+    flat: Any = None
     for axis, item in enumerate(axis_items(key.spec)):
-        if isinstance(item, Scalar | Indices):
+        if isinstance(item, Unravelled):
+            flat = next(pending) if item.axis == 0 else flat
+            found.append((axis, _unravelled(flat, item)))
+        elif isinstance(item, Scalar | Window | Indices):
             p = next(pending)
             if shape[axis] == 0 and 0 not in p.shape:
                 raise InvalidIndex(
                     f"an array of indices for axis {axis} of an array of shape {shape}, which has "
                     "no elements there"
                 )
-            safe = isinstance(item, Scalar) and item.safe
+            safe = isinstance(item, Window) or (isinstance(item, Scalar) and item.safe)
             found.append((axis, position(p, shape[axis], mode, safe=safe)))
         elif isinstance(item, At) and is_advanced(key.spec):
             found.append((axis, known_position(item.position)))
     return found
+
+
+def _unravelled(flat: Tracer, item: Unravelled) -> Tracer:
+    """Returns the positions along one axis of a mask, of those in the flattened mask."""
+    stride = math.prod(item.shape[item.axis + 1 :])
+    if stride > 1:
+        flat = emit(hlo.divide, flat, full(flat.shape, stride, flat.dtype))
+    if item.axis and item.shape[item.axis]:
+        flat = emit(hlo.remainder, flat, full(flat.shape, item.shape[item.axis], flat.dtype))
+    return flat
 
 
 def position(p: Tracer, size: int, mode: str | None = None, *, safe: bool = False) -> Tracer:

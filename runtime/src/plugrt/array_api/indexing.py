@@ -6,12 +6,21 @@ from typing import Any, NoReturn
 
 from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.gathering import filled, fills, gather, position, read, within
-from plugrt.array_api.keys import Key, Scalar, Shape, Slice, Spec, parse, position_in
+from plugrt.array_api.keys import (
+    Key,
+    Scalar,
+    Shape,
+    Slice,
+    Spec,
+    parse,
+    position_in,
+    with_open_starts,
+)
 from plugrt.array_api.operands import INTEGER, admit, broadcast_shapes
 from plugrt.errors import AxisError, ShapeError
 from plugrt.execution.array import Array
+from plugrt.execution.host_values import scalar_beside
 from plugrt.execution.spread import slice_in_place
-from plugrt.tracing.dispatch import scalar_beside
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.trace import current_trace
@@ -26,7 +35,7 @@ def getitem(x: Any, key: Any) -> Any:
     clamped to the axis, as in JAX, since a launched program cannot raise; ``x.at[key].get(...)``
     offers other modes. A boolean array picks as many elements as it holds, so it must not be
     traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
-    compiles once. Slices are part of the program.
+    compiles once, and so does one over ``x[i : i + 5]``; other slices are part of the program.
     """
     traced = current_trace() is not None
     if type(key) is int and type(x) is Array and x.ndim and not traced:
@@ -34,6 +43,8 @@ def getitem(x: Any, key: Any) -> Any:
         part = slice_in_place(x, position)
         return row(x, scalar_beside(position, x)) if part is None else part
     parsed = parse(x.shape, key, embed=traced)
+    if not traced:
+        parsed = with_open_starts(x.shape, parsed)
     return read_at(x, parsed.operands, spec=parsed.spec)
 
 

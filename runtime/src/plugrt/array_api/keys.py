@@ -16,7 +16,7 @@ import numpy as np
 from plugrt.array_api.operands import broadcast_shapes
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.array import Array
-from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 Shape = tuple[int, ...]
@@ -42,6 +42,13 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """``count`` elements of an axis that stand together, from the next operand on."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class At:
     """One position, known when the program is made and within bounds."""
 
@@ -61,17 +68,28 @@ class Indices:
 
 
 @dataclass(frozen=True, slots=True)
+class Unravelled(Indices):
+    """The positions along axis ``axis`` of a boolean array of ``shape``: where it holds.
+
+    The operand, one for all of its axes, holds the positions in the flattened array.
+    """
+
+    shape: Shape
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     """A single boolean: a new axis of size ``count``, 1 or 0, that broadcasts as arrays do."""
 
     count: int
 
 
-Item = New | Gap | Slice | At | Scalar | Indices | Flag
+Item = New | Gap | Slice | Window | At | Scalar | Indices | Flag
 Spec = tuple[Item, ...]
 """Items in order; each but `New`, `Gap` and `Flag` takes an axis."""
 
-_TAKE_AXIS = (Slice, At, Scalar, Indices)
+_TAKE_AXIS = (Slice, Window, At, Scalar, Indices)
 _ADVANCED = (At, Scalar, Indices, Flag)
 """What broadcasts together where there is an array among the items (NumPy's rule)."""
 
@@ -115,6 +133,29 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
             operands.append(k)
             axis += 1
     return Key(tuple(items), tuple(operands))
+
+
+def with_open_starts(shape: Shape, key: Key) -> Key:
+    """Returns the key with operands for the starts of its slices, so that all starts compile once.
+
+    Slices that count in steps or take the whole axis stay part of the spec, and so do all beside
+    arrays, whose gathers are programs of their own anyway.
+    """
+    if is_advanced(key.spec):
+        return key
+    pending = iter(key.operands)
+    spec: list[Item] = []
+    operands: list[Any] = []
+    sizes = iter(shape)
+    for item in key.spec:
+        size = next(sizes) if isinstance(item, _TAKE_AXIS) else 0
+        if isinstance(item, Slice) and item.step == 1 and 0 < item.count < size:
+            spec.append(Window(item.count))
+            operands.append(item.start)
+        else:
+            spec.append(item)
+            operands.extend([next(pending)] if isinstance(item, Scalar) else [])
+    return Key(tuple(spec), tuple(operands))
 
 
 def _element(k: Any) -> Any:
@@ -209,9 +250,10 @@ def _mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[
             f"a boolean index of shape {mask.shape} meets axes of shape {covered} (from axis "
             f"{axis} of an array of shape {shape}); they must be equal"
         )
-    for positions in np.nonzero(np.asarray(mask)):
-        items.append(Indices())
-        operands.append(positions.astype(default_int()))
+    positions = np.flatnonzero(np.asarray(mask))
+    narrow = mask.size <= np.iinfo(np.int32).max
+    operands.append(positions.astype(np.int32 if narrow else np.int64))
+    items.extend(Unravelled(mask.shape, i) for i in range(mask.ndim))
     return int(mask.ndim)
 
 
@@ -230,6 +272,8 @@ def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
     for item in spec:
         if isinstance(item, Flag):
             shapes.append((item.count,))
+        elif isinstance(item, Unravelled) and item.axis:
+            shapes.append(shapes[-1])
         elif isinstance(item, Scalar | Indices):
             shapes.append(tuple(next(pending).shape))
     return shapes
@@ -254,9 +298,9 @@ def layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
     in front if something parts them (NumPy's rule).
     """
     advanced = [i for i, item in enumerate(spec) if isinstance(item, _ADVANCED)]
-    rest = [(i, item) for i, item in enumerate(spec) if isinstance(item, New | Slice)]
+    rest = [(i, item) for i, item in enumerate(spec) if isinstance(item, New | Slice | Window)]
     axes: list[tuple[Item | None, int]] = [
-        (item, item.count if isinstance(item, Slice) else 1) for _, item in rest
+        (item, 1 if isinstance(item, New) else item.count) for _, item in rest
     ]
     if not is_advanced(spec):
         return axes
