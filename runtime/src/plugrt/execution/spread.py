@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.errors import NotAnArray
 from plugrt.execution.array import Array, array_of_shards, new_array
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
@@ -77,9 +78,15 @@ def slice_in_place(x: Array, position: int) -> Array | None:
 def gather(x: Array) -> npt.NDArray[Any]:
     """Returns the contents of an array on several devices as a host array that never changes.
 
-    It is aligned so that a backend on the host's memory can take it without another copy.
+    It is aligned so that a backend on the host's memory can take it without another copy. Raises
+    `NotAnArray` where parts of it are in other processes.
     """
     shards = x._live()
+    if not x.sharding.is_fully_addressable:
+        raise NotAnArray(
+            f"{x._signature} has parts in other processes, so that it cannot be gathered here; "
+            "read .addressable_shards"
+        )
     for shard in shards:
         shard.copy_to_host_async()
     memory = np.empty(x.nbytes + _ALIGNMENT, np.uint8)
