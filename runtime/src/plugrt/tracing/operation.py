@@ -19,6 +19,7 @@ from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import launch_here
 from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.statics import static_key
 from plugrt.tracing.trace import _state
@@ -199,7 +200,7 @@ class Operation(Generic[P, R]):
     def _apply(
         self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
     ) -> Any:
-        """Returns what the body gives; weak, as in JAX, where all that went in is weak.
+        """Returns what the body gives; weak where the dtype of what went in is open.
 
         ``given`` is the call as it was made, for messages.
         """
@@ -211,7 +212,7 @@ class Operation(Generic[P, R]):
             leaves: Any = (*args, *kwargs.values())
             if self._has_containers:
                 leaves = tree.flatten(leaves)[0]
-            if any(type(x) is Tracer and x.weak for x in leaves) and all(map(_is_weak, leaves)):
+            if _meet_weakly(leaves):
                 weaken(result)
         return result
 
@@ -251,11 +252,22 @@ class Operation(Generic[P, R]):
         return stage(call, parameters_of(types, names), name=self._title)
 
 
-def _is_weak(x: Any) -> bool:
-    """Whether an argument leaves the dtype open: a weak array, booleans, or no array at all."""
-    if type(x) is Tracer:
-        return x.weak or x.dtype == np.bool_
-    return not isinstance(x, Array | np.ndarray | np.generic)
+_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+
+
+def _meet_weakly(operands: Sequence[Any]) -> bool:
+    """Whether the dtype of what operands meet in is open, as in JAX.
+
+    It is where the weak ones are of a higher kind than all others: ``int8 * 0.5`` is as open as
+    0.5 is. (A complex scalar beside floats is not: the floats settle its width.)
+    """
+    weak = strong = -1
+    for x in operands:
+        if type(x) is Tracer and x.weak:
+            weak = max(weak, _RANKS[kind_of(x.dtype)])
+        elif isinstance(x, Array | np.ndarray | np.generic):  # a tracer is an Array, too
+            strong = max(strong, _RANKS[kind_of(x.dtype)])
+    return weak > strong and (weak, strong) != (3, 2)
 
 
 def weaken(result: Any) -> None:
