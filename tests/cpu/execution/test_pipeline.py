@@ -445,3 +445,45 @@ def test_a_mask_costs_one_position_an_element(puts: Puts) -> None:
     updated = host.copy()
     updated[mask] = -1
     np.testing.assert_array_equal(x.at[mask].set(-1), updated)
+
+
+# --- found by an outsider -----------------------------------------------------------------------
+
+
+def test_arrays_on_several_devices_pass_through_whole() -> None:
+    r = plugrt.pmap(lambda x: x * 2)(np.arange(8, dtype=np.float32).reshape(4, 2))
+    for out in (jit(lambda p: p)(r), jit(lambda p: {"a": (p,)})(r)["a"][0]):
+        assert out.shape == (4, 2)
+        np.testing.assert_array_equal(out, np.arange(8).reshape(4, 2) * 2)
+        assert out.sharding == r.sharding
+    np.testing.assert_array_equal(jit(lambda p: p).lower(r).compile()(r), r)
+
+
+def test_complex_scalars_that_differ_in_the_sign_of_a_zero() -> None:
+    f = jit(lambda x: xp.log(x))
+    found = [complex(f(complex(-1, zero))).imag for zero in (0.0, -0.0)]
+    np.testing.assert_allclose(found, [np.pi, -np.pi], rtol=1e-6)
+
+
+def test_a_host_value_that_is_two_results_is_two_arrays() -> None:
+    for value in (np.ones(2, np.float32), 1.5):
+        for form in (lambda p: (p, p), lambda p: (p, p + 1, p)):
+            first, *_, last = jit(form)(value)
+            first.delete()
+            np.testing.assert_array_equal(last, value)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_dicts_arrive_sorted_whoever_called_first(again: bool) -> None:
+    f = jit(lambda d, **k: [v * 10**i for i, v in enumerate([*d.values(), *k.values()])])
+    if again:
+        f({"a": 1, "b": 2}, x=3, y=4)
+    found = f({"b": 2, "a": 1}, y=4, x=3)
+    assert [int(v) for v in found] == [1, 20, 300, 4000]
+
+
+def test_an_array_that_is_donated_cannot_be_a_result_too() -> None:
+    x = device_put(np.ones(2, np.float32))
+    with pytest.raises(plugrt.errors.InvalidArgument, match="donated"):
+        jit(lambda a, b: (b, a + 1), donate_argnums=0)(x, x)
+    np.testing.assert_array_equal(x, 1)

@@ -40,8 +40,9 @@ def scalar_on(device: Device, x: bool | int | float | complex, dtype: np.dtype[A
 
     The same few come again and again (``x + 1``, ``0.5 * x``), so that they are kept.
     """
-    # 0.0 and -0.0 are equal, and a NaN is not itself: their text tells.
-    key = (device, dtype, type(x), x if x and x == x else repr(x))
+    # 0.0 and -0.0 are equal, also in complex numbers, and a NaN is not itself: their text tells.
+    plain = type(x) is not complex and x and x == x
+    key = (device, dtype, type(x), x if plain else repr(x))
     found = _scalars.get(key)
     if found is None:
         found = put(np.asarray(x, dtype), device, committed=False, weak=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal, NoReturn
 
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array, new_array, share
 from plugrt.execution.placement import Launch
@@ -179,8 +179,16 @@ class LoadedProgram:
             if kind != "result"
         ]
         donated = () if keep_donated else plan.donated
+        clashing = [(i, j) for i in donated for j in plan.passed]
 
         def run(values: Sequence[Any]) -> list[Array]:
+            for i, j in clashing:
+                if values[i] is values[j] and type(values[i]) is Array:
+                    raise InvalidArgument(
+                        f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
+                        f"{plan.describe(j)}, which is a result as it is; pass a copy of one"
+                    )
+            new: dict[int, Array] = {}
             try:
                 shards = place(values)
                 closed_over = [constant._live() for constant in constants]
@@ -188,7 +196,7 @@ class LoadedProgram:
                 made = [*map(new_array, outputs, results)]
                 for output, kind, i, position, signature in forwarded:
                     source = constants[i] if kind == "constant" else values[i]
-                    made.insert(output, _pass_through(source, shards, position, signature))
+                    made.insert(output, _pass_through(source, shards, position, signature, new))
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
             for i in donated:
@@ -218,11 +226,19 @@ class LoadedProgram:
             self.executable.delete()
 
 
-def _pass_through(source: Any, shards: Sequence[Any], position: int, signature: Signature) -> Array:
-    """Returns an argument or constant as a result: an array of its own, with the same buffers."""
+def _pass_through(
+    source: Any, shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
+) -> Array:
+    """Returns an argument or constant as a result: an array of its own, with the same buffers.
+
+    ``new`` holds, by position, the results so far that hold what was put or moved for this call.
+    """
     if position < 0 or (type(source) is Array and source._shards is shards[position]):
         return share(source, signature)
-    return new_array(shards[position], signature)
+    if position in new:
+        return share(new[position], signature)
+    made = new[position] = new_array(shards[position], signature)
+    return made
 
 
 def _shards_of_needed(needed: Sequence[int]) -> Placer:

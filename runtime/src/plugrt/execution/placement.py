@@ -19,7 +19,8 @@ class Launch:
 
     A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
     replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat
-    argument and each flat result; results are ``committed`` or not.
+    argument and each flat result; results are ``committed`` or not. With ``of_parts`` the
+    program's types are those of one replica's part, else those of whole arrays.
     """
 
     replicas: int
@@ -28,6 +29,7 @@ class Launch:
     in_shardings: tuple[Sharding, ...]
     out_shardings: tuple[Sharding, ...]
     committed: bool
+    of_parts: bool = False
 
     @property
     def client(self) -> Client:

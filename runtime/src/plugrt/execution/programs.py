@@ -130,5 +130,4 @@ def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
 
 
 def _whole_shape(shape: tuple[int, ...], sharding: Sharding, launch: Launch) -> tuple[int, ...]:
-    # The types of a partitioned program are those of whole arrays; a replica sees its part.
-    return sharding.whole_shape(shape) if launch.partitions == 1 else shape
+    return sharding.whole_shape(shape) if launch.of_parts else shape

@@ -111,6 +111,20 @@ def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:
     return [None if leaf is _NONE else leaf for leaf in spread]
 
 
+def sort_dicts(value: Any) -> Any:
+    """Returns nested built-in containers with the keys of dicts in order, as JAX gives them."""
+    cls = type(value)
+    if cls is tuple or cls is list:
+        return cls([sort_dicts(part) for part in value])
+    if cls is not dict:
+        return value
+    try:
+        keys = sorted(value)
+    except TypeError:  # keys of several types have no order
+        keys = list(value)
+    return {key: sort_dicts(value[key]) for key in keys}
+
+
 def is_leaf_spec(spec: PyTreeSpec) -> bool:
     """Whether the structure is one leaf and nothing else."""
     return spec.is_leaf()

@@ -155,7 +155,8 @@ def _counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
 
     def step(state: Any) -> Any:
         i, value = state
-        return emit(hlo.add, i, constant(1, dtype)), body_fun(i, value)
+        index = Tracer(i.value, tracing(), weak=lower.weak and upper.weak)
+        return emit(hlo.add, i, constant(1, dtype)), body_fun(index, value)
 
     return emit_while("fori_loop", more, step, (strong(convert(lower, dtype)), init))[1]
 

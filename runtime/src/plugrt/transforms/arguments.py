@@ -26,7 +26,8 @@ class Bound:
 
     def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
-        args, kwargs = tree.unflatten(self.spec, leaves)
+        # Sorted, since traces are found by structures that do not tell one order from another.
+        args, kwargs = tree.sort_dicts(tree.unflatten(self.spec, leaves))
         args = list(args)
         for where, value in self.statics:
             if isinstance(where, int):

@@ -206,7 +206,7 @@ class ReplicaMapping:
     def launch(self, staged: Staged, out_axes: AxisPrefix) -> Launch:
         """Returns the launch of a traced replica on each device."""
         outputs = tuple(s.sharding for s in self.outputs(staged, out_axes))
-        return Launch(self.size, 1, self.devices, tuple(self.targets), outputs, committed=True)
+        return Launch(self.size, 1, self.devices, tuple(self.targets), outputs, True, of_parts=True)
 
     def outputs(self, staged: Staged, out_axes: AxisPrefix) -> list[Signature]:
         """Returns the signature of each flat output. Raises as `AxisPrefix.spread` and `within`."""
