@@ -56,7 +56,7 @@ def bare_launch(executable: LoadedExecutable) -> Any:
     execute, arguments = executable._launch, frame.args  # type: ignore[attr-defined]
     results = frame.outputs[0]
     destroy, place = home.buffer_destroy, home.new_destroy_frame()
-    keep = [*frame.arguments[0]]
+    keep = [frame.arguments[0][i] for i in range(frame.all.stop)]
     assert keep, "the frame must hold the arguments of an earlier launch"
 
     def launch() -> None:

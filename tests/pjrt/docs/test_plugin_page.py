@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def test_doctor_has_the_row_that_the_page_shows(site: Path) -> None:
-    done = run_cli("doctor", folders=(site,))
+    done = run_cli("doctor", folders=(site,), COLUMNS="160")  # xdist's workers have 80
     [row] = blocks(PAGE, "text")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for expected in row.text.splitlines():

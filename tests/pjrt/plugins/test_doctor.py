@@ -45,7 +45,7 @@ def variable(libraries: dict[str, Path]) -> str:
 def test_one_row_each_with_state_and_reason(tmp_path: Path, libraries: dict[str, Path]) -> None:
     install_plugin(tmp_path, "a")
     done = run_cli(
-        "doctor", "--json", folders=(tmp_path,), JAX_PLATFORMS="a",
+        "doctor", "--json", folders=(tmp_path,), JAX_PLATFORMS="a", PLUGRT_PROBE_SECONDS="10",
         PJRT_NAMES_AND_LIBRARY_PATHS=variable(libraries),
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
@@ -61,7 +61,7 @@ def test_one_row_each_with_state_and_reason(tmp_path: Path, libraries: dict[str,
         assert fact in rows[name]["reason"], rows[name]["reason"]
     assert rows["a"]["state"] == "initialised"
     assert len(found["problems"]) == len(facts)
-    assert found["elapsed_s"] < 30
+    assert found["elapsed_s"] < 60
 
 
 def test_a_library_that_aborts_is_an_error_and_not_the_end(libraries: dict[str, Path]) -> None:
