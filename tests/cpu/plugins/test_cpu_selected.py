@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.distributions import install_plugin, run_cli, run_python
 
 
@@ -76,3 +78,15 @@ def test_fork_after_start_warns() -> None:
     done = run_python(code, JAX_PLATFORMS="cpu")
     assert done.returncode == 0
     assert done.stderr.count("RuntimeWarning: os.fork() was called after plugrt started cpu") == 1
+
+
+@pytest.mark.parametrize("variable", ["TPU_LIBRARY_PATH", "PLUGRT_CUDA_LIBRARY_PATH"])
+def test_a_library_that_a_variable_names_and_is_not_there_is_told(variable: str) -> None:
+    named = {variable: "/nowhere.so"}
+    done = run_cli("devices", **named)
+    assert done.returncode == 0
+    assert "cpu:0" in done.stdout
+    assert f"{variable} names /nowhere.so, which is not a file" in done.stderr
+    strict = run_cli("devices", **named, PLUGRT_STRICT_PLUGINS="1")
+    assert strict.returncode == 1
+    assert variable in strict.stderr

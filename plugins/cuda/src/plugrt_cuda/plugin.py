@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import FailedPrecondition, PluginBroken
 from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library import LibraryPlugin, named_library
 from plugrt.plugins.plugin import Availability
 from plugrt_cuda import hardware
 
@@ -35,7 +35,11 @@ class CudaPlugin(LibraryPlugin):
         """NVIDIA's libraries that were loaded for the last client, and why others were not."""
 
     def probe(self) -> Availability:
-        """Available if the driver shows itself."""
+        """Available if the driver shows itself.
+
+        Raises `PluginBroken` where PLUGRT_CUDA_LIBRARY_PATH names no file.
+        """
+        named_library("cuda_library_path")
         return hardware.look()
 
     def library(self) -> str:

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from plugrt.config import config
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.library import LibraryPlugin, named_library
 from plugrt.plugins.plugin import Availability
 from plugrt_tpu import hardware
-
-if TYPE_CHECKING:
-    pass
 
 Options = Mapping[str, OptionValue]
 
@@ -37,8 +33,10 @@ class TpuPlugin(LibraryPlugin):
     def probe(self) -> Availability:
         """Available if chips or accelerator files of a Google machine are seen.
 
-        Under JAX_FORCE_TPU_INIT always: then libtpu judges.
+        Under JAX_FORCE_TPU_INIT always: then libtpu judges. Raises `PluginBroken` where
+        TPU_LIBRARY_PATH names no file, whatever the machine has.
         """
+        named_library("tpu_library_path")
         seen = hardware.look()
         if seen.is_tpu_machine:
             return Availability.yes(str(seen))
