@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +16,6 @@ from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the path; what is imported from it is forgotten."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 def load_only(site: Path, **environ: str) -> tuple[Backends, PluginError]:

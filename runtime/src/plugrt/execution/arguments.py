@@ -32,8 +32,6 @@ class HostKind:
 
     __slots__ = ("dtype", "shape", "weak")
 
-    committed = False
-
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> None:
         self.shape = shape
         self.dtype = dtype

@@ -42,6 +42,8 @@ class BoundedCache(dict[K, V]):
 
     def made(self, key: K, make: Callable[[], V]) -> V:
         """Returns the value of ``key``; of threads that miss it together, one makes it."""
+        if (value := self.get(key)) is not None:
+            return value
         lock = self._making.setdefault(key, threading.RLock())
         with lock:
             value = self.get(key)

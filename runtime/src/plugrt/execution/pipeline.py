@@ -49,11 +49,13 @@ class Pipeline(Generic[T]):
         for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
         launch. ``what`` and ``rerun`` serve the debug checks.
         """
-        key = (config.token(), head, *kinds)
-        run = self.calls.get(key)
-        if run is None:
-            run = self.calls.made(key, lambda: self._make(head, kinds, trace, place, what, rerun))
-        return run
+
+        def make() -> Runner:
+            traced = self.traced(head, kinds, trace)
+            program = load(traced, place(traced, kinds))
+            return runner_of(program, traced.out_tree, kinds, what, rerun)
+
+        return self.calls.made((config.token(), head, *kinds), make)
 
     def traced(
         self,
@@ -70,29 +72,6 @@ class Pipeline(Generic[T]):
         self.calls.clear()
         self.traces.clear()
 
-    def _make(
-        self,
-        head: Hashable,
-        kinds: Sequence[Kind],
-        trace: Callable[[Sequence[ParameterType]], T],
-        place: Callable[[T, Sequence[Kind]], Launch],
-        what: str,
-        rerun: Rerun | None,
-    ) -> Runner:
-        traced = self.traced(head, kinds, trace)
-        return make_runner(traced, kinds, place(traced, kinds), what, rerun)
-
-
-def make_runner(
-    traced: TracedProgram,
-    kinds: Sequence[Kind],
-    launch: Launch,
-    what: str,
-    rerun: Rerun | None = None,
-) -> Runner:
-    """Returns what places arguments of these kinds, launches, checks, and builds the results."""
-    return runner_of(load(traced, launch), traced.out_tree, kinds, what, rerun)
-
 
 def runner_of(
     program: LoadedProgram,
@@ -101,7 +80,7 @@ def runner_of(
     what: str,
     rerun: Rerun | None = None,
 ) -> Runner:
-    """Returns `make_runner`'s for a program that is loaded."""
+    """Returns what places arguments of these kinds, launches, checks, and builds the results."""
     if wants_checks():
         # The arguments must survive, so that the call can be made again operation by operation.
         run: Any = checked(program.runner(kinds, keep_donated=True), what, rerun)
