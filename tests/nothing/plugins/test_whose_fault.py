@@ -300,3 +300,23 @@ def test_a_failing_close_or_an_error_of_ours_without_words(
     backends.clear_backends(made)
     assert "closing the backend of 'stubborn'" in caplog.text
     assert "cannot be read" in caplog.text
+
+
+def test_a_close_that_fails_does_not_hide_why_a_choice_failed() -> None:
+    class Stubborn(FakePlugin):
+        def create_client(self, options: Any, distributed: Any = None) -> Any:
+            client = super().create_client(options, distributed)
+            client.close = self.close  # type: ignore[method-assign]
+            return client
+
+        def close(self) -> None:
+            raise RuntimeError("it will not")
+
+    made = Backends(Config({"JAX_PLATFORMS": "first,second,bad"}), path=[])
+    made.register(Stubborn("first"))
+    second = FakePlugin("second")
+    made.register(second)
+    made.register(FakePlugin("bad", error=RuntimeError("out of order")))
+    with pytest.raises(PluginError, match="out of order"):
+        backends.get_backend(None, made)
+    assert second.clients[0].closed == 1

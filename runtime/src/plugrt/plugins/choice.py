@@ -14,8 +14,8 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client
 from plugrt.plugins import vendors
-from plugrt.plugins.record import Record, Source, State
-from plugrt.plugins.starting import first_that_works, folded
+from plugrt.plugins.record import Record, Source
+from plugrt.plugins.starting import first_that_works, folded, stop
 from plugrt.plugins.table import Table
 
 Load = Callable[[Record], object]
@@ -88,7 +88,7 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
         first = _default(request, started, find)
     except BaseException:
         for row in started:
-            _undo(row)
+            stop(row)
         raise
     names = tuple(dict.fromkeys(table.label(row) for row in (first, *started)))
     by = f"JAX_PLATFORM_NAME={request.default}" if request.default else str(request)
@@ -106,14 +106,6 @@ def _default(request: Request, started: list[Record], find: Find) -> Record:
     raise UnknownPlatform(
         f"{by} asks for a default that {request} leaves out; take one of the two away"
     )
-
-
-def _undo(row: Record) -> None:
-    """Closes a client that was started for a choice that failed."""
-    client, row.client = row.client, None
-    if client is not None:
-        client.close()
-        row.became(State.LOADED)
 
 
 def malformed(table: Table) -> list[str]:

@@ -16,16 +16,14 @@ from plugrt.errors import (
     RegistrationError,
     UnknownPlatform,
     WrongType,
-    describe,
 )
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.choice import Choice, choose_automatically, choose_named, parse_request
 from plugrt.plugins.forks import warn_of_forks
 from plugrt.plugins.loading import again, load, load_for_names
-from plugrt.plugins.log import logger
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, State
-from plugrt.plugins.starting import first_that_works, folded, prepare_topologies, start
+from plugrt.plugins.starting import first_that_works, folded, prepare_topologies, start, stop
 from plugrt.plugins.table import Table
 
 
@@ -247,9 +245,7 @@ class Backends:
         """Closes every client and forgets choice and failures; see `clear_backends`."""
         with self._lock:
             for row in self.table.rows:
-                client, row.client = row.client, None
-                if client is not None:
-                    _close(client, row)
+                stop(row)
             self._choice, self._failure, self._found = None, None, {}
             self.config.release(self)
             self.config.reread()
@@ -279,14 +275,6 @@ class _ByName(Mapping[str, Client]):
 
     def __repr__(self) -> str:
         return f"<backends {', '.join(self._names)}>"
-
-
-def _close(client: Client, row: Record) -> None:
-    try:
-        client.close()
-    except Exception as error:  # noqa: BLE001 the other clients must be closed, too
-        logger.warning("closing the backend of %s raised %s", row, describe(error))
-    row.became(State.LOADED)
 
 
 def _caller() -> str:

@@ -23,7 +23,7 @@ from plugrt.interface import Client, OptionValue
 from plugrt.plugins import verdicts
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import again, fail, load, named
-from plugrt.plugins.log import watch
+from plugrt.plugins.log import logger, watch
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
@@ -60,6 +60,18 @@ def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
     if table.has_hooks:
         table.hooks.client_created(row.name, client)
     return client
+
+
+def stop(row: Record) -> None:
+    """Closes the client of a candidate, if it has one; a failure is told, and stops nothing."""
+    client, row.client = row.client, None
+    if client is None:
+        return
+    try:
+        client.close()
+    except Exception as error:  # noqa: BLE001  # the other clients must be closed, too
+        logger.warning("closing the backend of %s raised %s", row, describe(error))
+    row.became(State.LOADED)
 
 
 def prepare_topologies(row: Record, table: Table) -> Plugin:
