@@ -17,7 +17,8 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs bench wheels clean help
+.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs bench version \
+	wheels clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -75,6 +76,13 @@ docs: $(STAMP)
 ## make bench        all benchmarks, ratios to JAX in the same run
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run_all.py
+
+## make version      write the version (of pyproject.toml, or VERSION=0.2.0) wherever it is stated
+version: $(STAMP)
+	$(BIN)/python tools/version.py $(VERSION)
+	env -u UV_INDEX -u UV_DEFAULT_INDEX -u UV_FIND_LINKS $(BIN)/uv lock --quiet
+	$(BIN)/uv sync --locked --inexact --quiet
+	@touch $(STAMP)
 
 ## make wheels       wheels of every distribution into dist/
 wheels: $(STAMP)

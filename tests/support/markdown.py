@@ -21,8 +21,8 @@ class Block:
 
 def pages() -> list[Path]:
     """Returns the Markdown pages that people read."""
-    found = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("plugins/*/README.md")]
-    return sorted([*found, ROOT / "runtime/README.md", ROOT / "plugin_sdk/README.md"])
+    patterns = ("*.md", "docs/*.md", "plugins/*/README.md", "examples/**/README.md", "*/README.md")
+    return sorted({page for pattern in patterns for page in ROOT.glob(pattern)})
 
 
 def blocks(page: Path, language: str) -> list[Block]:

@@ -14,7 +14,7 @@ from support.markdown import ROOT, blocks, pages
 def test_links_to_files_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     folder = (ROOT / page).parent
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
         if not target.startswith("http"):
             assert (folder / target).exists(), f"{page} links to {target}, which is not there"
 
