@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import socket
 import stat
 from collections.abc import Iterator
@@ -46,6 +48,40 @@ def test_only_regular_files_are_read(no_file: Path) -> None:
         assert isinstance(caught.value, OSError)
         assert isinstance(caught.value, PlugrtError)
         assert str(no_file) in str(caught.value)
+
+
+def test_what_stands_in_place_of_a_file_is_said(no_file: Path, tmp_path: Path) -> None:
+    said = files.why_no_file(no_file)
+    assert re.fullmatch("is a (FIFO|folder|socket|character device), not a regular file", said)
+    file = tmp_path / "file"
+    assert files.why_no_file(file) == files.why_no_file(file / "below") == "does not exist"
+    file.touch()
+    assert files.why_no_file(file) == ""
+    assert files.why_no_file(file / "below") == "does not exist"
+    for unusable in ("a\0b", "x" * 5000):
+        assert files.why_no_file(unusable).startswith("cannot be found: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [("/dev/stdin", 0), ("/dev/fd/63", 63), ("/proc/self/fd/0", 0), ("/dev/fd/", None),
+     ("/dev/fd/x", None), ("/dev/zero", None), ("x/dev/stdin", None), ("/dev/stdin/1", None)],
+)  # fmt: skip
+def test_paths_that_mean_an_open_file(path: str, number: int | None) -> None:
+    assert files.descriptor_in(path) == files.descriptor_in(Path(path)) == number
+
+
+def test_an_open_pipe_is_read_to_its_end_or_the_bound() -> None:
+    for most, taken in ((100, True), (99, False)):
+        end, start = os.pipe()
+        os.write(start, bytes(100))
+        os.close(start)
+        with contextlib.closing(open(end, "rb")) as pipe:
+            if taken:
+                assert files.read_descriptor(pipe.fileno(), most, "pipe") == bytes(100)
+            else:
+                with pytest.raises(FileRefused, match="pipe: it holds more than 99 bytes"):
+                    files.read_descriptor(pipe.fileno(), most, "pipe")
 
 
 def test_what_is_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +23,7 @@ MOST = 16 * 2**20
 """The bound on what is read where a caller states none, in bytes; metadata stay far below."""
 
 _CHUNK = 2**16
+_DESCRIPTOR = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/([0-9]{1,7})")
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFCHR: "a character device",
@@ -29,6 +31,30 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFSOCK: "a socket",
 }
+
+
+# --- what is there ----------------------------------------------------------------------------
+
+
+def why_no_file(path: AnyPath) -> str:
+    """Returns why there is no regular file at a path, to follow its name; empty if there is one.
+
+    "does not exist", say, or "is a FIFO, not a regular file". Nothing is opened, nor waited for.
+    """
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
+        return f"cannot be found: {getattr(error, 'strerror', None) or error}"
+    return _why_not_regular(found)
+
+
+def _why_not_regular(found: os.stat_result) -> str:
+    if stat.S_ISREG(found.st_mode):
+        return ""
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+    return f"is {kind}, not a regular file"
 
 
 # --- reading ----------------------------------------------------------------------------------
@@ -73,15 +99,36 @@ def read_bytes(path: AnyPath, most: int = MOST, *, own: bool = False) -> bytes:
         if stated > most:
             raise _too_large(path, most)
         # Files under /proc state no size, and a file can grow: the count decides.
-        parts, left = [], most + 1
-        while part := os.read(number, min(max(stated + 1, _CHUNK), left)):
-            parts.append(part)
-            left -= len(part)
+        return _read(number, max(stated + 1, _CHUNK), most, path)
     finally:
         os.close(number)
+
+
+def _read(number: int, chunk: int, most: int, path: AnyPath) -> bytes:
+    parts, left = [], most + 1
+    while part := os.read(number, min(chunk, left)):
+        parts.append(part)
+        left -= len(part)
     if left == 0:
         raise _too_large(path, most)
     return b"".join(parts)
+
+
+def read_descriptor(number: int, most: int, name: AnyPath) -> bytes:
+    """Returns what is left to read of an open file, to its end; `FileRefused` beyond the bound.
+
+    It waits for who writes a pipe, as whoever opened it wants. ``name`` is for the message.
+    """
+    return _read(number, 2**20, most, name)
+
+
+def descriptor_in(path: AnyPath) -> int | None:
+    """Returns the open file that a path such as ``/dev/stdin`` or ``/dev/fd/63`` means.
+
+    None for any other path. A shell makes the second of ``<(command)``.
+    """
+    found = _DESCRIPTOR.fullmatch(os.fspath(path))
+    return int(found[1] or 0) if found else None
 
 
 def read_text(path: AnyPath, most: int = MOST, *, errors: str = "strict") -> str:
@@ -105,9 +152,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _check_regular(found: os.stat_result, path: AnyPath) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
-        raise FileRefused(errno.EINVAL, f"it is {kind}, not a regular file", os.fspath(path))
+    if fault := _why_not_regular(found):
+        raise FileRefused(errno.EINVAL, f"it {fault}", os.fspath(path))
 
 
 def _too_large(path: AnyPath, most: int) -> FileRefused:

@@ -41,6 +41,10 @@ def files(tmp_path: Path) -> Path:
     for suffix in ("npy", "npz"):
         (tmp_path / f"cut.{suffix}").write_bytes((tmp_path / f"x.{suffix}").read_bytes()[:-30])
     (tmp_path / "page.md").write_text(f"# A page\n```\n{(tmp_path / 'text.mlir').read_text()}```")
+    header = {"descr": "<f4", "fortran_order": False, "shape": (2**55,)}
+    with (tmp_path / "huge.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+    os.mkfifo(tmp_path / "fifo")
     (tmp_path / "junk.bin").write_bytes(bytes(range(200)))
     return tmp_path
 
@@ -63,6 +67,20 @@ def test_a_dash_is_standard_input(files: Path, program: str, data: str) -> None:
     stdin = files / ("export.bin" if program == "-" else "x.npy")
     names = [name if name == "-" else files / name for name in (program, data)]
     done = _run(names[0], "--input", names[1], "--json", stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout)["outputs"][0]["value"], np.sin(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("of", ["program", "data"])
+def test_what_a_command_writes_is_read_through_a_pipe(files: Path, of: str) -> None:
+    """As a user of bash writes it: ``<(command)`` is the path of an open pipe."""
+    program = "<(cat text.mlir)" if of == "program" else "text.mlir"
+    data = "<(cat x.npy)" if of == "data" else "x.npy"
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m plugrt run {program} --input {data} --json"],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"}, cwd=files, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(json.loads(done.stdout)["outputs"][0]["value"], np.sin(X), rtol=1e-6)
 
@@ -99,6 +117,11 @@ def test_it_prints_for_people(files: Path) -> None:
         (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
         (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
         (["nosuch.mlir"], 2, "does not exist"),
+        (["fifo"], 1, "fifo: it is a FIFO, not a regular file; expected a file with a StableHLO"),
+        (["/dev/zero"], 1, "/dev/zero: it is a character device, not a regular file"),
+        (["text.mlir", "--input", "fifo"], 2, "it is a FIFO, not a regular file; save the array"),
+        (["text.mlir", "--input", "/dev/zero"], 2, "it is a character device, not a regular file"),
+        (["text.mlir", "--input", "huge.npy"], 2, "states an array that memory cannot hold"),
         (
             ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
             1,

@@ -86,7 +86,7 @@ def test_a_library_that_a_variable_names_and_is_not_there_is_told(variable: str)
     done = run_cli("devices", **named)
     assert done.returncode == 0
     assert "cpu:0" in done.stdout
-    assert f"{variable} names /nowhere.so, which is not a file" in done.stderr
+    assert f"{variable} names /nowhere.so, which does not exist" in done.stderr
     strict = run_cli("devices", **named, PLUGRT_STRICT_PLUGINS="1")
     assert strict.returncode == 1
     assert variable in strict.stderr

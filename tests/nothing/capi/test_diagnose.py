@@ -42,7 +42,7 @@ def test_not_a_library(
 def test_absent_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(PluginBroken, match="does not exist"):
         load_library(tmp_path / "absent.so")
-    with pytest.raises(PluginBroken, match="it is a folder, not a regular file"):
+    with pytest.raises(PluginBroken, match="is a folder, not a regular file"):
         load_library(tmp_path)
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import plugrt_cuda.library
+import plugrt_tpu.library
+from plugrt.capi import load_library
 from plugrt.config import Config
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import Backends, LibraryPlugin
+from plugrt.plugins.env_paths import VARIABLE, libraries, missing
 from support.distributions import run_python
 from support.fake_client import FakePlugin
 
@@ -23,6 +29,34 @@ def test_probe_tells_whether_the_file_is_there(tmp_path: Path) -> None:
     file.touch()
     assert LibraryPlugin("x", file).probe().available
     assert LibraryPlugin("x", "libx.so").probe().available, "the loader searches for a bare name"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (os.mkfifo, "a FIFO"),
+        (Path.mkdir, "a folder"),
+        (lambda path: path.symlink_to("/dev/zero"), "a character device"),
+    ],
+)
+def test_what_is_no_file_is_named(
+    tmp_path: Path, make: Callable[[Path], None], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whoever is told of it; nothing opens it, which may wait for ever."""
+    path = tmp_path / "lib.so"
+    make(path)
+    says = f"{re.escape(str(path))},?( which| that {VARIABLE} names for it)? is {kind}, not a reg"
+    with pytest.raises(PluginBroken, match=says):
+        LibraryPlugin("x", path).probe()
+    set_here = {"TPU_LIBRARY_PATH": str(path), "PLUGRT_CUDA_LIBRARY_PATH": str(path)}
+    monkeypatch.setattr("plugrt.plugins.library.config", Config(set_here))
+    for find in (plugrt_tpu.library.find_library, plugrt_cuda.library.find_library):
+        with pytest.raises(PluginBroken, match=says):
+            find()
+    (record,) = libraries(f"x:{path}", ":")
+    assert re.search(says, missing(record))
+    with pytest.raises(PluginBroken, match=f"is {kind}, not a regular file; the path of a shared"):
+        load_library(path)
 
 
 def test_options_are_merged_and_the_users_win() -> None:

@@ -55,7 +55,7 @@ def installed() -> list[Found]:
 def find_library() -> Found:
     """Returns the library of PLUGRT_CUDA_LIBRARY_PATH, else the preferred one that is installed.
 
-    Raises `PluginBroken` when the file that was named does not exist, and when there is none.
+    Raises `PluginBroken` when what was named is no file, and when there is none.
     """
     named = named_library("cuda_library_path")
     if named:

@@ -18,8 +18,8 @@ _LOCK = "lockfile"
 def find_library() -> str:
     """Returns the path of the library: TPU_LIBRARY_PATH, else the one of the package libtpu.
 
-    The package is not imported. Raises `PluginBroken` when the file that was named does not
-    exist (JAX falls back with a warning), and when there is none.
+    The package is not imported. Raises `PluginBroken` when what was named is no file (JAX falls
+    back with a warning), and when there is none.
     """
     named = named_library("tpu_library_path")
     if named:

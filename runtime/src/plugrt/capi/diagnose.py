@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 
 from plugrt.capi.elf import NotElf, expected_machine, missing_libraries, read_elf
-from plugrt.errors import FileRefused, PluginBroken, PluginError, PluginIncompatible
-from plugrt.files import open_regular
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
+from plugrt.files import open_regular, why_no_file
 
 _MAGICS = {
     b"MZ": "a Windows library",
@@ -48,13 +47,11 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
 
 def _wrong_file(path: str) -> PluginError | None:
     """Returns the exception for a file that no loader could open here."""
-    if not os.path.exists(path):
-        return PluginBroken(f"{path} does not exist")
+    if fault := why_no_file(path):
+        return PluginBroken(f"{path} {fault}; the path of a shared library was expected")
     try:
         with open_regular(path) as stream:
             start = stream.read(32)
-    except FileRefused as error:
-        return PluginBroken(f"{error}; the path of a shared library was expected")
     except OSError as error:
         return PluginBroken(f"{path} cannot be read: {error.strerror}")
     if not start:

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import io
-import sys
 import zipfile
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
+from plugrt import files
+from plugrt.errors import FileRefused
+
 READABLE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 """The type of an argument that names a file to read."""
+_STANDARD_INPUT = "/dev/stdin"
+_MOST = 2 * 2**30
 _MAGIC = (b"\x93NUMPY", b"PK")
 
 
 def program_in(path: Path) -> Path | bytes:
     """Returns what `plugrt.load_program` takes: the path, or what standard input holds."""
-    return _standard_input().read() if str(path) == "-" else path
+    from plugrt.programs.loading import contents
+
+    return contents(_STANDARD_INPUT) if str(path) == "-" else path
 
 
 def arrays_in(path: Path) -> list[Any]:
     """Returns the array of a ``.npy`` file, or the arrays of an ``.npz`` file in their order.
 
-    Raises `click.BadParameter` for any other file, and for an array of Python objects.
+    Raises `click.BadParameter` for any other file, for what is no regular file, and for an array
+    of Python objects. What memory holds bounds a file; through a pipe, 2 GiB can come.
     """
-    if str(path) == "-":
-        return _read(io.BytesIO(_standard_input().read()), "standard input")
-    with path.open("rb") as file:
-        return _read(file, str(path))
+    dash = str(path) == "-"
+    title = "standard input" if dash else str(path)
+    try:
+        number = files.descriptor_in(_STANDARD_INPUT if dash else path)
+        if number is not None:
+            return _read(io.BytesIO(files.read_descriptor(number, _MOST, title)), title)
+        with files.open_regular(path) as file:
+            return _read(file, title)
+    except FileRefused as error:
+        raise _refused(f"{error}; save the array as a file") from error
 
 
 def _read(file: IO[bytes], title: str) -> list[Any]:
@@ -44,6 +57,8 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
             return [loaded]
         with loaded:
             return [loaded[name] for name in loaded.files]
+    except (MemoryError, OverflowError) as error:
+        raise _refused(f"{title} states an array that memory cannot hold: {error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
             raise _refused(f"{title} holds Python objects, which no device takes") from error
@@ -52,7 +67,3 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
 
 def _refused(words: str) -> click.BadParameter:
     return click.BadParameter(words, param_hint="--input")
-
-
-def _standard_input() -> IO[bytes]:
-    return sys.stdin.buffer

@@ -54,13 +54,12 @@ def _malformed(item: str, position: int, separator: str) -> str:
 
 
 def missing(record: Record) -> str:
-    """Returns that the library of a record is not there, empty if it is.
+    """Returns that the library of a record is not there or is no file, empty if it is.
 
     A bare file name is left to the system's loader, which searches for it.
     """
-    if os.sep not in record.library or os.path.isfile(record.library):
-        return ""
-    return f"the library {record.library} that {VARIABLE} names for it does not exist"
+    fault = files.why_no_file(record.library) if os.sep in record.library else ""
+    return fault and f"the library {record.library} that {VARIABLE} names for it {fault}"
 
 
 def read_json(path: str) -> tuple[str, dict[str, OptionValue]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.config import Config, config
 from plugrt.errors import PluginBroken, RegistrationError
+from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
@@ -24,13 +25,13 @@ Options = Mapping[str, OptionValue]
 def named_library(setting: str) -> str | None:
     """Returns the library that a setting of `plugrt.config` names, None where it is unset.
 
-    Raises `PluginBroken` where there is no such file. (JAX warns and uses another one.)
+    Raises `PluginBroken` where that is no file. (JAX warns and uses another one.)
     """
     option = config.declared()[setting]
     named: str | None = config.lookup(option)[0]
-    if named and not os.path.isfile(named):
+    if named and (fault := why_no_file(named)):
         raise PluginBroken(
-            f"{option.env} names {named}, which is not a file; correct the path, or unset the "
+            f"{option.env} names {named}, which {fault}; correct the path, or unset the "
             "variable to use an installed library"
         )
     return named
@@ -85,8 +86,8 @@ class LibraryPlugin(Plugin):
         if self._c_api is not None:
             return Availability.yes("its table is in this process")
         path = self.library()
-        if os.sep in path and not os.path.isfile(path):
-            raise PluginBroken(f"the library {path} does not exist; correct its path")
+        if os.sep in path and (fault := why_no_file(path)):
+            raise PluginBroken(f"the library {path} {fault}; correct its path")
         return Availability.yes(f"the library is {path}")
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:

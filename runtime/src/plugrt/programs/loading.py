@@ -7,11 +7,11 @@ import importlib
 import importlib.util
 import io
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plugrt.errors import MissingTraceExtra, ProgramError, UnsupportedDtype
+from plugrt import files
+from plugrt.errors import FileRefused, MissingTraceExtra, ProgramError, UnsupportedDtype
 from plugrt.interface import Client, Program, TensorType
 from plugrt.programs.formats import begins_as_mlir, instead_of_program
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
 MLIR_MAGIC = b"ML\xefR"
+MOST = 2 * 2**30
+"""The bound on a program, in bytes: XLA's own form of one, a protobuf, holds less."""
 _MOST_TEXT = 64
 
 
@@ -30,8 +32,8 @@ def load_program(source: Any, *, name: str = "") -> Program:
     ``jax.export.Exported``, an MLIR module of jaxlib's, or a `Program`. A ``str`` is text if it
     spans lines or holds ``module`` or ``func.func``, else a path.
 
-    Raises `ProgramError` with the parser's line and column (not without jaxlib, where the backend
-    parses), and `FileNotFoundError`.
+    A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
+    without jaxlib, where the backend parses), or for what is no file, and `FileNotFoundError`.
     """
     if isinstance(source, Program):
         return source
@@ -67,13 +69,7 @@ def _read(source: Any) -> tuple[bytes, str]:
     if isinstance(source, str) and _is_text(source):
         return source.encode(), "<text>"
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.is_dir():
-            raise ProgramError(f"{path} is a folder; expected a file with a StableHLO module")
-        if isinstance(source, str) and not path.exists():
-            says = "No such file, and no StableHLO text, which has a module or a func.func"
-            raise FileNotFoundError(errno.ENOENT, says, source)
-        return _contents(path), str(path)
+        return contents(source), str(source)
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     exported = getattr(source, "mlir_module_serialized", None)
@@ -90,13 +86,27 @@ def _read(source: Any) -> tuple[bytes, str]:
     )
 
 
-def _contents(path: Path) -> bytes:
-    """Returns what a file or a pipe holds; a device such as /dev/zero need not end."""
-    with path.open("rb") as stream:
-        mode = os.fstat(stream.fileno()).st_mode
-        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not stream.isatty()):
-            raise ProgramError(f"{path} is a device; expected a file with a StableHLO module")
-        return stream.read()
+def contents(source: str | os.PathLike[str]) -> bytes:
+    """Returns what a regular file holds, or an open one, named as ``/dev/stdin`` or ``/dev/fd/3``.
+
+    Raises `FileNotFoundError`, and `ProgramError` for what is no file, or above `MOST` bytes. A
+    FIFO in a folder is refused: nobody need ever write it.
+    """
+    try:
+        number = files.descriptor_in(source)
+        if number is not None:
+            return files.read_descriptor(number, MOST, source)
+        return files.read_bytes(source, MOST)
+    except FileRefused as error:
+        raise ProgramError(
+            f"{error}; expected a file with a StableHLO module, of {MOST >> 30} GiB at most. What "
+            "a command writes can be saved, or come through standard input: plugrt run - < FILE"
+        ) from error
+    except (FileNotFoundError, ValueError):  # ValueError: a name that holds a NUL
+        if not isinstance(source, str):
+            raise
+        says = "No such file, and no StableHLO text, which has a module or a func.func"
+        raise FileNotFoundError(errno.ENOENT, says, source) from None
 
 
 def _is_text(source: str) -> bool:
