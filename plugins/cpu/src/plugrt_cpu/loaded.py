@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -98,35 +99,32 @@ class CpuLoadedExecutable(LoadedExecutable):
             adopted = self._adopt(arguments)
             self._check(adopted)
             raws = [argument.raw for argument in adopted]
+        return self._run(raws, launch)
+
+    def _run(self, raws: list[Any], launch: Callable[..., Any]) -> list[CpuShards]:
+        """Launches with jaxlib's arrays, and deletes those that are donated."""
         try:
             results = launch(raws).consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:
             raise self._launch_error(error, raws) from error
         for index in self._donated:
-            # jaxlib leaves it alive when a host array still looks at its memory.
-            adapter.delete(raws[index])
-        if self._only_result is not None:
-            shards = _new(CpuShards)  # as calling the class, at half the cost
-            shards.raw = results[0]
-            shards.type, shards.place = self._only_result
-            return [shards]
-        made = []
-        for raw, (kind, place) in zip(results, self._result_pairs):  # noqa: B905  # hot
-            shards = _new(CpuShards)
+            if not raws[index].is_deleted():  # jaxlib leaves it alive when a host array looks at it
+                adapter.delete(raws[index])
+        made = [*map(_new, repeat(CpuShards, len(results)))]  # as calling the class, at half
+        for shards, raw, (kind, place) in zip(made, results, self._result_pairs):  # noqa: B905  # hot
             shards.raw = raw
             shards.type = kind
             shards.place = place
-            made.append(shards)
         return made
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        """`execute` without its checks, where there is one result and nothing is donated."""
+        """`execute` without its checks."""
         if self._donated or self._only_result is None:
-            return self.execute
+            return self._launch_vouched
         handlers, (kind, place) = self._handlers, self._only_result
 
-        def launch_vouched(arguments: Sequence[Shards]) -> Sequence[Shards]:
+        def launch_for_one(arguments: Sequence[Shards]) -> Sequence[Shards]:
             try:
                 raws = [*map(_raw_of, arguments)]
             except AttributeError:  # a plain sequence of buffers
@@ -141,7 +139,14 @@ class CpuLoadedExecutable(LoadedExecutable):
             shards.place = place
             return [shards]
 
-        return launch_vouched
+        return launch_for_one
+
+    def _launch_vouched(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
+        try:
+            raws = [*map(_raw_of, arguments)]
+        except AttributeError:  # a plain sequence of buffers
+            return self.execute(arguments)
+        return self._run(raws, self._launch)
 
     def delete(self) -> None:
         self._deleted = True

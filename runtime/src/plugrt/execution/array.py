@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -279,19 +280,26 @@ class Array(Conversions, metaclass=ArrayMeta):
 class Loss:
     """What became of an array's data: deleted, or donated to ``taker``, and on which line."""
 
-    __slots__ = ("code", "line", "taker")
+    __slots__ = ("_at", "_code", "_taker")
 
     def __init__(self, taker: str = "") -> None:
         frame = user_frame()
-        self.taker = taker
-        self.code = frame and frame.f_code
-        self.line = frame.f_lineno if frame else 0
+        self._taker = taker
+        self._code = frame and frame.f_code
+        self._at = frame.f_lasti if frame else 0  # its line is looked up when somebody asks
 
     def __str__(self) -> str:
-        where = f", called at {self.code.co_filename}:{self.line}" if self.code else ""
-        if not self.taker:
+        code = self._code
+        where = f", called at {code.co_filename}:{_line(code, self._at)}" if code else ""
+        if not self._taker:
             return f"deleted{where}"
-        return f"donated to {self.taker!r}{where}, which took its memory"
+        return f"donated to {self._taker!r}{where}, which took its memory"
+
+
+def _line(code: CodeType, at: int) -> int:
+    """Returns the line of the instruction at a byte offset."""
+    lines = [line for start, end, line in code.co_lines() if start <= at < end and line]
+    return lines[0] if lines else code.co_firstlineno
 
 
 _new = object.__new__

@@ -27,7 +27,7 @@ _ours = _OurFiles()
 
 def user_frame() -> FrameType | None:
     """Returns the innermost running frame that is neither plugrt's own nor optree's."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(2)  # who asks is plugrt's own
     while frame is not None and _ours[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame

@@ -102,11 +102,12 @@ class LoadedProgram:
             keep_donated=keep_donated,
         )
         plain = all(kind == "result" for kind, _ in plan.sources)
-        if plan.donated or plan.constants or not plain or self.executable is None:
-            return self._general(place or _shards_of_needed(plan.needed), keep_donated)
+        donated = () if keep_donated else plan.donated
+        if plan.constants or not plain or self.executable is None:
+            return self._general(place or _shards_of_needed(plan.needed), donated)
         if place is None and plan.kept != tuple(range(len(kinds))):
             place = _shards_of_needed(plan.kept)
-        return self._plain(place)
+        return self._plain(place, donated)
 
     def single_runner(self, kinds: Sequence[Kind]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns what runs a program of one result and gives it by itself, where it is so plain.
@@ -114,11 +115,12 @@ class LoadedProgram:
         The hot path of most calls: a closure, since attributes of ``self`` cost more.
         """
         plan = self.plan
-        if plan.sources != (("result", 0),) or plan.donated or plan.constants:
+        if plan.sources != (("result", 0),) or plan.constants:
             return None
         if plan.kept != tuple(range(len(kinds))) or self.executable is None:
             return None
-        place = make_placer(kinds, self.types, plan.kept, self.launch)
+        place = make_placer(kinds, self.types, plan.kept, self.launch, donated=plan.donated)
+        donated, name = plan.donated, plan.name
         execute, explain, new = self.executable.launcher, self._explain, object.__new__
         [signature] = self.outputs
 
@@ -137,6 +139,8 @@ class LoadedProgram:
                 [shards] = execute(place(values))  # type: ignore[misc]
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
+            if donated:
+                _take(values, donated, name)
             array = new(Array)
             array._shards = shards
             array._signature = signature
@@ -144,28 +148,29 @@ class LoadedProgram:
 
         return run_single if place is None else place_and_run
 
-    def _plain(self, place: Placer | None) -> Run:
+    def _plain(self, place: Placer | None, donated: Sequence[int]) -> Run:
         """Returns the runner where outputs are the executable's results, one to one."""
         assert self.executable is not None
         execute, explain, new = self.executable.launcher, self._explain, object.__new__
-        signatures = self.outputs
+        signatures, name = self.outputs, self.plan.name
+        arrays = [Array] * len(signatures)
 
         def run(values: Sequence[Any]) -> list[Array]:
             try:
                 outputs = execute(place(values) if place else [*map(_shards_of, values)])
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
-            made = []
-            for shards, signature in zip(outputs, signatures):  # noqa: B905  # hot
-                array = new(Array)
+            if donated:
+                _take(values, donated, name)
+            made = [*map(new, arrays)]
+            for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
                 array._shards = shards
                 array._signature = signature
-                made.append(array)
             return made
 
         return run
 
-    def _general(self, place: Placer, keep_donated: bool) -> Run:
+    def _general(self, place: Placer, donated: Sequence[int]) -> Run:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
         plan, constants, signatures = self.plan, self.constants, self.outputs
         execute = self.executable.launcher if self.executable else _nothing_to_execute
@@ -178,7 +183,6 @@ class LoadedProgram:
             for output, (kind, i) in enumerate(plan.sources)
             if kind != "result"
         ]
-        donated = () if keep_donated else plan.donated
         clashing = [(i, j) for i in donated for j in plan.passed]
 
         def run(values: Sequence[Any]) -> list[Array]:
@@ -199,9 +203,7 @@ class LoadedProgram:
                     made.insert(output, _pass_through(source, shards, position, signature, new))
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
-            for i in donated:
-                if type(values[i]) is Array:
-                    values[i]._taken_by(plan.name)
+            _take(values, donated, plan.name)
             return made
 
         return run
@@ -224,6 +226,12 @@ class LoadedProgram:
         """Unloads the executable."""
         if self.executable is not None:
             self.executable.delete()
+
+
+def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
+    for i in donated:
+        if type(values[i]) is Array:
+            values[i]._taken_by(taker)
 
 
 def _pass_through(

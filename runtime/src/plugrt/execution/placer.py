@@ -97,7 +97,21 @@ def _placer(
         return place_one
     if [i for _, i in hosts] == [*range(count)]:
         return lambda values: [*client.shards_from_host(values[:count], device)]
+    if not hosts and all(step is _own for _, _, step in steps):
+        return _unless_shared(place, needed, [i for _, i, _ in steps])
     return place
+
+
+def _unless_shared(place: Placer, needed: Sequence[int], donated: Sequence[int]) -> Placer:
+    """Returns ``place`` with a short way for donated arrays that were never shared."""
+
+    def place_as_they_are(values: Sequence[Any]) -> list[Any]:
+        for i in donated:
+            if getattr(values[i], "_sharers", None) is not None:
+                return place(values)
+        return [values[i]._shards for i in needed]
+
+    return place_as_they_are
 
 
 def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:

@@ -12,8 +12,15 @@ def static_key(value: Any) -> Hashable:
     Python holds 1, 1.0 and True for equal, and 0.0 and -0.0, also within tuples; and a NaN for
     different from itself.
     """
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, value)
     if isinstance(value, tuple):
-        return (type(value), *map(static_key, value))
-    if isinstance(value, float | complex):
-        return (type(value), repr(value))
-    return (type(value), value)
+        return (kind, *map(static_key, value))
+    if isinstance(value, _FLOATS):
+        return (kind, repr(value))
+    return (kind, value)
+
+
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
+_FLOATS = (float, complex)  # a union is made anew, and slower to look in

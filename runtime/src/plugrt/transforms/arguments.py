@@ -191,8 +191,10 @@ class ArgumentRules:
             statics += [(i, static_key(x)) for i, x in enumerate(args) if i in nums]
             args = tuple([x for i, x in enumerate(args) if i not in nums])
         if names and kwargs:
-            statics += [(k, static_key(x)) for k, x in kwargs.items() if k in names]
-            kwargs = {k: x for k, x in kwargs.items() if k not in names}
+            named = [(k, static_key(x)) for k, x in kwargs.items() if k in names]
+            if named:
+                statics += named
+                kwargs = {k: x for k, x in kwargs.items() if k not in names}
         return args, kwargs, tuple(statics)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:

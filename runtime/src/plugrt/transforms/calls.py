@@ -67,6 +67,8 @@ class CachedFunction:
             if len(args) == 2:  # the usual number, unrolled: a tenth less
                 first, second = args
                 run = self._find((_token(), first._signature, second._signature))
+            elif len(args) == 1:  # often a container: asked so, what is no array raises nothing
+                run = self._find((_token(), getattr(args[0], "_signature", None)))
             else:
                 run = self._find((_token(), *map(_signature_of, args)))
         except AttributeError:  # not all are arrays
@@ -79,8 +81,14 @@ class CachedFunction:
         if _state.trace is not None:
             return self._call_in_trace(_state.trace, args, kwargs)
         short = self._short_call(args, kwargs)
-        if short is not None and (run := self._find(short[0])) is not None:
-            return run(short[1])
+        if short is not None:
+            key, leaves = short
+            try:
+                run = self._find(key)
+            except TypeError:  # a static value without a hash, refused by name below
+                short = run = None
+            if run is not None:
+                return run(leaves)
         if self._may_be_disabled and config.disable_jit:
             return self._function(*args, **kwargs)
         bound = self._rules.bind(args, kwargs)
@@ -95,7 +103,7 @@ class CachedFunction:
             self._rerun(bound),
         )
         if short is not None:
-            self._pipeline.calls.keep(short[0], self._reordered(args, kwargs, run))
+            self._pipeline.calls.keep(key, self._reordered(args, kwargs, run))
         return run(values)
 
     def _short_call(
@@ -108,17 +116,19 @@ class CachedFunction:
         statics: tuple[Any, ...] = ()
         if self._rules.has_statics:
             args, kwargs, statics = self._rules.take_statics(args, kwargs)
-        kinds = None if kwargs else quick_kinds(args)
-        if kinds is not None and not statics:
-            return (_token(), *kinds), args
-        structure, leaves = quick_leaves(args, kwargs)
+        structure: tuple[Any, ...] | None = None
+        leaves: Sequence[Any] = args
+        if kwargs:
+            structure, leaves = (*kwargs,), (*args, *kwargs.values())
         kinds = quick_kinds(leaves)
-        key = None if kinds is None else (_token(), structure, statics, *kinds)
-        try:
-            hash(key)
-        except TypeError:  # a static value, refused by name elsewhere
-            key = None
-        return None if key is None else (key, leaves)
+        if kinds is None:  # there are containers, or leaves of other kinds
+            structure, leaves = quick_leaves(args, kwargs)
+            kinds = quick_kinds(leaves)
+            if kinds is None:
+                return None
+        elif structure is None and not statics:
+            return (_token(), *kinds), args
+        return (_token(), structure, statics, *kinds), leaves
 
     def _reordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
         """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
