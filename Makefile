@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs bench version \
+.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs docs-site bench version \
 	wheels clean help
 
 help:
@@ -72,6 +72,10 @@ format: $(STAMP)
 ## make docs         write the generated pages anew
 docs: $(STAMP)
 	@for script in docs/generate/*.py; do $(BIN)/python $$script; done
+
+## make docs-site    build the documentation's site, strictly, into build/site
+docs-site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 ## make bench        all benchmarks, ratios to JAX in the same run
 bench: $(STAMP)

@@ -60,9 +60,37 @@ def environment(group: str, place: Path, *wheels: Path) -> Path:
         "--only-group", group, "--python", sys.executable,
         env={"UV_PROJECT_ENVIRONMENT": str(place)},
     )  # fmt: skip
-    if done.returncode and any(words in done.stderr for words in _UNREACHABLE):
-        cannot(f"the environment `{group}` cannot be made here: {done.stderr.strip()}")
+    unreachable_is_skipped(done)
     assert done.returncode == 0, done
     python = place / "bin/python"
     run(UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, *wheels)
     return python
+
+
+def unreachable_is_skipped(done: subprocess.CompletedProcess[str]) -> None:
+    """Skips the test if a command failed because packages could not be downloaded."""
+    if done.returncode and any(words in done.stderr for words in _UNREACHABLE):
+        cannot(f"packages cannot be had here: {done.stderr.strip()}")
+
+
+def uv_as_pip(folder: Path, wheels: Path) -> dict[str, str]:
+    """Returns the environment in which ``make-venv`` makes one whose ``pip`` is uv's.
+
+    Packages of ours come from the folder ``wheels``, others from uv's cache, or its index.
+    """
+    tools = folder.parent / "tools"
+    if not tools.exists():
+        tools.mkdir()
+        script = f"""#!/bin/sh
+set -e
+{UV} venv --quiet --python {sys.executable} "$1"
+printf '#!/bin/sh\\nexec {UV} pip "$@" --python %s/bin/python\\n' "$PWD/$1" > "$1/bin/pip"
+chmod +x "$1/bin/pip"
+"""
+        (tools / "make-venv").write_text(script)
+        (tools / "make-venv").chmod(0o755)
+    return {
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "UV_FIND_LINKS": str(wheels),
+        "UV_NO_CONFIG": "1",
+    }

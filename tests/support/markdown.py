@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, its text, and the line of the page that it starts on."""
+    """One fenced block: its language, text, the line of the page that it starts on, and title."""
 
     language: str
     text: str
     line: int
+    title: str = ""
 
 
 def pages() -> list[Path]:
@@ -27,14 +28,26 @@ def pages() -> list[Path]:
 
 def blocks(page: Path, language: str) -> list[Block]:
     """Returns the blocks of a page in one language, in order."""
+    return [block for block in all_blocks(page) if block.language == language]
+
+
+def all_blocks(page: Path) -> list[Block]:
+    """Returns the blocks of a page, in order; ``title="…"`` of a block names the file it is."""
     text = page.read_text(encoding="utf-8")
     return [
-        Block(found[1], found[2], text[: found.start()].count("\n") + 2)
+        Block(found[1], found[3], text[: found.start()].count("\n") + 2, found[2] or "")
         for found in _BLOCK.finditer(text)
-        if found[1] == language
     ]
 
 
 def expected_output(code: str) -> list[str]:
     """Returns what ``print(...)  # [1. 2.]`` lines say that they print."""
     return re.findall(r"^\s*print\(.*\)\s+# (\[.*)$", code, re.MULTILINE)
+
+
+def says(line: str, printed: str) -> bool:
+    """Whether a line of a page was printed: runs of spaces count as one, … as any end."""
+    begin = " ".join(line.partition("…")[0].split())
+    whole = "…" not in line
+    lines = [" ".join(found.split()) for found in printed.splitlines()]
+    return any(found == begin if whole else found.startswith(begin) for found in lines)

@@ -8,21 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.installed import build_wheel, environment, needs_uv, run
+from support.installed import environment, needs_uv, run
 
-PROJECTS = ("runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/tpu")
 DISTRIBUTIONS = {"plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk"}
 
 pytestmark = needs_uv
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The wheels of all distributions."""
-    folder, sources = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("sources")
-    for project in PROJECTS:
-        build_wheel(project, sources, folder)
-    return sorted(folder.glob("*.whl"))
 
 
 def test_every_distribution_is_a_pure_typed_wheel(wheels: list[Path]) -> None:

@@ -1,0 +1,76 @@
+"""docs/platforms.md: other systems, simulated by taking away what they lack."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from plugrt import files, processor
+from plugrt.capi import maps
+from plugrt.errors import FileRefused
+from plugrt.plugins import env_paths, forks
+from plugrt.plugins.library_files import find_library
+from plugrt.plugins.record import Record, Source
+from plugrt.processes import keeper
+
+
+@pytest.mark.parametrize("name", ["libmine.so", "libmine.dylib", "mine.dll"])
+def test_libraries_of_other_systems_are_recognised(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"GetPjrtApi")
+    (tmp_path / "readme.txt").write_text("no library")
+    record = Record("mine", Source.XLA, location=str(tmp_path))
+    assert find_library(record) == str(tmp_path / name)
+
+
+def test_paths_of_windows_hold_colons() -> None:
+    [record] = env_paths.libraries(r"mine;C:\chip\mine.dll", separator=";")
+    assert (record.name, record.library) == ("mine", r"C:\chip\mine.dll")
+
+
+def test_without_proc_addresses_other_than_0_are_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not maps.AddressMap().readable(0x10, 8), "here a wild pointer is seen"
+    monkeypatch.setattr(maps, "_MAPS", tmp_path / "absent")
+    without = maps.AddressMap()
+    assert without.readable(0x10, 8)
+    assert not without.readable(0, 8)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a system with user ids")
+def test_without_user_ids_ownership_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(FileRefused):
+        files.private_folder(tmp_path)
+    monkeypatch.delattr(os, "geteuid")
+    assert files.private_folder(tmp_path) == tmp_path
+
+
+def test_without_cpuinfo_the_processor_is_told_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "_DESCRIPTION", str(tmp_path / "absent"))
+    words = set()
+    for name in ("arm", "i386", "arm"):
+        monkeypatch.setattr(processor.platform, "processor", lambda name=name: name)
+        words.add(processor.features.__wrapped__())
+    assert len(words) == 2
+
+
+def test_without_prctl_the_keeper_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert keeper._prctl()(1, 9) is None
+
+
+def test_without_forks_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "register_at_fork", raising=False)
+
+    class Nothing:
+        started_names = ("cpu",)
+
+    forks.warn_of_forks(Nothing())

@@ -1,0 +1,53 @@
+"""The documentation's site: every page is in its contents, and what pages name exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.markdown import ROOT, pages
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML, which the group `docs` brings")
+_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+def _contents(part: Any) -> Iterator[str]:
+    """Yields the pages in a part of the site's contents."""
+    if isinstance(part, str):
+        yield part
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from _contents(item)
+
+
+@cache
+def _functions(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_page_is_in_the_contents() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(_contents(yaml.safe_load(text)["nav"]))
+    there = {p.name for p in (ROOT / "docs").glob("*.md")}
+    assert there <= listed, there - listed
+    assert "api/plugrt.md" in listed
+
+
+@pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in pages()])
+def test_tests_that_a_page_names_exist(page: str) -> None:
+    for file, name in _TEST.findall((ROOT / page).read_text(encoding="utf-8")):
+        path = ROOT / file
+        assert path.exists(), f"{page} names {file}, which is not there"
+        assert not name or name in _functions(path), f"{page} names {file}::{name}"
+
+
+def test_pages_name_tests() -> None:
+    named = _TEST.findall((ROOT / "docs/jax-users.md").read_text(encoding="utf-8"))
+    assert len(named) > 20

@@ -1,0 +1,145 @@
+"""Hooks of the documentation's site (``mkdocs.yml``): pages from elsewhere, the API's, links.
+
+READMEs and papers of the repository become pages as they are. Links in every page are written for
+the repository; here they become links to a page of the site, or to the file in the repository.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import posixpath
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "examples/README.md": "examples.md",
+    "plugin_sdk/README.md": "plugin_sdk.md",
+    "plugins/cpu/README.md": "plugin-cpu.md",
+    "plugins/cuda/README.md": "plugin-cuda.md",
+    "plugins/tpu/README.md": "plugin-tpu.md",
+    "tests/README.md": "tests.md",
+    "README.md": "index.md",
+}
+"""Files of the repository outside docs/ and the pages that they are; README leads to the start."""
+NAMESPACES = ("array_api", "lax", "random")
+"""Modules whose functions are made by decorators: listed from the running package."""
+MODULES = ("plugrt.plugins", "plugrt.interface", "plugrt.errors", "plugrt_sdk")
+_LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
+_FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that do not lie in docs/."""
+    for source, page in PAGES.items():
+        if page != "index.md":
+            text = (ROOT / source).read_text(encoding="utf-8")
+            files.append(File.generated(config, page, content=text))
+    for name, text in _api_pages().items():
+        files.append(File.generated(config, f"api/{name}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrites the links of a page; code blocks stay as they are."""
+    here = page.file.src_uri
+    source = {p: s for s, p in PAGES.items() if s != "README.md"}.get(here, f"docs/{here}")
+    page.edit_url = f"{config.repo_url}/edit/main/{source}"
+
+    def link(found: re.Match[str]) -> str:
+        return found[1] + _target(source, here, found[2], str(config.repo_url)) + found[3]
+
+    parts = _FENCE.split(markdown)
+    return "".join(p if p.startswith("```") else _LINK.sub(link, p) for p in parts)
+
+
+def _target(source: str, here: str, target: str, repository: str) -> str:
+    """Returns where a link of the file ``source`` leads on the site, from its page ``here``."""
+    if re.match(r"\w+:", target) or here.startswith("api/"):
+        return target
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+    page = PAGES.get(path)
+    if page is None and path.startswith("docs/") and path.endswith(".md"):
+        page = path.removeprefix("docs/")
+    if page is None:
+        return f"{repository.rstrip('/')}/blob/main/{path}"
+    return os.path.relpath(page, posixpath.dirname(here) or ".")
+
+
+def _api_pages() -> dict[str, str]:
+    """Returns the pages of the API reference, by name."""
+    pages = {"plugrt": _public_names()}
+    pages |= {name: _namespace(name) for name in NAMESPACES}
+    for module in MODULES:
+        pages[module.removeprefix("plugrt.")] = f"# {module}\n\n" + _members(module)
+    return pages
+
+
+def _public_names() -> str:
+    """The page of the names in ``plugrt`` itself; each is found through its import there."""
+    plugrt = import_module("plugrt")
+    names = [n for n in plugrt.__all__ if not n.startswith("_")]
+    values = [n for n in names if not inspect.ismodule(getattr(plugrt, n)) and n != "config"]
+    head = f"# plugrt\n\n{inspect.getdoc(plugrt)}\n\n"
+    return head + "".join(_reference("plugrt", name, getattr(plugrt, name)) for name in values)
+
+
+def _reference(module: str, name: str, value: Any) -> str:
+    """Returns what mkdocstrings makes an entry of; a sentence for what is another package's."""
+    home = getattr(value, "__module__", "")
+    if home.startswith("plugrt"):
+        return f"::: {module}.{name}\n\n"
+    return f"## {name}\n\n`{home}.{name}`, as it is.\n\n"
+
+
+def _members(module: str) -> str:
+    """The page of a module's public names, in the module's order."""
+    found = import_module(module)
+    names = getattr(found, "__all__", None) or [
+        name
+        for name, value in vars(found).items()
+        if inspect.isclass(value) and value.__module__ == module and not name.startswith("_")
+    ]
+    entries = [_reference(module, name, getattr(found, name)) for name in names]
+    return f"{inspect.getdoc(found)}\n\n" + "".join(entries)
+
+
+def _namespace(name: str) -> str:
+    """The page of a namespace of array functions: signature and docstring of each."""
+    module = import_module(f"plugrt.{name}")
+    parts = [f"# plugrt.{name}\n\n{inspect.getdoc(module)}\n"]
+    for member in sorted(n for n in module.__all__ if not n.startswith("__")):
+        value = getattr(module, member)
+        if callable(value) and not inspect.isclass(value):
+            head = f"```python\n{member}{_signature(value)}\n```"
+            parts.append(f"## {member}\n\n{head}\n\n{_doc(value)}\n")
+        else:
+            parts.append(f"## {member}\n\n{_constant(value)}\n")
+    return "\n".join(parts)
+
+
+def _signature(function: Any) -> str:
+    """Returns the signature without annotations, which say ``Tracer`` where any array may be."""
+    signature = inspect.signature(function)
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def _doc(value: Any) -> str:
+    """Returns the docstring as Markdown: ``code`` in double backticks becomes single ones."""
+    return (inspect.getdoc(value) or "").replace("``", "`")
+
+
+def _constant(value: Any) -> str:
+    """Returns what is said of a value that is no function: a dtype, a number."""
+    return f"`{value!r}`" if not inspect.isclass(value) else _doc(value).partition("\n\n")[0]
