@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -51,3 +53,14 @@ def says(line: str, printed: str) -> bool:
     whole = "…" not in line
     lines = [" ".join(found.split()) for found in printed.splitlines()]
     return any(found == begin if whole else found.startswith(begin) for found in lines)
+
+
+def load_script(path: str) -> ModuleType:
+    """Returns a script of the repository (a tool, a generator) as a module, without running it."""
+    name = path.removesuffix(".py").replace("/", "_")
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

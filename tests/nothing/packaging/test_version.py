@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import tomllib
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import plugrt
-from support.markdown import ROOT
-
-
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plugrt_version_tool", ROOT / "tools/version.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from support.markdown import ROOT, load_script
 
 
 def _project(path: Path) -> dict[str, Any]:
@@ -29,7 +18,7 @@ def _project(path: Path) -> dict[str, Any]:
     return project
 
 
-TOOL = _tool()
+TOOL = load_script("tools/version.py")
 VERSION: str = _project(ROOT / "pyproject.toml")["version"]
 PROJECTS: list[Path] = TOOL.projects()
 NAMES = {_project(p)["name"] for p in PROJECTS}
