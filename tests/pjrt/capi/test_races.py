@@ -119,6 +119,36 @@ def test_use_and_loss_at_once(programs: Programs, use: str, loss: str) -> None:
             buffer.to_host()
 
 
+@pytest.mark.parametrize("loss", ["delete", "donate"])
+def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
+    # XLA's CPU client died of this in one of some hundred rounds, if the threads were there before.
+    take = (lambda b: b.delete()) if loss == "delete" else programs.donate
+    copy = programs.uses()["raw"]
+    begin, end = threading.Barrier(2), threading.Barrier(2)
+    buffers = [programs.make() for _ in range(10 * ROUNDS)]
+    found: list[Any] = []
+
+    def read() -> None:
+        for buffer in buffers:
+            begin.wait()
+            try:
+                found.append(copy(buffer))
+            except Exception as error:  # noqa: BLE001 - which one it is, is the question
+                found.append(error)
+            end.wait()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for buffer in buffers:
+        begin.wait()
+        take(buffer)
+        end.wait()
+    thread.join()
+    assert len(found) == len(buffers)
+    for outcome in found:
+        _check(outcome)
+
+
 def test_all_at_once(programs: Programs) -> None:
     uses = programs.uses()
     for semantics, _ in itertools.product((0, 2), range(ROUNDS // 3)):

@@ -40,4 +40,5 @@ def test_answers_are_those_of_jax() -> None:
         )
     )
     assert ours.stdout.count("mine") == 3, ours.stderr
-    assert ours.stdout == theirs.stdout, ours.stderr + theirs.stderr
+    # For a backend without the C API newer versions of JAX say (0, 0) where they said None.
+    assert ours.stdout == theirs.stdout.replace("[0, 0]", "null"), ours.stderr + theirs.stderr

@@ -236,6 +236,19 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def unsafe_pointer(self) -> int:
         return int(self._ask("Buffer_UnsafePointer").buffer_pointer)
 
+    def refer(self) -> Any:
+        """Returns an external reference: the memory stays until what is returned is gone."""
+        home, pointer = self._spec.home, self._live()
+        self._ask("Buffer_IncreaseExternalReferenceCount")
+        name = "Buffer_DecreaseExternalReferenceCount"
+        return home.library.own(name, "buffer", pointer, self, home.exiting)
+
+    def _refer_if_possible(self) -> Any:
+        try:
+            return self.refer()
+        except Unimplemented:
+            return None
+
     def to_dlpack(self, stream: int | None = None) -> Any:
         from plugrt.capi.dlpack import export
 
@@ -255,11 +268,16 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
                 f"buffer of {self._spec.home.library.owner} has"
             )
         out = values.room(size)
-        args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
+        # XLA's CPU client reads through a null pointer when another thread deletes or donates the
+        # buffer in the middle of this call, unless there is a reference.
+        reference = self._refer_if_possible()
         try:
+            args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
             await_and_destroy(self._spec.home, args.event)
         except PjrtError as error:
             raise self._explain(error) from None
+        finally:
+            del reference
         return bytes(ffi.buffer(out, size))
 
     def minor_to_major(self) -> tuple[int, ...] | None:

@@ -90,7 +90,7 @@ def export(buffer: Buffer) -> Any:
             f"{spec.home.library.owner} does not tell how it is"
         )
     buffer.block_until_ready()
-    reference = _refer(buffer)
+    reference = buffer.refer()
     managed = ffi.new("DLManagedTensor*")
     tensor = managed.dl_tensor
     shape = ffi.new("int64_t[]", list(spec.shape))
@@ -104,14 +104,6 @@ def export(buffer: Buffer) -> Any:
     _exported[key] = (managed, shape, reference)
     address = int(ffi.cast("uintptr_t", managed))
     return _new(address, _NAME, ctypes.cast(_capsule_gone, ctypes.c_void_p))
-
-
-def _refer(buffer: Buffer) -> Any:
-    """Returns an external reference: the buffer's memory stays until what is returned is gone."""
-    home, pointer = buffer._spec.home, buffer._live()
-    buffer._ask("Buffer_IncreaseExternalReferenceCount")
-    name = "Buffer_DecreaseExternalReferenceCount"
-    return home.library.own(name, "buffer", pointer, buffer, home.exiting)
 
 
 # Both may be called when the interpreter has emptied this module: their defaults are still there.
