@@ -13,6 +13,17 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Some thousand children and each worker would compile every module that they import, pytest's
+# rewritten tests too, where the user wants no __pycache__ beside the sources (as images of Python
+# do): that is a third of the suite's time. Bytecode is kept, then, where pytest keeps its own.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    # That of modules in temporary folders goes with them.
+    temporary = sys.pycache_prefix + tempfile.gettempdir()
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+
 # Before any library is loaded. Several devices, so that placement is tested everywhere.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
@@ -26,6 +37,13 @@ for name, value in {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }.items():
     os.environ.setdefault(name, value)
+
+# Most of the suite's time is XLA's, compiling some ten thousand programs that run once. Without its
+# optimisations that takes less than half of it; what plugrt does is the same, as is JAX beside it
+# (children inherit the flags). `XLA_FLAGS= make test` is the suite on optimised programs.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
 
 # What plugrt remembers between runs is not the user's in tests, and goes with them.
 if "PLUGRT_CACHE_DIR" not in os.environ:

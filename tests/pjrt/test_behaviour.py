@@ -46,7 +46,7 @@ MAY_SKIP = re.compile("torch|the record is of JAX", re.IGNORECASE)
 
 def run_area(area: str, report: Path) -> subprocess.CompletedProcess[str]:
     """Runs the tests of an area on 8 devices of the library; ``report`` is a JUnit file."""
-    own = ("PYTEST_", "JAX_PLATFORM", "PJRT_", "XLA_FLAGS")
+    own = ("PYTEST_", "JAX_PLATFORM", "PJRT_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     env["JAX_PLATFORMS"] = "xla_cpu"
     env["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = "cpu_device_count:8"
