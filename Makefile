@@ -60,16 +60,17 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-## make types        mypy, strict
+## make types        mypy, strict; mypy and pyright over calls of the public API
 types: $(STAMP)
 	$(BIN)/mypy
+	$(PYTEST) -q tests/nothing/typing
 
 ## make format       ruff, in place
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make docs         write the generated pages anew
+## make docs         write the generated pages and stubs anew
 docs: $(STAMP)
 	@for script in docs/generate/*.py; do $(BIN)/python $$script; done
 

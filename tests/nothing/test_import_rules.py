@@ -22,7 +22,7 @@ ROOMS = [
     {"capi"},
     {"plugins"},
     {"stablehlo"},
-    {"execution", "sharding"},
+    {"execution", "sharding", "typing"},
     {"tracing"},
     {"array_api", "lax", "random"},
     {"transforms"},

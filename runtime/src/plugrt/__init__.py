@@ -56,6 +56,7 @@ _MODULES = {
     "random": "plugrt.random",
     "sharding": "plugrt.sharding",
     "tree": "plugrt.execution.tree",
+    "typing": "plugrt.typing",
 }
 
 __all__ = ["__version__", *sorted([*_NAMES, *_MODULES])]
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from plugrt import plugins as plugins
     from plugrt import random as random
     from plugrt import sharding as sharding
+    from plugrt import typing as typing
     from plugrt.config import config as config
     from plugrt.execution import tree as tree
     from plugrt.execution.array import Array as Array
@@ -115,18 +117,20 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        value = getattr(import_module(_NAMES[name]), name)
-    elif name in _MODULES:
-        value = import_module(_MODULES[name])
-    else:
-        from plugrt.jax_only import missing_name
+if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
 
-        # Python itself suggests a name that differs by a letter or two.
-        raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in _NAMES:
+            value = getattr(import_module(_NAMES[name]), name)
+        elif name in _MODULES:
+            value = import_module(_MODULES[name])
+        else:
+            from plugrt.jax_only import missing_name
+
+            # Python itself suggests a name that differs by a letter or two.
+            raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -44,6 +44,23 @@ class At:
         return f"At({self._array!r})"
 
 
+def _updating(how: str, says: str) -> Callable[..., Any]:
+    def method(
+        self: Update,
+        values: Any,
+        *,
+        mode: str | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        return self._update(how, values, mode, indices_are_sorted, unique_indices)
+
+    method.__name__ = how
+    method.__qualname__ = f"Update.{how}"
+    method.__doc__ = f"Returns ``x`` with {says}."
+    return method
+
+
 class Update:
     """The elements ``x[key]``, to be updated. Every method returns a new array; ``x`` stays.
 
@@ -66,48 +83,26 @@ class Update:
     def __repr__(self) -> str:
         return f"Update({self._array!r}, {self._key!r})"
 
-    def set(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the elements replaced by ``values``."""
-        return self._update("set", values, **options)
+    set = _updating("set", "the elements replaced by ``values``")
+    add = _updating("add", "``values`` added to the elements")
+    subtract = _updating("subtract", "``values`` subtracted from the elements")
+    multiply = mul = _updating("multiply", "the elements multiplied by ``values``")
+    divide = _updating("divide", "the elements divided by ``values``; floating dtypes")
+    power = _updating("power", "the elements raised to the power of ``values``")
+    min = _updating("min", "the lesser of elements and ``values``")
+    max = _updating("max", "the greater of elements and ``values``")
 
-    def add(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with ``values`` added to the elements."""
-        return self._update("add", values, **options)
-
-    def subtract(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with ``values`` subtracted from the elements."""
-        return self._update("subtract", values, **options)
-
-    def multiply(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the elements multiplied by ``values``."""
-        return self._update("multiply", values, **options)
-
-    mul = multiply
-
-    def divide(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the elements divided by ``values``. Floating dtypes."""
-        if kind_of(self._array.dtype) not in "fc":
-            raise DtypeError(
-                f"x.at[key].divide got x of dtype {self._array.dtype.name}; it takes floating "
-                "dtypes"
-            )
-        return self._update("divide", values, **options)
-
-    def power(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the elements raised to the power of ``values``."""
-        return self._update("power", values, **options)
-
-    def min(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the lesser of elements and ``values``."""
-        return self._update("min", values, **options)
-
-    def max(self, values: Any, **options: Any) -> Any:
-        """Returns ``x`` with the greater of elements and ``values``."""
-        return self._update("max", values, **options)
-
-    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        mode: str | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
         """Returns ``x`` with ``function``, which works element by element, applied."""
-        return self._update("apply", 0, function=function, **options)
+        flags = (mode, indices_are_sorted, unique_indices)
+        return self._update("apply", 0, *flags, function=function)
 
     def get(
         self,
@@ -130,13 +125,16 @@ class Update:
         self,
         how: str,
         values: Any,
-        *,
+        mode: str | None,
+        indices_are_sorted: bool,
+        unique_indices: bool,
         function: Callable[[Any], Any] | None = None,
-        mode: str | None = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
     ) -> Any:
         x, mask = self._array, self._key
+        if how == "divide" and kind_of(x.dtype) not in "fc":
+            raise DtypeError(
+                f"x.at[key].divide got x of dtype {x.dtype.name}; it takes floating dtypes"
+            )
         if mode not in _WRITE_MODES:
             raise ArgumentError(
                 f"mode is {mode!r}; updates take {', '.join(map(repr, _WRITE_MODES))}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import AxisError
+from plugrt.typing import Axes
 
-Axes = int | Sequence[int] | None
+__all__ = ["Axes", "normal_axes", "normal_axis", "reduced_shape"]
 
 
 def normal_axis(function: str, axis: Any, ndim: int, name: str = "axis") -> int:

@@ -28,6 +28,7 @@ from plugrt.tracing.promotion import (
 )
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DeviceLike, DTypeLike
 
 Dtype = np.dtype[Any]
 _SCALARS = (bool, int, float, complex)
@@ -35,7 +36,12 @@ _BUFFERS = (str, bytes, bytearray, memoryview, array)
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
 ) -> Array:
     """Returns ``obj`` as an array: arrays, scalars, nested sequences, NumPy, DLPack, buffers.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, Shape
 
-Shape = int | Sequence[int]
 Dtype = np.dtype[Any]
 _INT32 = np.dtype(np.int32)
 
@@ -57,60 +57,85 @@ def _full_like(x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype
     return emit.broadcast_to(convert(value, dtype), shape)
 
 
-def zeros(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns zeros, of the default floating dtype unless another is given."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     return on_device(device, _filled, shape=sizes("zeros", shape), value=0, dtype=kind)
 
 
-def ones(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+def ones(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns ones, of the default floating dtype unless another is given."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     return on_device(device, _filled, shape=sizes("ones", shape), value=1, dtype=kind)
 
 
-def empty(shape: Shape, *, dtype: Any = None, device: Any = None) -> Array:
+def empty(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(
+    shape: Shape,
+    fill_value: ArrayLike,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given."""
     wanted = sizes("full", shape)
     value, kind = _fill("full", fill_value, dtype)
     return on_device(device, _full, value, shape=wanted, dtype=kind)
 
 
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns zeros of the shape, dtype and device of ``x``, but for what else is given."""
     return _like(x, 0, dtype, device)
 
 
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns ones of the shape, dtype and device of ``x``, but for what else is given."""
     return _like(x, 1, dtype, device)
 
 
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing."""
     return _like(x, 0, dtype, device)
 
 
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(
+    x: ArrayLike,
+    /,
+    fill_value: ArrayLike,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
-    x = _model(x)
-    value, kind = _fill("full_like", fill_value, x.dtype if dtype is None else dtype)
+    model = _model(x)
+    value, kind = _fill("full_like", fill_value, model.dtype if dtype is None else dtype)
     if device is not None:
-        return on_device(device, _full, value, shape=x.shape, dtype=kind)
-    return spread_like(_full_like(x, value, shape=x.shape, dtype=kind), x)
+        return on_device(device, _full, value, shape=model.shape, dtype=kind)
+    return spread_like(_full_like(model, value, shape=model.shape, dtype=kind), model)
 
 
-def _like(x: Array, value: int, dtype: Any, device: Any) -> Array:
-    x = _model(x)
-    kind = x.dtype if dtype is None else as_dtype(dtype)
+def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
+    model = _model(x)
+    kind = model.dtype if dtype is None else as_dtype(dtype)
     if device is not None:
-        return on_device(device, _filled, shape=x.shape, value=value, dtype=kind)
-    return spread_like(_filled_like(x, shape=x.shape, value=value, dtype=kind), x)
+        return on_device(device, _filled, shape=model.shape, value=value, dtype=kind)
+    return spread_like(_filled_like(model, shape=model.shape, value=value, dtype=kind), model)
 
 
 def _model(x: Any) -> Any:
@@ -133,7 +158,13 @@ def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Array:
     """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros."""
     shape = sizes("eye", (n_rows, n_rows if n_cols is None else n_cols))
@@ -172,7 +203,7 @@ def _diagonals(shape: tuple[int, ...], k: int) -> tuple[Tracer, Tracer]:
     return column, moved
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[Array]:
     """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
 
     With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.

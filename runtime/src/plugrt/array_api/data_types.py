@@ -25,6 +25,7 @@ from plugrt.tracing.promotion import (
     result_dtype,
 )
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 
 Dtype = np.dtype[Any]
 
@@ -35,7 +36,14 @@ def converted(x: Tracer, *, dtype: Dtype) -> Tracer:
     return convert(x, dtype)
 
 
-def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: builtins.bool = True,
+    device: DeviceLike | None = None,
+) -> Array:
     """Returns ``x`` in another dtype.
 
     Floats are truncated towards zero by a conversion to integers; everything but 0 is True;
@@ -43,18 +51,17 @@ def astype(x: Array, dtype: Any, /, *, copy: builtins.bool = True, device: Any =
     returned as it is. ``device`` moves the result.
     """
     target = as_dtype(dtype)
-    if type(x) not in (Array, Tracer):
-        x = converted(x, dtype=target)
-    if x.dtype != target or _is_weak(x):
-        return placed(converted(x, dtype=target), device)
-    return placed(copied(x) if copy else x, device)
+    array: Array = x if type(x) in (Array, Tracer) else converted(x, dtype=target)  # type: ignore[assignment]
+    if array.dtype != target or _is_weak(array):
+        return placed(converted(array, dtype=target), device)
+    return placed(copied(array) if copy else array, device)
 
 
 def _is_weak(x: Any) -> builtins.bool:
     return builtins.bool(x._signature.weak if type(x) is Array else x.weak)
 
 
-def can_cast(from_: Any, to: Any, /) -> builtins.bool:
+def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
     """Returns whether promotion may bring a dtype, or an array's dtype, to another one."""
     source, target = _dtype_of(from_), as_dtype(to)
     try:
@@ -67,7 +74,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
         return False
 
 
-def result_type(*arrays_and_dtypes: Any) -> Dtype:
+def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
     """Returns the dtype that arrays, dtypes and Python scalars have together.
 
     Python scalars yield to the others, of which there must be one.
@@ -127,7 +134,7 @@ _FLOATS: Any = ml_dtypes.finfo
 _INTEGERS: Any = ml_dtypes.iinfo
 
 
-def finfo(type: Any, /) -> finfo_object:
+def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
     """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes."""
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "fc":
@@ -138,7 +145,7 @@ def finfo(type: Any, /) -> finfo_object:
     return finfo_object(int(info.bits), eps, largest, smallest, normal, np.dtype(info.dtype))
 
 
-def iinfo(type: Any, /) -> iinfo_object:
+def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
     """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes."""
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "iu":
@@ -158,7 +165,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builtins.bool:
     """Returns whether a dtype is of a kind: a dtype, a kind's name, or a tuple of such.
 
     The names are the standard's: bool, signed integer, unsigned integer, integral, real floating,

@@ -14,11 +14,12 @@ from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put, duplicate
 from plugrt.interface import Device
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DeviceLike
 
 _CPU = 1  # DLPack's kDLCPU
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
     Data in host memory go to ``device``, else to the default device (the standard would say: to

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.gathering import filled, fills, gather, position, read, within
 from plugrt.array_api.keys import (
@@ -27,7 +29,7 @@ from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Any, key: Any, /) -> Any:
     """Returns ``x[key]`` by NumPy's rules.
 
     A key is an integer, a slice, an ellipsis, None, an integer array, a boolean array or a tuple
@@ -69,7 +71,7 @@ def take(
     *,
     axis: int | None = None,
     mode: str | None = None,
-    fill_value: Any = None,
+    fill_value: complex | np.generic | None = None,
 ) -> Tracer:
     """Returns the slices of ``x`` at ``indices`` along ``axis``, where their dimensions stand.
 
@@ -103,7 +105,7 @@ def take_along_axis(
     *,
     axis: int = -1,
     mode: str | None = None,
-    fill_value: Any = None,
+    fill_value: complex | np.generic | None = None,
 ) -> Tracer:
     """Returns for each row along ``axis`` its elements at the same row of ``indices``.
 
@@ -149,7 +151,7 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
     return False
 
 
-def _setitem(x: Any, key: Any, value: Any) -> NoReturn:
+def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
     """What ``x[key] = value`` does: raises a `TypeError` that tells what works instead."""
     raise TypeError(
         "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "

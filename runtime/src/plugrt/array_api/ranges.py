@@ -12,13 +12,14 @@ from plugrt.array_api.conversion import asarray
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.operands import FLOATING, REAL, admit
 from plugrt.array_api.placing import on_device
-from plugrt.errors import DtypeError, NotAnArray, ShapeError
+from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_complex, default_float, default_int, kind_of
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 
 Dtype = np.dtype[Any]
 _ON_HOST = 1 << 16
@@ -26,27 +27,32 @@ _ON_HOST = 1 << 16
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+    start: ArrayLike,
+    /,
+    stop: ArrayLike | None = None,
+    step: ArrayLike = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Array:
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
     The default dtype is that of integers if all three are integers, else that of floats.
     """
-    if stop is None:
-        start, stop = 0, start
-    start, stop, step = (_number("arange", v) for v in (start, stop, step))
-    if step == 0:
-        raise ValueError("step of arange is 0")
-    if isinstance(start + stop + step, int):
-        count = len(range(start, stop, step))
-        fits = -(2**31) <= start < 2**31 and -(2**31) <= start + count * step - step < 2**31
+    bounds = (0, start) if stop is None else (start, stop)
+    first, end, by = (_number("arange", v) for v in (*bounds, step))
+    if by == 0:
+        raise ArgumentError("step of arange is 0")
+    if isinstance(first + end + by, int):
+        count = len(range(first, end, by))
+        fits = -(2**31) <= first < 2**31 and -(2**31) <= first + count * by - by < 2**31
         kind = default_int() if fits else np.dtype(np.int64)
     else:
-        count = max(math.ceil((stop - start) / step), 0)
+        count = max(math.ceil((end - first) / by), 0)
         kind = default_float()
     kind = kind if dtype is None else as_dtype(dtype)
     admit("arange", "the dtype argument", kind, REAL)
-    return _spaced(start, step, None, count, kind, device)
+    return _spaced(first, by, None, count, kind, device)
 
 
 def linspace(
@@ -55,8 +61,8 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
     endpoint: bool = True,
 ) -> Array:
     """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Floating dtypes.

@@ -16,21 +16,23 @@ from plugrt.array_api.operands import INTEGER, admit
 from plugrt.array_api.reductions import accumulate, by
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
+from plugrt.execution.array import Array
 from plugrt.tracing import emit
 from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 
 def repeat(
-    x: Any,
-    repeats: Any,
+    x: ArrayLike,
+    repeats: ArrayLike | Sequence[int],
     /,
     *,
     axis: int | None = None,
     total_repeat_length: int | None = None,
-) -> Any:
+) -> Array:
     """Returns each element along ``axis`` (None: of the flattened array) ``repeats`` times.
 
     ``repeats`` is an integer or an array of integers, one for all elements or one for each. The
@@ -41,7 +43,8 @@ def repeat(
     if isinstance(repeats, int | np.integer) and not isinstance(repeats, bool):
         if repeats < 0:
             raise ArgumentError(f"repeats of repeat is {repeats}; it takes 0 or more")
-        return repeat_each(x, times=operator.index(repeats), axis=axis)
+        each: Array = repeat_each(x, times=operator.index(repeats), axis=axis)
+        return each
     if isinstance(repeats, list | tuple):
         repeats = np.asarray(repeats, None if repeats else np.int32)
     if total_repeat_length is None:
@@ -52,9 +55,11 @@ def repeat(
             raise ArgumentError(f"repeats of repeat has {host.min()}; it takes 0 or more")
         repeats = counts
         if host.size == 1:
-            return repeat_each(x, times=int(host.reshape(())), axis=axis)
+            alike: Array = repeat_each(x, times=int(host.reshape(())), axis=axis)
+            return alike
         total_repeat_length = int(host.sum())
-    return repeat_by(x, repeats, total=total_repeat_length, axis=axis)
+    result: Array = repeat_by(x, repeats, total=total_repeat_length, axis=axis)
+    return result
 
 
 @operation(static=("times", "axis"))

@@ -23,6 +23,7 @@ from plugrt.array_api.ordering import before
 from plugrt.array_api.reductions import by, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution.array import Array
 from plugrt.tracing.emit import (
     broadcast_to,
     compare,
@@ -42,6 +43,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int, kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 
 @operation
@@ -132,7 +134,7 @@ def is_nonzero(x: Tracer) -> Tracer:
 _mask = operation(is_nonzero)
 
 
-def nonzero(x: Any, /) -> tuple[Any, ...]:
+def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """Returns the positions of the elements that are not zero: an integer array for each axis.
 
     How many there are depends on the data: it waits for ``x``, and refuses traced arrays with

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from plugrt.array_api.hosts import concrete, like
 from plugrt.execution.array import Array
 from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.typing import ArrayLike
 
 _SORTABLE = {"i": np.int8, "u": np.uint8, "f": np.float32}
 _CURE = "array_api.sort(x) keeps the shape"
@@ -24,27 +25,27 @@ _CURE = "array_api.sort(x) keeps the shape"
 class UniqueAll(NamedTuple):
     """What `unique_all` returns."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class UniqueCounts(NamedTuple):
     """What `unique_counts` returns."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class UniqueInverse(NamedTuple):
     """What `unique_inverse` returns."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def unique_all(x: ArrayLike, /) -> UniqueAll:
     """Returns the distinct ``values`` of ``x``, flattened, with three integer arrays.
 
     ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (of the shape
@@ -60,14 +61,14 @@ def unique_all(x: Any, /) -> UniqueAll:
     )
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
+def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``."""
     array = concrete("unique_counts", x, _CURE)
     values, _, _, counts = _unique(array)
     return UniqueCounts(like(array, values), _positions(array, counts))
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
+def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """Returns the distinct ``values`` of ``x`` and which of them each element is.
 
     ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again.
@@ -77,7 +78,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     return UniqueInverse(like(array, values), _positions(array, inverse.reshape(array.shape)))
 
 
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: ArrayLike, /) -> Array:
     """Returns the distinct elements of ``x`` as an array of one dimension."""
     array = concrete("unique_values", x, _CURE)
     return like(array, _unique(array)[0])

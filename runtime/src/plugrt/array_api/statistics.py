@@ -34,12 +34,15 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 Dtype = np.dtype[Any]
 
 
 @operation(static=("axis", "dtype", "keepdims"), strong=True)
-def sum(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
+def sum(
+    x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tracer:
     """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
 
     The result has ``dtype``; without one, that of ``x``, but the default integer dtype for
@@ -50,7 +53,9 @@ def sum(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = 
 
 
 @operation(static=("axis", "dtype", "keepdims"), strong=True)
-def prod(x: Tracer, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
+def prod(
+    x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tracer:
     """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`."""
     return _total("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
 
@@ -182,7 +187,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Tracer:
     """Returns the running sums along ``axis``, which may be left out for one dimension.
@@ -198,7 +203,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Tracer:
     """Returns the running products along ``axis``, which may be left out for one dimension.

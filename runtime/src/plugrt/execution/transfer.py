@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.ma
@@ -20,7 +20,9 @@ from plugrt.execution.signature import signature_of
 from plugrt.execution.spread import copy_buffer, gather, holds_whole, put_sharded, reshard
 from plugrt.interface import Device, HostBufferSemantics
 from plugrt.options import Token
+from plugrt.typing import ArrayLike, DeviceLike
 
+T = TypeVar("T")
 _COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 _KINDS = frozenset("biufc")
@@ -32,6 +34,22 @@ _NARROW = {
 }
 
 
+@overload
+def device_put(
+    x: ArrayLike,
+    device: DeviceLike | None = None,
+    *,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: Any,
+    device: DeviceLike | None = None,
+    *,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any: ...
 def device_put(
     x: Any,
     device: Device | Sharding | None = None,
@@ -136,6 +154,10 @@ def duplicate(x: Array) -> Array:
     return new_array(copies, x._signature)
 
 
+@overload
+def device_get(x: Array) -> npt.NDArray[Any]: ...
+@overload
+def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
@@ -150,13 +172,13 @@ def device_get(x: Any) -> Any:
     )
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Waits until every array in a pytree is there, and returns the pytree.
 
     Raises the error of a computation that failed to make one. Other leaves are passed over.
     """
     if type(x) is Array:
-        return x.block_until_ready()
+        return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]
     for leaf in tree.flatten(x)[0]:
         if isinstance(leaf, Array):
             leaf.block_until_ready()

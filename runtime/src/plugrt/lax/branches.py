@@ -28,12 +28,13 @@ from plugrt.tracing.emit import (
 )
 from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 _ABSENT = object()
 
 
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
     *operands: Any,
@@ -64,7 +65,7 @@ def cond(
 
 
 def switch(
-    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT
+    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT
 ) -> Any:
     """Returns ``branches[index](*operands)``, with the index clamped to those there are.
 

@@ -7,12 +7,13 @@ that name. A tuple of names means the product of those axes, the first the slowe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from plugrt.errors import DtypeError
 from plugrt.execution import tree
+from plugrt.execution.array import Array
 from plugrt.lax.groups import AxisName, Groups, axis_positions, group_size, replica_groups
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.emit import (
@@ -29,10 +30,11 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.promotion import default_float, kind_of
 from plugrt.tracing.tracer import Tracer
 
+T = TypeVar("T")
 _SCALARS: tuple[Any, ...] = (bool, int, float, complex, np.generic)
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the sum of ``x`` over the axis, the same on each device; booleans are counted.
 
     Python scalars, the same on each device, are multiplied with the size of the axis, without
@@ -47,10 +49,11 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
         v = convert(v, np.int32) if v.dtype == bool else v
         return _all_reduce(v, axis_name, axis_index_groups, hlo.add)
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the mean of ``x`` over the axis, of integers and booleans in the default float.
 
     As ``jax.lax.pmean``.
@@ -63,22 +66,23 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
         v = convert(v, default_float()) if kind_of(v.dtype) in "iu" else v
         return emit(hlo.divide, v, full(v.shape, size, v.dtype))
 
-    return tree.map(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
+    result: T = tree.map(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
+    return result
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the largest of each element over the axis. As ``jax.lax.pmax``."""
     return _extremum("pmax", x, axis_name, axis_index_groups, hlo.maximum)
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the smallest of each element over the axis. As ``jax.lax.pmin``."""
     return _extremum("pmin", x, axis_name, axis_index_groups, hlo.minimum)
 
 
 def _extremum(
-    name: str, x: Any, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
-) -> Any:
+    name: str, x: T, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
+) -> T:
     replica_groups(axis_name, groups)
 
     def leaf(v: Any) -> Any:
@@ -87,7 +91,8 @@ def _extremum(
             raise DtypeError(f"{name} takes ordered dtypes; argument x is {v.dtype.name}")
         return _all_reduce(v, axis_name, groups, combine)
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
 def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
@@ -112,7 +117,7 @@ def _all_reduce(
     return reduced
 
 
-def axis_index(axis_name: AxisName) -> Tracer:
+def axis_index(axis_name: AxisName) -> Array:
     """Returns this device's index along the axis, an int32 scalar. As ``jax.lax.axis_index``."""
     positions = axis_positions(axis_name)
     replica = emit(hlo.replica_id)
@@ -124,7 +129,9 @@ def axis_index(axis_name: AxisName) -> Tracer:
         if index is not None:
             along = emit(hlo.add, emit(hlo.multiply, index, constant(size, uint32)), along)
         index = along
-    return convert(constant(0, uint32) if index is None else index, np.int32)
+    result: Any = convert(constant(0, uint32) if index is None else index, np.int32)
+    array: Array = result  # as every traced array is one
+    return array
 
 
 def axis_size(axis_name: AxisName) -> int:

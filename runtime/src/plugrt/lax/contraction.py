@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimensions import dimensions_of
-from plugrt.lax.precision import precision_config
+from plugrt.lax.precision import PrecisionLike, precision_config
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import result_dtype
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 DotDimensionNumbers: TypeAlias = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -27,8 +28,8 @@ def dot_general(
     lhs: Tracer,
     rhs: Tracer,
     dimension_numbers: DotDimensionNumbers,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
     """Returns products summed over contracting dimensions, for each place of the batch dimensions.
 
@@ -77,8 +78,8 @@ def dot(
     rhs: Tracer,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
     """Returns the product of two vectors or matrices, or what `dot_general` gives with numbers.
 

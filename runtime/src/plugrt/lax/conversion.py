@@ -13,10 +13,11 @@ from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_complex, default_float, default_int, itemsize_bits
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 
 @operation(static=("new_dtype",), strong=True)
-def convert_element_type(operand: Tracer, new_dtype: Any) -> Tracer:
+def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
 
     Floats lose their fraction as integers, complex numbers their imaginary part as real ones. As
@@ -36,7 +37,7 @@ def dtype_asked(dtype: Any) -> np.dtype[Any]:
 
 
 @operation(static=("new_dtype",), strong=True)
-def bitcast_convert_type(operand: Tracer, new_dtype: Any) -> Tracer:
+def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the same bits as elements of another dtype.
 
     A wider dtype takes the last dimension away, which must hold one element; a narrower one adds

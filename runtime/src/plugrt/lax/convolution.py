@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.dimensions import per_dimension
-from plugrt.lax.precision import precision_config
+from plugrt.lax.precision import PrecisionLike, precision_config
 from plugrt.lax.strict import admit, same_dtype
 from plugrt.lax.windows import Padding, pads
 from plugrt.tracing.emit import emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, DTypeLike
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -87,8 +89,8 @@ def conv_general_dilated(
     dimension_numbers: Any = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
     """Returns the convolution (in truth the correlation) of ``lhs`` with the kernels ``rhs``.
 
@@ -183,15 +185,15 @@ def _check_features(
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Returns a plain convolution, (batch, feature, spatial…). As ``jax.lax.conv``."""
-    return conv_general_dilated(
+    result: Array = conv_general_dilated(
         lhs,
         rhs,
         window_strides,
@@ -199,3 +201,4 @@ def conv(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
+    return result

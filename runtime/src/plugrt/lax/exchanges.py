@@ -6,7 +6,7 @@ As `plugrt.lax.collectives`: on pytrees, within a function that `pmap` has mappe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.emit import as_tracer, emit, hlo, region, reshape, tracing, wrap
 from plugrt.tracing.tracer import Tracer
 
+T = TypeVar("T")
+
 
 def all_gather(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Returns each device's ``x``, in the order of the axis, stacked along a new ``axis``.
 
     With ``tiled`` they are joined along the existing ``axis`` instead. As ``jax.lax.all_gather``.
@@ -50,10 +52,11 @@ def all_gather(
         )
         return wrap(operation)[0]
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     """Returns the ``x`` of the device that sends here by the (source, target) pairs of ``perm``.
 
     Devices that are no target get zeros. As ``jax.lax.ppermute``.
@@ -78,10 +81,11 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
             source_target_pairs=ir.DenseIntElementsAttr.get(table),
         )
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """Returns at index i the ``x`` of index ``perm[i]``. As ``jax.lax.pshuffle``."""
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
@@ -92,14 +96,14 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def all_to_all(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Returns the parts that all devices have for this one, of ``x`` split along ``split_axis``.
 
     The parts are stacked along a new ``concat_axis`` and ``split_axis``, as long as the mapped
@@ -125,10 +129,11 @@ def all_to_all(
             return exchanged
         return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T:
     """Returns ``x`` with the mapped axis and ``axis``, which must be as long, exchanged.
 
     As ``jax.lax.pswapaxes``.
@@ -152,13 +157,13 @@ def _exchange(
 
 
 def psum_scatter(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
 
     That dimension, as long as the mapped axis, is gone; with ``tiled`` it becomes as many times
@@ -184,7 +189,8 @@ def psum_scatter(
         part = wrap(operation)[0]
         return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
 
-    return tree.map(leaf, x)
+    result: T = tree.map(leaf, x)
+    return result
 
 
 def _axis(axis: int, ndim: int, what: str, function: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from plugrt.tracing.emit import convert, emit, hlo, reshape, strong, tracing, wr
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, DTypeLike
+
+T = TypeVar("T")
 
 
 def custom_call(
     call_target_name: str,
-    operands: Sequence[Any],
+    operands: Sequence[ArrayLike],
     result_types: Any,
     *,
     has_side_effect: bool = False,
@@ -164,7 +167,7 @@ def _aliases(aliases: dict[int, int], results: int) -> ir.Attribute:
 
 
 @operation
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: T, /) -> T:
     """Returns a pytree of arrays unchanged, across which compilers move nothing.
 
     As ``jax.lax.optimization_barrier``.
@@ -174,7 +177,8 @@ def optimization_barrier(operand: Any, /) -> Any:
         return operand
     values = [strong(x).value for x in leaves]
     made = hlo.OptimizationBarrierOp(values, loc=tracing().location())
-    return tree.unflatten(spec, wrap(made))
+    result: T = tree.unflatten(spec, wrap(made))
+    return result
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -187,7 +191,10 @@ class RandomAlgorithm(enum.IntEnum):
 
 @operation(static=("shape", "dtype", "algorithm"))
 def rng_bit_generator(
-    key: Tracer, shape: Sequence[int], dtype: Any = np.uint32, algorithm: Any = 0
+    key: Tracer,
+    shape: Sequence[int],
+    dtype: DTypeLike = np.uint32,
+    algorithm: RandomAlgorithm | int = 0,
 ) -> list[Tracer]:
     """Returns a new key and unsigned integers of random bits, by the backend's own generator.
 

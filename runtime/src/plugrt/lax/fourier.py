@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ class FftType(enum.IntEnum):
 
 
 @operation(static=("fft_type", "fft_lengths"))
-def fft(x: Tracer, fft_type: Any, fft_lengths: Sequence[int]) -> Tracer:
+def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Tracer:
     """Returns the transform over the last dimensions, as many as ``fft_lengths`` (up to 3).
 
     ``fft_type`` is a member of `FftType` or its name; the lengths are those of the dimensions, for

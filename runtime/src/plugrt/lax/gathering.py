@@ -94,8 +94,8 @@ def gather(
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Any = None,
-    fill_value: Any = None,
+    mode: GatherScatterMode | str | None = None,
+    fill_value: complex | np.generic | None = None,
 ) -> Tracer:
     """Returns blocks of ``slice_sizes`` of the operand that begin at ``start_indices``.
 

@@ -17,6 +17,7 @@ from plugrt.lax.unstaged import in_python, run_counted, run_while
 from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
 from plugrt.tracing.promotion import default_int, kind_of, result_dtype
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 T = TypeVar("T")
 
@@ -66,8 +67,8 @@ def emit_while(
 
 
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
     body_fun: Callable[[Any, T], T],
     init_val: T,
     *,
@@ -80,8 +81,7 @@ def fori_loop(
     index is int32 unless the bounds are arrays of another integer dtype. As
     ``jax.lax.fori_loop``.
     """
-    known = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
-    if known:
+    if isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer):
         first, last = operator.index(lower), operator.index(upper)
         given = [x.dtype for x in (lower, upper) if isinstance(x, np.integer)]
         dtype, weak = _index_dtype(given), not given
@@ -103,7 +103,8 @@ def fori_loop(
 
     if in_python():
         dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
-        return run_counted(int(lower), int(upper), dtype, body_fun, init_val)
+        first, last = int(np.asarray(lower)), int(np.asarray(upper))
+        return run_counted(first, last, dtype, body_fun, init_val)
 
     def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
         return _counting(lower, upper, body_fun, init)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from plugrt.array_api.products import precision as stablehlo_precision
 from plugrt.config import config
@@ -19,7 +19,13 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def precision_config(precision: Any) -> ir.ArrayAttr:
+PrecisionLike: TypeAlias = (
+    Precision | str | tuple[Precision | str | None, Precision | str | None] | None
+)
+"""How exact a product is to be: a precision or its name for both operands, or for each."""
+
+
+def precision_config(precision: PrecisionLike | Any) -> ir.ArrayAttr:
     """Returns the precision of both operands as StableHLO states it.
 
     ``precision`` is None (``config.default_matmul_precision``), a member of `Precision` (or of

@@ -34,6 +34,7 @@ from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 Reduction: TypeAlias = Callable[[Any, Sequence[int]], Any]
 Running: TypeAlias = Callable[..., Any]
@@ -180,7 +181,7 @@ cummin = _running("cummin", smaller, "biufc", highest, "the smallest")
 
 
 @operation(static=("axis", "index_dtype"), strong=True)
-def argmax(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
+def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the largest element along an axis: the first, and NaN is the largest.
 
     As ``jax.lax.argmax``.
@@ -189,7 +190,7 @@ def argmax(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
 
 
 @operation(static=("axis", "index_dtype"), strong=True)
-def argmin(operand: Tracer, axis: int, index_dtype: Any) -> Tracer:
+def argmin(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
 
     As ``jax.lax.argmin``.

@@ -52,7 +52,7 @@ def _scatter(
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
+        mode: GatherScatterMode | str | None = None,
     ) -> Tracer:
         operand, updates = same_dtype(name, ("operand", "updates"), [operand, updates])
         admit(name, "operand", operand.dtype, kinds)

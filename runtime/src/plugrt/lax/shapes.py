@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.conversion import dtype_asked
@@ -16,6 +15,7 @@ from plugrt.tracing.emit import emit, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 
 @operation(static=("new_sizes", "dimensions"))
@@ -176,14 +176,14 @@ def pad(
 
 
 @operation(static=("dtype", "size"))
-def iota(dtype: Any, size: int) -> Tracer:
+def iota(dtype: DTypeLike, size: int) -> Tracer:
     """Returns the numbers from 0 up to ``size`` in a dtype. As ``jax.lax.iota``."""
     result: Tracer = broadcasted_iota(dtype, (size,), 0)
     return result
 
 
 @operation(static=("dtype", "shape", "dimension"))
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Tracer:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Tracer:
     """Returns an array that counts along one dimension. As ``jax.lax.broadcasted_iota``."""
     kind = dtype_asked(dtype)
     if kind_of(kind) == "b":
@@ -193,7 +193,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Tracer
 
 
 @operation(static=("shape", "dtype"))
-def full(shape: Sequence[int], fill_value: Tracer, dtype: Any = None) -> Tracer:
+def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     """Returns a shape filled with a scalar, in its dtype or the one asked for.
 
     As ``jax.lax.full``.
@@ -206,7 +206,10 @@ def full(shape: Sequence[int], fill_value: Tracer, dtype: Any = None) -> Tracer:
 
 @operation(static=("dtype", "shape"))
 def full_like(
-    x: Tracer, fill_value: Tracer, dtype: Any = None, shape: Sequence[int] | None = None
+    x: Tracer,
+    fill_value: Tracer,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | None = None,
 ) -> Tracer:
     """Returns an array like ``x`` filled with a scalar, in its dtype. As ``jax.lax.full_like``."""
     kind = x.dtype if dtype is None else dtype_asked(dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -90,7 +89,7 @@ def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = Tr
 @operation(static=("slice_sizes", "allow_negative_indices"))
 def dynamic_slice(
     operand: Tracer,
-    start_indices: Any,
+    start_indices: Tracer | Sequence[Tracer],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -118,7 +117,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Tracer,
     update: Tracer,
-    start_indices: Any,
+    start_indices: Tracer | Sequence[Tracer],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Tracer:

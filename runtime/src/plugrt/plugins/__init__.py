@@ -70,12 +70,14 @@ def table() -> tuple[Record, ...]:
     return tuple(process_backends().table.rows)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "hookspecs":
-        return import_module("plugrt.plugins.hookspecs")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+
+    def __getattr__(name: str) -> Any:
+        if name == "hookspecs":
+            return import_module("plugrt.plugins.hookspecs")
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -6,23 +6,23 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
-from plugrt import lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.keys import check_key, shape_of
+from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 Shape = tuple[int, ...]
 finfo: Any = ml_dtypes.finfo
 
 
 @operation(static=("shape", "dtype"))
-def bits(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns unsigned integers of random bits (uint32 unless a dtype is given).
 
     As ``jax.random.bits``.
@@ -38,10 +38,10 @@ def bits(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> 
 def uniform(
     key: Tracer,
     shape: Shape = (),
-    dtype: npt.DTypeLike | None = None,
-    minval: Any = 0.0,
-    maxval: Any = 1.0,
-) -> Any:
+    dtype: DTypeLike | None = None,
+    minval: Tracer | float = 0.0,
+    maxval: Tracer | float = 1.0,
+) -> Tracer:
     """Returns numbers spread evenly over [minval, maxval), which may be arrays that broadcast.
 
     As ``jax.random.uniform``, bit for bit.
@@ -83,7 +83,7 @@ def limit(function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[
 
 
 @operation(static=("shape", "dtype"))
-def normal(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
     As ``jax.random.normal``.
@@ -97,7 +97,8 @@ def normal(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -
     keys = split_key(key, (2,))
     real, imag = (_normal(row(keys, i), wanted, part) for i in range(2))
     # A complex division, for JAX's very bits.
-    return lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), kind))
+    result: Tracer = lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), kind))
+    return result
 
 
 def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
@@ -110,11 +111,11 @@ def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
 @operation(static=("shape", "dtype"))
 def truncated_normal(
     key: Tracer,
-    lower: Any,
-    upper: Any,
+    lower: Tracer,
+    upper: Tracer,
     shape: Shape | None = None,
-    dtype: npt.DTypeLike | None = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Tracer:
     """Returns normal numbers within the open interval (lower, upper).
 
     ``shape`` None is that of the two limits broadcast. As ``jax.random.truncated_normal``.
@@ -131,53 +132,58 @@ def truncated_normal(
     high = limit("truncated_normal", "upper", high, wanted, kind)
     number = lax.mul(scale, lax.erf_inv(_uniform(key, wanted, kind, *ends)))
     inner = [lax.nextafter(x, constant(to, kind)) for x, to in ((low, np.inf), (high, -np.inf))]
-    return lax.clamp(inner[0], number, inner[1])
+    result: Tracer = lax.clamp(inner[0], number, inner[1])
+    return result
 
 
 @operation(static=("shape", "dtype"))
-def exponential(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
     check_key("exponential", key)
     kind = float_dtype("exponential", dtype)
     number = uniform(key, shape_of("exponential", shape), kind)
-    return lax.neg(lax.log1p(lax.neg(number)))
+    result: Tracer = lax.neg(lax.log1p(lax.neg(number)))
+    return result
 
 
 @operation(static=("shape", "dtype"))
-def cauchy(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Cauchy distribution. As ``jax.random.cauchy``."""
     check_key("cauchy", key)
     kind = float_dtype("cauchy", dtype)
     low = constant(finfo(kind).eps, kind)
     number = _uniform(key, shape_of("cauchy", shape), kind, low, constant(1, kind))
     angle = lax.mul(constant(np.pi, kind), lax.sub(number, constant(0.5, kind)))
-    return lax.tan(angle)
+    result: Tracer = lax.tan(angle)
+    return result
 
 
 @operation(static=("shape", "dtype"))
-def laplace(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Laplace distribution. As ``jax.random.laplace``."""
     check_key("laplace", key)
     kind = float_dtype("laplace", dtype)
     low = constant(-1.0 + float(finfo(kind).epsneg), kind)
     number = _uniform(key, shape_of("laplace", shape), kind, low, constant(1, kind))
-    return lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
+    result: Tracer = lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
+    return result
 
 
 @operation(static=("shape", "dtype"))
-def logistic(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard logistic distribution. As ``jax.random.logistic``."""
     check_key("logistic", key)
     kind = float_dtype("logistic", dtype)
     low = constant(finfo(kind).tiny, kind)
     number = _uniform(key, shape_of("logistic", shape), kind, low, constant(1, kind))
-    return lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
+    result: Tracer = lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
+    return result
 
 
 @operation(static=("shape", "dtype", "mode"))
 def gumbel(
-    key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None, mode: str | None = None
-) -> Any:
+    key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None
+) -> Tracer:
     """Returns numbers of the standard Gumbel distribution.
 
     ``mode`` "high" draws twice as many bits, for rare events; None and "low" do not. As
@@ -211,7 +217,7 @@ def row(x: Tracer, i: int) -> Tracer:
     return reshape(taken, x.shape[1:])
 
 
-def float_dtype(function: str, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the floating dtype asked for, the default one for None."""
     kind = default_float() if dtype is None else np.dtype(dtype)
     if kind_of(kind) != "f":

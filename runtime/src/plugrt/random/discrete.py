@@ -6,23 +6,23 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from plugrt import lax
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.continuous import Shape, finfo, float_dtype, gumbel, limit, row, uniform
 from plugrt.random.keys import check_key, shape_of
+from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
-from plugrt.tracing.emit import broadcast_to, constant, convert, full, reshape, transpose
+from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, transpose
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 
 @operation(static=("shape", "dtype"))
 def randint(
-    key: Tracer, shape: Shape, minval: Any, maxval: Any, dtype: npt.DTypeLike | None = None
-) -> Any:
+    key: Tracer, shape: Shape, minval: Tracer, maxval: Tracer, dtype: DTypeLike | None = None
+) -> Tracer:
     """Returns integers from ``minval`` up to, not including, ``maxval``.
 
     The limits are integers or arrays that broadcast to ``shape``; where ``maxval`` is not above
@@ -84,7 +84,9 @@ def _clipped(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
 
 
 @operation(static=("shape", "mode"))
-def bernoulli(key: Tracer, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Any:
+def bernoulli(
+    key: Tracer, p: Tracer | float = 0.5, shape: Shape | None = None, mode: str = "low"
+) -> Tracer:
     """Returns booleans that are true with probability ``p``, a float or an array of floats.
 
     ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small
@@ -93,27 +95,30 @@ def bernoulli(key: Tracer, p: Any = 0.5, shape: Shape | None = None, mode: str =
     check_key("bernoulli", key)
     if mode not in ("low", "high"):
         raise ArgumentError(f"mode of random.bernoulli is 'low' or 'high'; got {mode!r}")
+    p = as_tracer(p)
     if kind_of(p.dtype) != "f":
         raise DtypeError(f"argument 'p' of random.bernoulli is a float; found {p.dtype.name}")
     wanted = p.shape if shape is None else shape_of("bernoulli", shape)
     chance = limit("bernoulli", "p", p, wanted, p.dtype)
     if mode == "low":
-        return lax.lt(uniform(key, wanted, p.dtype), chance)
+        low: Tracer = lax.lt(uniform(key, wanted, p.dtype), chance)
+        return low
     both = uniform(key, (2, *wanted), p.dtype)
     unit = 2.0 ** -finfo(p.dtype).nmant
     fine = lax.mul(row(both, 1), constant(unit, p.dtype))
-    return lax.lt(fine, lax.sub(chance, row(both, 0)))
+    result: Tracer = lax.lt(fine, lax.sub(chance, row(both, 0)))
+    return result
 
 
 @operation(static=("axis", "shape", "replace", "mode"))
 def categorical(
     key: Tracer,
-    logits: Any,
+    logits: Tracer,
     axis: int = -1,
     shape: Shape | None = None,
     replace: bool = True,
     mode: str | None = None,
-) -> Any:
+) -> Tracer:
     """Returns indices along ``axis``, drawn with the unnormalised log-probabilities ``logits``.
 
     ``shape`` ends with the shape of ``logits`` without ``axis`` (None: is it); leading dimensions
@@ -135,9 +140,9 @@ def categorical(
     if replace:
         full_shape = (*prefix, *logits.shape)
         noise = gumbel(key, full_shape, kind, mode)
-        return lax.argmax(
-            lax.add(noise, broadcast_to(logits, full_shape)), axis + len(prefix), default_int()
-        )
+        noisy = lax.add(noise, broadcast_to(logits, full_shape))
+        drawn: Tracer = lax.argmax(noisy, axis + len(prefix), default_int())
+        return drawn
     count = math.prod(prefix)
     if count > logits.shape[axis]:
         raise ArgumentError(
@@ -150,10 +155,11 @@ def categorical(
 
 
 @operation(static=("shape", "dtype"))
-def rademacher(key: Tracer, shape: Shape = (), dtype: npt.DTypeLike | None = None) -> Any:
+def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
     check_key("rademacher", key)
     kind = default_int() if dtype is None else np.dtype(dtype)
     wanted = shape_of("rademacher", shape)
     drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
-    return lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))
+    result: Tracer = lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))
+    return result

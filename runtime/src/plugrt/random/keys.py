@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.execution.array import Array
 from plugrt.random.threefry import UINT32, settled, split_key, threefry2x32, words
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
@@ -15,7 +17,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 @operation(static=("impl",))
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
+def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
     """Returns the key of an integer seed, an array uint32[2] that holds its 64 bits.
 
     Seeds of 32 bits, negative ones too, have a high word of 0, as in ``jax.random.PRNGKey``; a
@@ -40,7 +42,7 @@ key = PRNGKey
 
 
 @operation(static=("num",))
-def split(key: Tracer, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
 
     As ``jax.random.split``.
@@ -51,7 +53,7 @@ def split(key: Tracer, num: int | tuple[int, ...] = 2) -> Any:
 
 
 @operation
-def fold_in(key: Tracer, data: Any) -> Any:
+def fold_in(key: Tracer, data: Tracer) -> Tracer:
     """Returns the key that a key and an integer (its low 32 bits) give together.
 
     As ``jax.random.fold_in``.
@@ -65,12 +67,12 @@ def fold_in(key: Tracer, data: Any) -> Any:
     return settled(concatenate([reshape(w, (1,)) for w in pair], 0))
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Array) -> Array:
     """Returns the words of keys: the array itself. As ``jax.random.key_data``."""
     return keys
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+def wrap_key_data(key_bits_array: Array, *, impl: str | None = None) -> Array:
     """Returns words as keys: the array itself. As ``jax.random.wrap_key_data``."""
     if impl not in (None, "threefry2x32"):
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")

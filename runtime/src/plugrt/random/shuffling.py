@@ -7,39 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from plugrt import lax
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution.array import Array
 from plugrt.lax.dimensions import dimension_of
 from plugrt.lax.gathering import rows
 from plugrt.random.continuous import Shape, gumbel, row, uniform
 from plugrt.random.discrete import randint
 from plugrt.random.keys import check_key, shape_of
+from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 
-def permutation(key: Tracer, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
     With ``independent`` each vector along the axis has an order of its own. As
     ``jax.random.permutation``.
     """
     if isinstance(x, int | np.integer):
-        return _permuted_range(key, int(x))
-    return _permuted(key, x, axis, independent)
+        ordered: Array = _permuted_range(key, int(x))
+        return ordered
+    permuted: Array = _permuted(key, x, axis, independent)
+    return permuted
 
 
 @operation(static=("count",))
-def _permuted_range(key: Tracer, count: int) -> Any:
+def _permuted_range(key: Tracer, count: int) -> Tracer:
     check_key("permutation", key)
     return _shuffled(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
 @operation(static=("axis", "independent"))
-def _permuted(key: Tracer, x: Any, axis: int, independent: bool) -> Any:
+def _permuted(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
     check_key("permutation", key)
     if not x.ndim:
         raise ShapeError(
@@ -68,28 +72,30 @@ def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
 
 
 def choice(
-    key: Tracer,
-    a: Any,
+    key: ArrayLike,
+    a: ArrayLike,
     shape: Shape = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """Returns draws from the places of ``a`` along ``axis``; an integer means a range.
 
     ``p`` are their probabilities (None: all equal). Without ``replace`` none is drawn twice; then
     ``mode`` is that of `gumbel`. As ``jax.random.choice``.
     """
     if isinstance(a, int | np.integer):
-        return _choice_of_range(key, p, int(a), shape, replace, mode)
-    return _choice(key, a, p, shape, replace, axis, mode)
+        places: Array = _choice_of_range(key, p, int(a), shape, replace, mode)
+        return places
+    chosen: Array = _choice(key, a, p, shape, replace, axis, mode)
+    return chosen
 
 
 @operation(static=("count", "shape", "replace", "mode"))
 def _choice_of_range(
-    key: Tracer, p: Any, count: int, shape: Shape, replace: bool, mode: str | None
-) -> Any:
+    key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
+) -> Tracer:
     wanted = _checked(key, p, count, shape, replace)
     if p is None and not replace:
         order = _shuffled(key, iota((count,), 0, default_int()), 0)
@@ -99,8 +105,14 @@ def _choice_of_range(
 
 @operation(static=("shape", "replace", "axis", "mode"))
 def _choice(
-    key: Tracer, a: Any, p: Any, shape: Shape, replace: bool, axis: int, mode: str | None
-) -> Any:
+    key: Tracer,
+    a: Tracer,
+    p: Tracer | None,
+    shape: Shape,
+    replace: bool,
+    axis: int,
+    mode: str | None,
+) -> Tracer:
     if not a.ndim:
         raise ShapeError(
             "random.choice takes a Python integer or an array with dimensions; found a 0-d array"
@@ -135,10 +147,12 @@ def _checked(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: boo
 
 def _drawn(
     key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
-) -> Any:
+) -> Tracer:
     """Returns drawn places as default integers."""
     if p is None:
-        return randint(key, shape, constant(0, default_int()), constant(count, default_int()))
+        limits = constant(0, default_int()), constant(count, default_int())
+        drawn: Tracer = randint(key, shape, *limits)
+        return drawn
     chances = p if kind_of(p.dtype) == "f" else convert(p, default_float())
     if replace:
         sums = lax.cumsum(chances, 0)

@@ -20,6 +20,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.programs import launch_here
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.statics import static_key
 from plugrt.tracing.trace import _state
@@ -67,7 +68,7 @@ class Operation(Generic[P, R]):
         self._pipeline: Pipeline[Staged] = Pipeline()
         self.find = self._pipeline.calls.get
         signature = inspect.signature(body)
-        self.__signature__ = signature
+        self.__signature__ = public_signature(body)
         self._names = [
             p.name
             for p in signature.parameters.values()

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 from types import MethodType
-from typing import Any, Self
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.config import config
 from plugrt.execution import tree
@@ -26,6 +26,10 @@ from plugrt.tracing.staging import Staged
 from plugrt.tracing.trace import Trace, _state
 from plugrt.transforms.arguments import ArgumentRules, Bound
 
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+Rest = ParamSpec("Rest")
 _token = config.token
 _signature_of = attrgetter("_signature")
 _pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
@@ -43,7 +47,7 @@ def pipeline_of(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
     return by_options.setdefault(options, Pipeline()) if found is None else found
 
 
-class CachedFunction:
+class CachedFunction(Generic[P, R]):
     """A function whose calls are found by the kinds of their arguments and launched.
 
     Calls with arrays alone find their program by one look-up; everything else goes through
@@ -51,7 +55,7 @@ class CachedFunction:
     """
 
     def __init__(
-        self, function: Callable[..., Any], rules: ArgumentRules, options: tuple[Any, ...]
+        self, function: Callable[P, R], rules: ArgumentRules, options: tuple[Any, ...]
     ) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = rules.title  # a partial has none
@@ -60,20 +64,20 @@ class CachedFunction:
         self._pipeline = pipeline_of(function, options)
         self._find = self._pipeline.calls.get
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs or _state.trace is not None:
-            return self._general(args, kwargs)
+            return self._general(args, kwargs)  # type: ignore[no-any-return]
         try:
             if len(args) == 2:  # the usual number, unrolled: a tenth less
                 first, second = args
-                run = self._find((_token(), first._signature, second._signature))
+                run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
             elif len(args) == 1:  # often a container: asked so, what is no array raises nothing
                 run = self._find((_token(), getattr(args[0], "_signature", None)))
             else:
                 run = self._find((_token(), *map(_signature_of, args)))
         except AttributeError:  # not all are arrays
             run = None
-        return self._general(args, kwargs) if run is None else run(args)
+        return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
 
     # --- the general way ----------------------------------------------------------------------
 
@@ -190,5 +194,11 @@ class CachedFunction:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # as functions are
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: CachedFunction[Concatenate[S, Rest], R], instance: S, owner: Any = None
+    ) -> Callable[Rest, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -10,16 +10,43 @@ from plugrt.execution import tree
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.transforms.arguments import ArgumentRules, check_function
+from plugrt.transforms.calls import P, R
 from plugrt.transforms.jitted import JitFunction
 
 __all__ = ["JitFunction", "jit"]
 
 
 @overload
-def jit(fun: Callable[..., Any], /, **options: Any) -> JitFunction: ...
+def jit(
+    fun: Callable[P, R],
+    /,
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Device | None = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+) -> JitFunction[P, R]: ...
 @overload
-def jit(**options: Any) -> Callable[[Callable[..., Any]], JitFunction]: ...
-def jit(  # type: ignore[misc]
+def jit(
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Device | None = ...,
+    backend: str | None = ...,
+    inline: bool = ...,
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,

@@ -20,19 +20,19 @@ from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.arguments import ArgumentRules, Bound
-from plugrt.transforms.calls import CachedFunction
+from plugrt.transforms.calls import CachedFunction, P, R
 from plugrt.transforms.described import described_kinds
 from plugrt.transforms.stages import Lowered, Traced
 
 _token = config.token
 
 
-class JitFunction(CachedFunction):
+class JitFunction(CachedFunction[P, R]):
     """A jitted function: calls trace, compile and launch; `lower` and `trace` stop earlier."""
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         rules: ArgumentRules,
         *,
         keep_unused: bool,

@@ -13,7 +13,7 @@ from plugrt.plugins import backends
 from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.trace import Trace
 from plugrt.transforms.arguments import ArgumentRules, Bound, check_function
-from plugrt.transforms.calls import CachedFunction
+from plugrt.transforms.calls import CachedFunction, P, R
 from plugrt.transforms.described import described_kinds
 from plugrt.transforms.pmap_axes import (
     Axis,
@@ -29,12 +29,12 @@ from plugrt.transforms.pmap_stages import PmapTraced
 from plugrt.transforms.stages import Lowered
 
 
-class PmapFunction(CachedFunction):
+class PmapFunction(CachedFunction[P, R]):
     """A pmapped function: calls trace, compile and launch on all devices; `lower` stops earlier."""
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         rules: ArgumentRules,
         *,
         axis_name: Hashable | None,
@@ -143,7 +143,7 @@ class PmapFunction(CachedFunction):
 
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     axis_name: Hashable | None = None,
     *,
     in_axes: Any = 0,
@@ -153,7 +153,7 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
-) -> PmapFunction:
+) -> PmapFunction[P, R]:
     """Returns ``fun`` as a function that runs on several devices at once, on a slice each.
 
     The parameters are ``jax.pmap``'s. ``in_axes`` is a pytree prefix of the positional arguments

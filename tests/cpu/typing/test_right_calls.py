@@ -1,0 +1,44 @@
+"""What the annotations of right calls promise is what comes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+RIGHT = Path(__file__).parents[2] / "nothing/typing/right_calls.py"
+PROGRAM = """
+import runpy, sys, types, typing
+
+count = 0
+
+
+def check(value, wanted):
+    global count
+    count += 1
+    if wanted is typing.Any:
+        return value
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        assert isinstance(value, arguments), (value, wanted)
+        return value
+    assert isinstance(value, origin or wanted), (value, wanted)
+    members = value.values() if origin is dict else value if origin in (list, tuple) else ()
+    inner = [a for a in arguments if a is not ...][-1:]
+    for member in members:
+        if inner != [typing.Any]:
+            assert isinstance(member, inner[0]), (value, wanted)
+    return value
+
+
+typing.assert_type = check
+runpy.run_path(sys.argv[1], run_name="right_calls")["main"]()
+print(count)
+"""
+
+
+def test_results_are_of_the_types_that_the_annotations_promise() -> None:
+    command = [sys.executable, "-c", PROGRAM, str(RIGHT)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 80

@@ -1,0 +1,111 @@
+"""The stubs of public namespaces are what the operations' signatures say, at run time too."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import pydoc
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import plugrt
+from plugrt import array_api, lax, random
+from plugrt.execution import methods
+from plugrt.execution.array import Array
+from plugrt.tracing.operation import Operation, operation
+from plugrt.tracing.tracer import Tracer
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = [ROOT / "runtime/src/plugrt", ROOT / "plugin_sdk/src/plugrt_sdk"]
+FOLDERS += [ROOT / f"plugins/{name}/src/plugrt_{name}" for name in ("cpu", "cuda", "tpu")]
+NAMESPACES = (array_api, lax, random)
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("stubs", ROOT / "docs/generate/stubs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("package", ["plugrt.array_api", "plugrt.lax", "plugrt.random"])
+def test_stubs_are_up_to_date(package: str) -> None:
+    written = generator()
+    text = written.place_of(package).read_text(encoding="utf-8")
+    assert written.stub_of(package) == text, "run docs/generate/stubs.py (make docs)"
+
+
+def test_a_stub_is_made_of_an_operation_whatever_its_parameters_are_called() -> None:
+    """Names of the namespace that are Python's, too, mean Python's in annotations."""
+    text = generator().Stub(array_api).text()
+    assert "keepdims: builtins.bool = False" in text
+    assert "Tracer" not in text
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda m: m.__name__)
+def test_no_public_function_speaks_of_tracers(namespace: ModuleType) -> None:
+    functions = {n: getattr(namespace, n) for n in namespace.__all__}
+    checked = [n for n, f in functions.items() if callable(f) and not isinstance(f, type)]
+    found = {n: str(inspect.signature(functions[n])) for n in checked}
+    assert len(found) > 20
+    assert {n: s for n, s in found.items() if "Tracer" in s} == {}
+
+
+def test_help_shows_what_callers_pass_and_get() -> None:
+    shown = pydoc.plain(pydoc.render_doc(array_api.sum))
+    assert "sum(x: 'ArrayLike', /, *, axis: 'Axes' = None" in shown
+    assert "-> 'Array'" in shown
+    assert "Returns the sum over" in shown
+
+
+def test_signatures_name_arrays_inside_of_containers() -> None:
+    @operation
+    def body(arrays: list[Tracer], x: Tracer | None = None) -> tuple[Tracer, ...]:
+        return tuple(arrays)
+
+    assert str(inspect.signature(body)) == (
+        "(arrays: 'list[ArrayLike]', x: 'ArrayLike | None' = None) -> 'tuple[Array, ...]'"
+    )
+
+
+def parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
+    signature = inspect.signature(function, follow_wrapped=False)
+    return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
+
+
+@pytest.mark.parametrize("name", sorted(methods._DECLARED))
+def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
+    declared, given = methods._DECLARED[name], vars(methods.Methods)[name]
+    if isinstance(declared, property):
+        assert isinstance(given, property)
+        return
+    assert inspect.signature(given) == inspect.signature(declared)  # what help shows
+    ours, theirs = parameters(given), parameters(declared)
+    if ours[-1][1] is not inspect.Parameter.VAR_KEYWORD:
+        assert ours[1:] == theirs[1:]
+
+
+@pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power", "min"])
+def test_updates_are_implemented_as_they_are_declared(name: str) -> None:
+    given = parameters(getattr(array_api.at.Update, name))
+    assert given == parameters(methods.Updating.__call__)
+
+
+def test_help_of_methods_shows_types() -> None:
+    assert "axis: 'Axes' = None" in pydoc.plain(pydoc.render_doc(Array.sum))
+    assert isinstance(array_api.sum, Operation)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_each_distribution_says_that_it_is_typed(folder: Path) -> None:
+    assert (folder / "py.typed").exists()
+
+
+def test_the_types_of_jax_are_there_under_their_names() -> None:
+    assert {"ArrayLike", "DTypeLike"} <= set(plugrt.typing.__all__)
