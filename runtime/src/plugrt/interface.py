@@ -589,6 +589,15 @@ class LoadedExecutable(_Backed, ABC):
         """
         return self.execute
 
+    def host_launcher(self, hosts: Sequence[int]) -> Callable[[list[Any]], Sequence[Shards]] | None:
+        """`launcher` where the arguments numbered in ``hosts`` are NumPy arrays, or None. Optional.
+
+        For backends that can lend memory to a launch at less cost than to put an array. The arrays
+        have the parameters' types and are copied before it returns; the list may be overwritten.
+        Where it is None the arrays are put with `Client.shards_from_host`.
+        """
+        return None
+
     @abstractmethod
     def delete(self) -> None:
         """Unloads it; launches under way finish. A second call does nothing."""

@@ -148,14 +148,14 @@ def split(array: Any) -> list[Any]:
     return arrays
 
 
-def copy(array: Any, device: Any, sharding: Any) -> Any:
-    """Returns a copy of a one-device array on a device, in the memory that the sharding names."""
+def copy(array: Any, devices: Any, sharding: Any) -> Any:
+    """Returns a copy of a one-device array on a `device_list` of one, in the sharding's memory."""
     return _jax.batched_copy_array_to_devices_with_sharding(
-        [array],
-        [_jax.DeviceList((device,))],
-        [sharding],
-        [_jax.ArrayCopySemantics.ALWAYS_COPY],
+        [array], [devices], [sharding], _ALWAYS_COPY
     )[0]
+
+
+_ALWAYS_COPY = [_jax.ArrayCopySemantics.ALWAYS_COPY]
 
 
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY

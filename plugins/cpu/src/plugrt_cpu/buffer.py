@@ -87,12 +87,12 @@ class CpuBuffer(Buffer):
 
     def copy_to_device(self, device: Device) -> CpuBuffer:
         target = require_device(self._client, device)
-        return self._copy(target, target.place)
+        return self._copy(target.place)
 
     def copy_to_memory(self, memory: Memory) -> CpuBuffer:
         if not isinstance(memory, CpuMemory) or memory.client is not self._client:
             raise InvalidArgument(f"{memory!r} is not a memory of the client of {self!r}")
-        return self._copy(memory.device, memory.place)
+        return self._copy(memory.place)
 
     def unsafe_pointer(self) -> int:
         if self.type.dtype in SUB_BYTE_DTYPES:
@@ -120,10 +120,10 @@ class CpuBuffer(Buffer):
     def _client(self) -> CpuClient:
         return self.place.devices[0].client
 
-    def _copy(self, device: CpuDevice, place: Place) -> CpuBuffer:
+    def _copy(self, place: Place) -> CpuBuffer:
         self._require_alive()
         try:
-            raw = adapter.copy(self.raw, device.raw, place.sharding)
+            raw = adapter.copy(self.raw, place.raw_devices, place.sharding)
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
         return CpuBuffer(raw, self.type, place)

@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 class Place:
     """Devices in order, the kind of memory on each, and jaxlib's sharding that says so.
 
-    ``devices`` are those of this process; the sharding names those of other processes, too, and
-    ``single`` says whether it names but one.
+    ``devices`` are those of this process; the sharding and ``raw_devices`` (jaxlib's list) name
+    those of other processes, too, and ``single`` says whether they name but one.
     """
 
-    __slots__ = ("devices", "kind", "sharding", "single")
+    __slots__ = ("devices", "kind", "raw_devices", "sharding", "single")
 
     def __init__(self, devices: tuple[CpuDevice, ...], kind: str) -> None:
         self.devices = tuple(d for d in devices if d.is_addressable)
         self.kind = kind
         self.single = len(devices) == 1
         self.sharding = adapter.sharding([d.raw for d in devices], kind)
+        self.raw_devices = adapter.device_list([d.raw for d in devices])
 
 
 class CpuMemory(Memory):

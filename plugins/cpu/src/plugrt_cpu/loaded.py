@@ -16,6 +16,7 @@ from plugrt_cpu.apart import Replicas
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.scratch import HostLauncher, host_launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
 
@@ -141,6 +142,13 @@ class CpuLoadedExecutable(LoadedExecutable):
 
         return launch_for_one
 
+    def host_launcher(self, hosts: Sequence[int]) -> HostLauncher | None:
+        """Copies small host arrays to memory of its own; see `plugrt_cpu.scratch`."""
+        if self._donated or not self._result_types:  # without results, when is the memory read?
+            return None
+        wanted = [(i, self._parameter_types[i]) for i in hosts]
+        return host_launcher(self._client, self._devices[0], self.launcher, wanted)
+
     def _launch_vouched(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         try:
             raws = [*map(_raw_of, arguments)]
@@ -224,6 +232,9 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         return self.execute
+
+    def host_launcher(self, hosts: Sequence[int]) -> HostLauncher | None:
+        return None
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None

@@ -11,7 +11,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array, new_array, share
 from plugrt.execution.placement import Launch
-from plugrt.execution.placer import Placer, make_placer
+from plugrt.execution.placer import Placer, host_positions, make_placer
 from plugrt.execution.signature import Signature
 from plugrt.interface import LoadedExecutable, Shards
 
@@ -107,7 +107,7 @@ class LoadedProgram:
             return self._general(place or _shards_of_needed(plan.needed), donated)
         if place is None and plan.kept != tuple(range(len(kinds))):
             place = _shards_of_needed(plan.kept)
-        return self._plain(place, donated)
+        return self._plain(*self._placing(place, kinds), donated)
 
     def single_runner(self, kinds: Sequence[Kind]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns what runs a program of one result and gives it by itself, where it is so plain.
@@ -121,7 +121,8 @@ class LoadedProgram:
             return None
         place = make_placer(kinds, self.types, plan.kept, self.launch, donated=plan.donated)
         donated, name = plan.donated, plan.name
-        execute, explain, new = self.executable.launcher, self._explain, object.__new__
+        place, execute = self._placing(place, kinds)
+        explain, new = self._explain, object.__new__
         [signature] = self.outputs
 
         def run_single(values: Sequence[Any]) -> Array:
@@ -148,10 +149,28 @@ class LoadedProgram:
 
         return run_single if place is None else place_and_run
 
-    def _plain(self, place: Placer | None, donated: Sequence[int]) -> Run:
-        """Returns the runner where outputs are the executable's results, one to one."""
+    def _placing(
+        self, place: Placer | None, kinds: Sequence[Kind]
+    ) -> tuple[Placer | None, Callable[[list[Any]], Sequence[Shards]]]:
+        """Returns what places the arguments, ``place`` or less, and what launches on those."""
         assert self.executable is not None
-        execute, explain, new = self.executable.launcher, self._explain, object.__new__
+        plan = self.plan
+        if place is not None and not plan.donated:
+            hosts = host_positions(kinds, plan.kept, self.launch)
+            launch_on_hosts = self.executable.host_launcher(hosts) if hosts else None
+            if launch_on_hosts is not None:
+                leaving = make_placer(kinds, self.types, plan.kept, self.launch, leave=hosts)
+                return leaving, launch_on_hosts
+        return place, self.executable.launcher
+
+    def _plain(
+        self,
+        place: Placer | None,
+        execute: Callable[[list[Any]], Sequence[Shards]],
+        donated: Sequence[int],
+    ) -> Run:
+        """Returns the runner where outputs are the executable's results, one to one."""
+        explain, new = self._explain, object.__new__
         signatures, name = self.outputs, self.plan.name
         arrays = [Array] * len(signatures)
 

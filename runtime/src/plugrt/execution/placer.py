@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.spread import copy_buffer, put_sharded, reshard
 from plugrt.execution.transfer import duplicate, move
-from plugrt.interface import Shards
+from plugrt.interface import Device, Shards
 
 Placer = Callable[[Sequence[Any]], list[Any]]
 """Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
@@ -32,19 +32,23 @@ def make_placer(
     donated: Sequence[int] = (),
     passed: Sequence[int] = (),
     keep_donated: bool = False,
+    leave: Container[int] = (),
 ) -> Placer | None:
     """Returns what places the arguments numbered in ``needed`` for a launch.
 
     The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
-    ``passed`` become results. Returns None where each argument that is needed is an array that
-    lies as the launch takes it, so that there is nothing to do.
+    ``passed`` become results; host data at the positions ``leave`` among those needed stay what
+    they are. Returns None where each argument that is needed is an array that lies as the launch
+    takes it, so that there is nothing to do. The lists that it returns are the caller's.
     """
     hosts: list[tuple[int, int]] = []
     steps: list[_Step] = []
     for position, i in enumerate(needed):
         target, kind, dtype = launch.in_shardings[i], kinds[i], types[i][1]
         lone = i in donated or i in passed
-        if isinstance(kind, HostKind):
+        if position in leave:
+            steps.append((position, i, _as_it_is))
+        elif isinstance(kind, HostKind):
             if not _is_plain(target):
                 steps.append((position, i, _host_step(target, dtype)))
             elif not kind.weak:
@@ -59,7 +63,23 @@ def make_placer(
             steps.append((position, i, _copy if keep_donated else _own))
     if not hosts and not steps:
         return None
+    if not hosts and [*needed] == [*range(len(kinds))]:
+        return _place_all([*needed], steps)
     return _placer(needed, hosts, steps, launch)
+
+
+def host_positions(kinds: Sequence[Kind], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
+    """Returns where among the arguments that are needed host arrays lie that go to one device.
+
+    Python scalars are not among them: their arrays are kept, which is faster than any copy.
+    """
+    return tuple(
+        position
+        for position, i in enumerate(needed)
+        if isinstance(kinds[i], HostKind)
+        and not kinds[i].weak
+        and _is_plain(launch.in_shardings[i])
+    )
 
 
 def _is_plain(target: Sharding) -> bool:
@@ -97,26 +117,52 @@ def _placer(
         return place_one
     if [i for _, i in hosts] == [*range(count)]:
         return lambda values: [*client.shards_from_host(values[:count], device)]
-    if not hosts and all(step is _own for _, _, step in steps):
-        return _unless_shared(place, needed, [i for _, i, _ in steps])
     return place
 
 
-def _unless_shared(place: Placer, needed: Sequence[int], donated: Sequence[int]) -> Placer:
-    """Returns ``place`` with a short way for donated arrays that were never shared."""
+def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
+    """Returns what places the arguments of a call none of which is left out, or has to be put."""
+    made = {i for _, i, _ in steps}
+    here = [i for i in needed if i not in made]
+    steps = [step for step in steps if step[2] is not _as_it_is]
+    if not here and not steps:
+        return list
+
+    def place(values: Sequence[Any]) -> list[Any]:
+        placed = [*values]
+        for i in here:
+            placed[i] = values[i]._shards
+        for i, _, step in steps:
+            placed[i] = step(values[i])
+        return placed
 
     def place_as_they_are(values: Sequence[Any]) -> list[Any]:
-        for i in donated:
+        for i, _, _ in steps:
             if getattr(values[i], "_sharers", None) is not None:
                 return place(values)
-        return [values[i]._shards for i in needed]
+        return [x._shards for x in values]
 
-    return place_as_they_are
+    only_arrays = len(here) + len(steps) == len(needed)
+    return place_as_they_are if only_arrays and all(s[2] is _own for s in steps) else place
+
+
+def _as_it_is(x: Any) -> Any:
+    return x
 
 
 def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
     device = launch.devices[0]
-    return lambda x: scalar_on(device, x, dtype)._live()
+    last: tuple[Any, Shards] = (None, ())
+
+    def put_scalar(x: Any) -> Shards:
+        nonlocal last
+        seen, shards = last
+        if x is not seen:  # a number in the source is the same object each time
+            shards = scalar_on(device, x, dtype)._live()
+            last = (x, shards)
+        return shards
+
+    return put_scalar
 
 
 def _host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
@@ -127,11 +173,17 @@ def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Arra
     if isinstance(target, SingleDeviceSharding) and _is_plain(target):
         device = target.device
         if isinstance(source, SingleDeviceSharding):
-            client = device.client
-            return lambda x: client.shards((copy_buffer(x._live()[0], device),))
+            return _copy_step(source.device, device)
         if not lone:
             return lambda x: move(x, device, True)._live()
     return lambda x: reshard(x, target, share=not lone)._live()
+
+
+def _copy_step(source: Device, device: Device) -> Callable[[Array], Shards]:
+    client = device.client
+    if source.client is client and client.capabilities.device_to_device_copy:  # asked once
+        return lambda x: client.shards((x._live()[0].copy_to_device(device),))
+    return lambda x: client.shards((copy_buffer(x._live()[0], device),))
 
 
 def _copy(x: Array) -> Shards:
