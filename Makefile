@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs docs-site bench version \
+.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs docs-site bench version release \
 	wheels clean help
 
 help:
@@ -92,6 +92,10 @@ version: $(STAMP)
 ## make wheels       wheels of every distribution into dist/
 wheels: $(STAMP)
 	$(BIN)/uv build --all-packages --wheel --out-dir dist
+
+## make release      wheels and sdists into dist/, checked and installed once; TAG=v0.2.0 checks the tag
+release: $(STAMP)
+	$(BIN)/python tools/release.py $(TAG)
 
 ## make clean        remove what the commands above made
 clean:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from support import children
-from support.markdown import ROOT
+from support.markdown import ROOT, load_script
 from support.requirements import cannot, needs
 
+RELEASE = load_script("tools/release.py")
 UV = Path(sys.executable).parent / "uv"
 needs_uv = needs(UV.exists(), f"{UV}, which `make test` installs")
 _LEFT_OUT = ("PYTHONPATH", "VIRTUAL_ENV")
@@ -40,14 +41,7 @@ def run(
 
 def build_wheel(project: str, sources: Path, wheels: Path) -> None:
     """Builds the wheel of a project from a copy in ``sources``, so that the tree stays as it is."""
-    listed = run("git", "ls-files", "-co", "--exclude-standard", project).stdout.splitlines()
-    for name in filter(lambda n: (ROOT / n).is_file(), listed):
-        copy = sources / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes((ROOT / name).read_bytes())
-    # No build isolation: setuptools is here, and nothing need be fetched.
-    run(UV, "build", "--wheel", "--no-build-isolation", "--offline", "--python",
-        sys.executable, "--out-dir", wheels, sources / project)  # fmt: skip
+    RELEASE.build(project, sources, wheels, "--wheel")
 
 
 def environment(group: str, place: Path, *wheels: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -65,6 +66,15 @@ def test_package_pages_have_what_people_look_for(path: Path) -> None:
     assert project["keywords"]
     assert "Typing :: Typed" in project["classifiers"]
     assert not [c for c in project["classifiers"] if c.startswith("License")]  # license= says it
+
+
+@each
+def test_the_pages_of_packages_have_no_links_that_end_there(path: Path) -> None:
+    text = (path.parent / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]*)\)", re.sub(r"(?ms)^```.*?^```$", "", text))
+    relative = [link for link in links if not link.startswith("http")]
+    assert not relative, f"an index shows {path.parent.name}'s README alone: {relative}"
+    assert len(text.splitlines()) > 20, "a page with hardly anything on it"
 
 
 def test_the_lock_has_the_version() -> None:
