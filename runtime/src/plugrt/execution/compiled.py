@@ -84,7 +84,8 @@ class CompiledCall(CompiledBase):
         loaded = self._program.executable
         if loaded is None:
             raise ValueError(
-                f"{self._title} only passes arguments through: nothing was compiled for it"
+                f"{self._title} computes nothing, its results are arguments or known: nothing was "
+                "compiled for it"
             )
         return loaded.executable
 
@@ -135,9 +136,12 @@ class CompiledCall(CompiledBase):
             refuse(f"{self._title} was called with arguments of other types", wrong)
         if not self._any_place:
             launch = self._program.launch
+            needed = [
+                (i, kinds[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
+            ]
             wrong = [
                 f"  {self._name(i)}: on {kind.sharding!r}"
-                for i, (kind, target) in enumerate(zip(kinds, launch.in_shardings, strict=True))
+                for i, kind, target in needed
                 if isinstance(kind, Signature) and kind.committed and kind.sharding != target
             ]
             where = " and ".join(map(repr, launch.devices))

@@ -7,18 +7,22 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal, NoReturn
 
+import numpy.typing as npt
+
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array, new_array, share
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, host_positions, make_placer
+from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
+from plugrt.execution.spread import put_sharded
 from plugrt.interface import LoadedExecutable, Shards
 
 _shards_of = attrgetter("_shards")
 
-Source = tuple[Literal["result", "argument", "constant"], int]
-"""Where an output comes from: the executable, or straight from an argument or a constant."""
+Source = tuple[Literal["result", "argument", "constant", "literal"], int]
+"""Where an output comes from: the executable, an argument, a constant, or the host."""
 
 Run = Callable[[Sequence[Any]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
@@ -28,22 +32,25 @@ Run = Callable[[Sequence[Any]], list[Array]]
 class Plan:
     """How the flat arguments and outputs of a call map to an executable's.
 
-    The executable's parameters are the arguments numbered in ``kept`` (unused ones never reach
-    it) followed by ``constants``, the arrays and host arrays that the function closed over (tracers
-    too, if it was traced within another trace). ``donated`` numbers the arguments whose memory the
-    executable takes.
+    ``constants`` are the arrays and host arrays that the function closed over and needs (tracers
+    too, if it was traced within another trace). The executable's parameters are the arguments
+    numbered in ``kept`` (those without use never reach it), followed by the first ``fed`` of the
+    constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
+    outputs that are known: each call puts them anew, so that each result is nobody else's.
     """
 
     name: str
     kept: tuple[int, ...]
     sources: tuple[Source, ...]
     constants: tuple[Any, ...] = ()
+    fed: int = 0
+    literals: tuple[npt.NDArray[Any], ...] = ()
     donated: tuple[int, ...] = ()
     argument_names: tuple[str, ...] = field(default=())
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is nothing to execute: each output is an argument or a constant."""
+        """Whether there is nothing to execute: no output has to be computed."""
         return all(kind != "result" for kind, _ in self.sources)
 
     @property
@@ -193,14 +200,18 @@ class LoadedProgram:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
         plan, constants, signatures = self.plan, self.constants, self.outputs
         execute = self.executable.launcher if self.executable else _nothing_to_execute
-        kept, explain = len(plan.kept), self._explain
-        passed = {i: position for position, i in enumerate(plan.needed)}
+        kept, fed, explain = len(plan.kept), plan.fed, self._explain
+        if plan.literals:
+            place = _and_literals(place, plan.literals, self.launch)
+        position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
+        for i in range(len(plan.literals)):
+            position_of["literal", i] = len(plan.needed) + i
         results = [s for s, (kind, _) in zip(signatures, plan.sources, strict=True)
                    if kind == "result"]  # fmt: skip
         forwarded = [
-            (output, kind, i, passed[i] if kind == "argument" else -1, signatures[output])
-            for output, (kind, i) in enumerate(plan.sources)
-            if kind != "result"
+            (output, *source, position_of.get(source, -1), signatures[output])
+            for output, source in enumerate(plan.sources)
+            if source[0] != "result"
         ]
         clashing = [(i, j) for i in donated for j in plan.passed]
 
@@ -214,11 +225,13 @@ class LoadedProgram:
             new: dict[int, Array] = {}
             try:
                 shards = place(values)
-                closed_over = [constant._live() for constant in constants]
+                closed_over = [constant._live() for constant in constants[:fed]]
                 outputs = execute([*shards[:kept], *closed_over])
                 made = [*map(new_array, outputs, results)]
                 for output, kind, i, position, signature in forwarded:
-                    source = constants[i] if kind == "constant" else values[i]
+                    source = constants[i] if kind == "constant" else None
+                    if kind == "argument":
+                        source = values[i]
                     made.insert(output, _pass_through(source, shards, position, signature, new))
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
@@ -256,9 +269,10 @@ def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
 def _pass_through(
     source: Any, shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
 ) -> Array:
-    """Returns an argument or constant as a result: an array of its own, with the same buffers.
+    """Returns what was not computed as a result: an array of its own, with the same buffers.
 
-    ``new`` holds, by position, the results so far that hold what was put or moved for this call.
+    ``source`` is an argument or a constant, or None where there is no array of it yet. ``new``
+    holds, by position, the results so far that hold what was put or moved for this call.
     """
     if position < 0 or (type(source) is Array and source._shards is shards[position]):
         return share(source, signature)
@@ -266,6 +280,15 @@ def _pass_through(
         return share(new[position], signature)
     made = new[position] = new_array(shards[position], signature)
     return made
+
+
+def _and_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch: Launch) -> Placer:
+    """Returns a placer that puts the results that are known, too."""
+    client, everywhere = launch.client, launch.everywhere
+    if isinstance(everywhere, SingleDeviceSharding):
+        device = everywhere.device
+        return lambda values: [*place(values), *client.shards_from_host(literals, device)]
+    return lambda values: [*place(values), *(put_sharded(x, everywhere)._live() for x in literals)]
 
 
 def _shards_of_needed(needed: Sequence[int]) -> Placer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plugrt.errors import DeviceMismatch
 from plugrt.execution.arguments import Kind
 from plugrt.execution.default_device import default_device, home
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
 
@@ -35,6 +35,13 @@ class Launch:
     def client(self) -> Client:
         """The backend that runs it."""
         return self.devices[0].client
+
+    @property
+    def everywhere(self) -> Sharding:
+        """How a value lies that each device has whole."""
+        if len(self.devices) > 1:
+            return PmapSharding(self.devices, None)
+        return SingleDeviceSharding(self.devices[0])
 
     def compile_options(self) -> CompileOptions:
         """Returns how a program is compiled to be launched so."""

@@ -14,7 +14,7 @@ from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compile import compile_program
 from plugrt.execution.launch import LoadedProgram, Plan
 from plugrt.execution.placement import Launch, launch_on, resolve_device
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.spread import put_sharded, reshard
 from plugrt.execution.transfer import move
@@ -115,9 +115,7 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
 
 
 def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
-    everywhere: Sharding = SingleDeviceSharding(launch.devices[0])
-    if len(launch.devices) > 1:
-        everywhere = PmapSharding(launch.devices, None)
+    everywhere = launch.everywhere
     placed: list[Array] = []
     for constant in plan.constants:
         if not isinstance(constant, Array):

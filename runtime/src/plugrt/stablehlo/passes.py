@@ -17,3 +17,8 @@ def legalize_chlo(module: ir.Module) -> None:
     A backend need not know CHLO (jax#15608 is what happens when it leaks).
     """
     run_passes(module, "func.func(chlo-legalize-to-stablehlo)")
+
+
+def drop_uncalled(module: ir.Module) -> None:
+    """Removes the private functions that nothing in a module calls."""
+    run_passes(module, "symbol-dce")

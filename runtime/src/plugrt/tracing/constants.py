@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from plugrt.stablehlo.bindings import hlo, ir
 
 if TYPE_CHECKING:
     from plugrt.tracing.trace import Trace
+
+_WRITTEN_OUT = 1 << 16
+"""Bytes up to which a complex constant is made element by element."""
 
 
 def constant_value(trace: Trace, data: npt.NDArray[Any]) -> ir.Value:
@@ -27,9 +31,25 @@ def splat_value(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) 
     return _once(trace, key, lambda: _splat(trace, scalar, shape))
 
 
-def can_splat(dtype: np.dtype[Any]) -> bool:
-    """Whether `splat_value` takes the dtype; MLIR's bindings have no complex scalars."""
-    return dtype.kind != "c"
+def constant_data(key: Any) -> npt.NDArray[Any]:
+    """Returns the contents of a constant, by its key in `Scope.constants`."""
+    data, dtype, shape, *_ = key
+    held = np.frombuffer(data, dtype)
+    return np.full(shape, held[0]) if len(key) > 3 else held.reshape(shape)
+
+
+def constant_nbytes(key: Any) -> int:
+    """Returns how many bytes `constant_data` takes."""
+    _, dtype, shape, *_ = key
+    return int(prod(shape) * dtype.itemsize)
+
+
+def can_splat(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    """Whether `splat_value` takes an array; MLIR's bindings have no complex scalars.
+
+    Small complex arrays are written out, and MLIR sees that they are the same everywhere.
+    """
+    return dtype.kind != "c" or prod(shape) * dtype.itemsize <= _WRITTEN_OUT
 
 
 def _once(trace: Trace, key: Any, attribute: Any) -> ir.Value:
@@ -44,6 +64,8 @@ def _once(trace: Trace, key: Any, attribute: Any) -> ir.Value:
 def _splat(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Attribute:
     tensor = trace.mlir_type(shape, scalar.dtype)
     element = tensor.element_type
+    if scalar.dtype.kind == "c":
+        return dense_attribute(np.full(shape, scalar), trace)
     if scalar.dtype == np.bool_:
         return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(scalar)))
     if isinstance(element, ir.IntegerType):

@@ -215,7 +215,7 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
     shape = tuple(shape)
     if x.shape == shape:
         return strong(x)
-    if x.scalar is not None and can_splat(x.dtype):
+    if x.scalar is not None and can_splat(x.dtype, shape):
         trace = tracing()
         return Tracer(splat_value(trace, np.asarray(x.scalar, x.dtype), shape), trace)
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostKind, host_kind
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.emit import as_tracer, constant, strong
 from plugrt.tracing.staging import Staged
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
@@ -49,16 +49,33 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
         call = func.CallOp(
             [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
             ir.FlatSymbolRefAttr.get(_symbol_in(trace, staged)),
-            [operand.value for operand in (*typed, *closed_over)],
+            [operand.value for operand in (*typed, *closed_over[: plan.fed])],
             loc=trace.location(),
         )
         results = [Tracer(value, trace) for value in call.operation.results]
-    sources = {"result": results, "argument": arguments, "constant": closed_over}
-    outputs = [sources[kind][i] for kind, i in plan.sources]
-    for output, (kind, _), weak in zip(outputs, plan.sources, staged.weak_outputs, strict=True):
-        if kind == "result":
-            output.weak = weak
+    literals = [constant(data) for data in plan.literals]
+    sources = {
+        "result": results,
+        "argument": arguments,
+        "constant": closed_over,
+        "literal": literals,
+    }
+    outputs = [
+        _in_kind(sources[kind][i], t.dtype, weak)
+        for (kind, i), t, weak in zip(
+            plan.sources, staged.output_types, staged.weak_outputs, strict=True
+        )
+    ]
     return tree.unflatten(staged.out_tree, outputs)
+
+
+def _in_kind(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
+    """Returns an output as the function alone gives it."""
+    if tracer.weak == weak:
+        return tracer
+    if weak:
+        return Tracer(tracer.value, tracer.trace, weak=True)
+    return strong(_in_dtype(tracer, dtype))
 
 
 def _in_dtype(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:

@@ -264,9 +264,13 @@ def _meet_weakly(operands: Sequence[Any]) -> bool:
     """
     weak = strong = -1
     for x in operands:
-        if type(x) is Tracer and x.weak:
-            weak = max(weak, _RANKS[kind_of(x.dtype)])
-        elif isinstance(x, Array | np.ndarray | np.generic):  # a tracer is an Array, too
+        if type(x) is Tracer:
+            rank = _RANKS[kind_of(x.dtype)]
+            if x.weak:
+                weak = max(weak, rank)
+            else:
+                strong = max(strong, rank)
+        elif isinstance(x, Array | np.ndarray | np.generic):
             strong = max(strong, _RANKS[kind_of(x.dtype)])
     return weak > strong and (weak, strong) != (3, 2)
 

@@ -17,26 +17,26 @@ from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compile import dump
-from plugrt.execution.frames import warn_user
-from plugrt.execution.launch import Plan, Source
+from plugrt.execution.launch import Plan
 from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Program, TensorType
 from plugrt.stablehlo.artifacts import Version, portable_artifact
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.stablehlo.passes import legalize_chlo
+from plugrt.stablehlo.dead_code import remove_dead_code
+from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
 from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.entry import (
+    Parameter,
+    add_main,
+    alias,
+    closed_over,
+    name_results,
+    prune,
+    route,
+    set_type,
+)
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A flat argument of a function to be traced."""
-
-    type: TensorType
-    weak: bool = False
-    name: str = ""
-    donated: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,16 @@ def stage(
 ) -> Staged:
     """Calls ``function`` with one tracer for each parameter and returns what it traced.
 
-    ``axes`` are axis names bound for collectives. Unused parameters are dropped unless
-    ``keep_unused``; outputs that are arguments or constants bypass the program if ``forward``.
+    ``axes`` are axis names bound for collectives. What no output and no effect depends on is left
+    out, parameters among it unless ``keep_unused``; outputs that are arguments or what the function
+    closed over bypass the program if ``forward``.
     Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
     """
     start = time.perf_counter()
     trace = Trace(name, axes)
     with trace:
         types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
-        main = _main(trace, name, types)
+        main = add_main(trace, name, types)
         block = main.add_entry_block([ir.Location.name(p.name or "arg") for p in parameters])
         with trace.inside(block, isolated=True):
             tracers = [
@@ -132,14 +133,17 @@ def stage(
             if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
                 _check_outputs(tree.unflatten(out_tree, leaves), name)
             outputs = [as_tracer(leaf) for leaf in leaves]
-            sources, results = _route(trace, outputs, tracers, parameters, forward)
-            values = [r.value for r in results]
-            func.ReturnOp(values, loc=trace.location())
-        constants = [captured.data for captured in trace.captured.values()]
-        kept = _prune(block, parameters, keep_unused)
-        donated = _alias(main, parameters, kept, results, name)
-        _set_type(main, block, values)
-        _name_results(main, len(results))
+            func.ReturnOp([output.value for output in outputs], loc=trace.location())
+        remove_dead_code(trace.module, block)
+        sources, results, literals = route(trace, block, parameters, forward)
+        types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
+        kept = prune(block, parameters, keep_unused)
+        constants, fed = closed_over(trace, block, len(kept), sources)
+        donated = alias(main, parameters, kept, types_of_results, name)
+        set_type(main, block)
+        name_results(main, len(results))
+        if trace.functions:
+            drop_uncalled(trace.module)
         if trace.uses_chlo:
             legalize_chlo(trace.module)
         trace.module.operation.verify()
@@ -148,6 +152,8 @@ def stage(
         kept=tuple(kept),
         sources=tuple(sources),
         constants=tuple(constants),
+        fed=fed,
+        literals=tuple(literals),
         donated=tuple(donated),
         argument_names=tuple(p.name for p in parameters),
     )
@@ -158,24 +164,11 @@ def stage(
         plan,
         trace.module,
         tuple(parameters),
-        tuple(TensorType(r.shape, r.dtype) for r in results),
+        tuple(types_of_results),
         tuple(TensorType(o.shape, o.dtype) for o in outputs),
         tuple(o.weak for o in outputs),
         out_tree,
     )
-
-
-def _main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:
-    trace.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
-    main = func.FuncOp(
-        "main", ir.FunctionType.get(types, []), ip=ir.InsertionPoint(trace.module.body)
-    )
-    main.attributes["sym_visibility"] = ir.StringAttr.get("public")
-    return main
-
-
-def _symbol(name: str) -> str:
-    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
 def _check_outputs(out: Any, name: str) -> None:
@@ -188,102 +181,3 @@ def _check_outputs(out: Any, name: str) -> None:
                 f"{type(leaf).__module__}.{type(leaf).__qualname__}, which is not an array; "
                 "functions that are traced return arrays, scalars and pytrees of them"
             ) from error
-
-
-def _route(
-    trace: Trace,
-    outputs: list[Tracer],
-    tracers: list[Tracer],
-    parameters: Sequence[Parameter],
-    forward: bool,
-) -> tuple[list[Source], list[Tracer]]:
-    """Tells where each output comes from, and which values the module has to return."""
-    arguments = {id(t): i for i, t in enumerate(tracers) if not parameters[i].donated}
-    constants = {
-        id(c.data if c.tracer is None else c.tracer): i
-        for i, c in enumerate(trace.captured.values())
-    }
-    sources: list[Source] = []
-    results: list[Tracer] = []
-    for output in outputs:
-        if forward and id(output) in arguments:
-            sources.append(("argument", arguments[id(output)]))
-        elif forward and id(output) in constants:
-            sources.append(("constant", constants[id(output)]))
-        else:
-            sources.append(("result", len(results)))
-            results.append(output)
-    return sources, results
-
-
-def _prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -> list[int]:
-    kept = []
-    position = 0
-    for i in range(len(parameters)):
-        if keep_unused or next(iter(block.arguments[position].uses), None) is not None:
-            kept.append(i)
-            position += 1
-        else:
-            block.erase_argument(position)
-    return kept
-
-
-def _set_type(main: func.FuncOp, block: ir.Block, values: list[ir.Value]) -> None:
-    kind = ir.FunctionType.get([a.type for a in block.arguments], [v.type for v in values])
-    main.attributes["function_type"] = ir.TypeAttr.get(kind)
-
-
-def _name_results(main: func.FuncOp, count: int) -> None:
-    named = ir.DictAttr.get
-    main.attributes["res_attrs"] = ir.ArrayAttr.get(
-        [
-            named(
-                {"jax.result_info": ir.StringAttr.get("result" if count == 1 else f"result[{i}]")}
-            )
-            for i in range(count)
-        ]
-    )
-
-
-def _alias(
-    main: func.FuncOp,
-    parameters: Sequence[Parameter],
-    kept: list[int],
-    results: list[Tracer],
-    name: str,
-) -> list[int]:
-    """Pairs donated parameters with results of the same type; returns those that found one."""
-    free = list(range(len(results)))
-    attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
-    donated, unusable = [], []
-    for i, parameter in enumerate(parameters):
-        if not parameter.donated:
-            continue
-        kind = parameter.type
-        match = (
-            next(
-                (
-                    j
-                    for j in free
-                    if (results[j].shape, results[j].dtype) == (kind.shape, kind.dtype)
-                ),
-                None,
-            )
-            if i in kept
-            else None
-        )
-        if match is None:
-            unusable.append(kind)
-            continue
-        free.remove(match)
-        donated.append(i)
-        i32 = ir.IntegerType.get_signless(32)
-        attributes[kept.index(i)]["tf.aliasing_output"] = ir.IntegerAttr.get(i32, match)
-    if donated:
-        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
-    if unusable:
-        warn_user(
-            f"Some donated buffers were not usable: {', '.join(map(str, unusable))} (no result of "
-            f"{name!r} has that shape and dtype); they stay with the caller"
-        )
-    return donated

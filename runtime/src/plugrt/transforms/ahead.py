@@ -37,12 +37,12 @@ def compile_ahead(
     plan = staged.plan
     if plan.is_trivial:
         raise InvalidArgument(
-            f"{plan.name!r} only passes arguments through: there is nothing to compile for a "
-            "topology"
+            f"{plan.name!r} computes nothing, its results are arguments or known: there is nothing "
+            "to compile for a topology"
         )
     target = resolve_topology(target)
     inputs = [staged.parameters[i].type for i in plan.kept]
-    inputs += [TensorType(c.shape, c.dtype) for c in plan.constants]
+    inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
     program = staged.program_at(target.stablehlo_current_version)
     return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
 

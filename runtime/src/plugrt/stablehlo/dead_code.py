@@ -1,0 +1,253 @@
+"""Taking dead code out of a module: what no result and no effect of ``main`` comes of.
+
+MLIR's own passes do not do it: ``remove-dead-values`` looks into neither ``stablehlo.while`` nor
+``stablehlo.if``, and none of them drops what a public function leaves unused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plugrt.stablehlo.bindings import func, hlo, ir
+
+_EFFECTS = ("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
+_KNOWN = ("stablehlo.", "chlo.")
+
+
+def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
+    """Removes from ``main``, and from what it calls, all that its results do not depend on.
+
+    Operations with effects stay, and what they depend on. Loops lose the values that they carry
+    for nothing or that no step changes, branches and calls the results that nobody uses; a function
+    that is called for some of its results only is called as a copy that gives only those. Constants
+    of ``main`` stay. Parameters that are left without a use, and functions that nobody calls any
+    more, are the caller's to drop.
+    """
+    _Sweep(module, main).block(main)
+
+
+class _Sweep:
+    """One walk over a module, backwards, so that what uses a value goes before what makes it."""
+
+    def __init__(self, module: ir.Module, main: ir.Block) -> None:
+        self._module = module
+        self._main = main
+        self._variants: dict[tuple[str, tuple[bool, ...]], tuple[str, list[int]]] = {}
+        self._functions: dict[str, Any] | None = None
+        self._special: dict[str, Callable[[Any], None]] = {
+            "stablehlo.while": self._loop,
+            "stablehlo.if": self._branch,
+            "stablehlo.case": self._branch,
+            "func.call": self._call,
+        }
+
+    def block(self, block: ir.Block) -> None:
+        """Removes what is dead from a block, and from the regions within it."""
+        for op in [*block.operations][-2::-1]:
+            results = op.operation.results
+            if len(results) == 1 and is_used(results[0]) and not len(op.operation.regions):
+                continue  # nearly all
+            if self._is_erased(op):
+                continue
+            special = self._special.get(op.name)
+            if special:
+                special(op)
+                continue
+            for region in op.operation.regions:
+                for inner in region.blocks:
+                    self.block(inner)
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _is_erased(self, op: Any) -> bool:
+        """Erases an operation if nobody uses its results and it has no effect; tells whether."""
+        if any(map(is_used, op.operation.results)) or self._acts(op):
+            return False
+        if op.name == "stablehlo.constant" and op.operation.block == self._main:
+            return False  # whoever traced it may still ask which values they are
+        op.operation.erase()
+        return True
+
+    def _acts(self, op: Any) -> bool:
+        """Whether an operation does more than give its results, as far as is known."""
+        name = op.name
+        if name == "func.call":
+            return self._any_acts(self._functions_by_name()[_callee(op)])
+        if name == "stablehlo.custom_call":
+            attributes = op.operation.attributes
+            return "has_side_effect" in attributes and bool(attributes["has_side_effect"].value)
+        return name in _EFFECTS or not name.startswith(_KNOWN) or self._any_acts(op)
+
+    def _any_acts(self, op: Any) -> bool:
+        return any(
+            self._acts(inner)
+            for region in op.operation.regions
+            for block in region.blocks
+            for inner in [*block.operations][:-1]
+        )
+
+    # --- loops --------------------------------------------------------------------------------
+
+    def _loop(self, op: Any) -> None:
+        condition, body = (region.blocks[0] for region in op.operation.regions)
+        self.block(condition)
+        self.block(body)
+        operands = [*op.operation.operands]
+        yielded = returned(body)
+        changes = [y != a for y, a in zip(yielded, body.arguments, strict=True)]
+        for i, result in enumerate(op.operation.results):
+            if not changes[i]:
+                for carried in (result, condition.arguments[i], body.arguments[i]):
+                    carried.replace_all_uses_with(operands[i])
+        if self._is_erased(op):
+            return
+        used = [*map(is_used, op.operation.results)]
+        used = [u or is_used(a) for u, a in zip(used, condition.arguments, strict=True)]
+        while used != changes:
+            # What one step needs of the values that nobody asks for is tried on a copy.
+            trial = op.operation.clone(ip=ir.InsertionPoint(op))
+            step = trial.operation.regions[1].blocks[0]
+            return_only(step, used)
+            self.block(step)
+            needed = [u or is_used(a) for u, a in zip(used, step.arguments, strict=True)]
+            trial.operation.erase()
+            if needed == used:
+                break
+            used = needed
+        if all(used):
+            return
+        return_only(body, used)
+        self.block(body)
+        for block in (condition, body):
+            erase_arguments(block, used)
+        self._narrow(op, used, [x for x, u in zip(operands, used, strict=True) if u])
+
+    # --- branches -----------------------------------------------------------------------------
+
+    def _branch(self, op: Any) -> None:
+        blocks = [region.blocks[0] for region in op.operation.regions]
+        for block in blocks:
+            self.block(block)
+        yielded = [returned(block) for block in blocks]
+        if len(blocks) > 1:
+            for result, first, *others in zip(op.operation.results, *yielded, strict=True):
+                if all(value == first for value in others):  # then it is from outside of both
+                    result.replace_all_uses_with(first)
+        if self._is_erased(op):
+            return
+        used = [*map(is_used, op.operation.results)]
+        if all(used):
+            return
+        for block in blocks:
+            return_only(block, used)
+            self.block(block)
+        self._narrow(op, used, [*op.operation.operands])
+
+    # --- calls --------------------------------------------------------------------------------
+
+    def _call(self, op: Any) -> None:
+        used = tuple(map(is_used, op.operation.results))
+        if all(used):
+            return
+        key = (_callee(op), used)
+        found = self._variants.get(key)
+        if found is None:
+            found = self._variants[key] = self._variant(*key)
+        symbol, kept = found
+        operands = op.operation.operands
+        taken = [operands[i] for i in kept]
+        self._narrow(op, used, taken, callee=ir.FlatSymbolRefAttr.get(symbol))
+
+    def _variant(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
+        """Makes a copy of a function that gives only some results.
+
+        Returns its name, and which arguments it takes.
+        """
+        source = self._functions_by_name()[symbol]
+        copy = source.operation.clone(ip=ir.InsertionPoint(source))
+        symbols = [*self._functions_by_name()]
+        name = next(n for i in range(len(symbols) + 1) if (n := f"{symbol}_{i}") not in symbols)
+        copy.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self._functions_by_name()[name] = copy
+        block = copy.operation.regions[0].blocks[0]
+        return_only(block, used)
+        self.block(block)
+        needed = [*map(is_used, block.arguments)]
+        erase_arguments(block, needed)
+        results = [x.type for x in returned(block)]
+        kind = ir.FunctionType.get([a.type for a in block.arguments], results)
+        copy.operation.attributes["function_type"] = ir.TypeAttr.get(kind)
+        return name, [i for i, n in enumerate(needed) if n]
+
+    def _functions_by_name(self) -> dict[str, Any]:
+        if self._functions is None:
+            self._functions = {
+                str(ir.StringAttr(f.attributes["sym_name"]).value): f
+                for f in self._module.body.operations
+            }
+        return self._functions
+
+    def _narrow(
+        self,
+        op: Any,
+        used: Sequence[bool],
+        operands: Sequence[ir.Value],
+        **attributes: ir.Attribute,
+    ) -> None:
+        """Puts in an operation's place one with the same regions and some of its results."""
+        old = op.operation
+        results = [result for result, u in zip(old.results, used, strict=True) if u]
+        # By number, since minors of jaxlib differ in what going through them gives.
+        given = [old.attributes[i] for i in range(len(old.attributes))]
+        new = ir.Operation.create(
+            old.name,
+            results=[result.type for result in results],
+            operands=operands,
+            attributes={**{a.name: a.attr for a in given}, **attributes},
+            regions=len(old.regions),
+            loc=old.location,
+            ip=ir.InsertionPoint(old),
+        )
+        for source, target in zip(old.regions, new.regions, strict=True):
+            for block in [*source.blocks]:
+                block.append_to(target)
+        for result, replacement in zip(results, new.results, strict=True):
+            result.replace_all_uses_with(replacement)
+        old.erase()
+
+
+def is_used(value: ir.Value) -> bool:
+    """Whether any operation takes a value."""
+    return next(iter(value.uses), None) is not None
+
+
+def _callee(op: Any) -> str:
+    return str(ir.FlatSymbolRefAttr(op.operation.attributes["callee"]).value)
+
+
+def _terminator(block: ir.Block) -> Any:
+    return block.operations[len(block.operations) - 1].operation
+
+
+def returned(block: ir.Block) -> list[ir.Value]:
+    """Returns the values that a block returns."""
+    return [*_terminator(block).operands]
+
+
+def return_only(block: ir.Block, used: Sequence[bool]) -> None:
+    """Makes a block return only some of what it returns."""
+    if all(used):
+        return
+    last = _terminator(block)
+    values = [value for value, u in zip(last.operands, used, strict=True) if u]
+    new = func.ReturnOp if last.name == "func.return" else hlo.return_
+    new(values, loc=last.location, ip=ir.InsertionPoint(last))
+    last.erase()
+
+
+def erase_arguments(block: ir.Block, used: Sequence[bool]) -> None:
+    """Takes the other arguments of a block away, which have no uses."""
+    for i in reversed(range(len(used))):
+        if not used[i]:
+            block.erase_argument(i)

@@ -1,0 +1,168 @@
+"""``main`` of a traced module: what it takes, what it returns, and what bypasses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from plugrt.execution.frames import warn_user
+from plugrt.execution.launch import Source
+from plugrt.interface import TensorType
+from plugrt.stablehlo.bindings import func, ir
+from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only, returned
+from plugrt.tracing.constants import constant_data, constant_nbytes
+from plugrt.tracing.trace import Trace
+
+_LITERAL = 1 << 16
+"""Outputs of up to this many bytes that are known are put by each call, without a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A flat argument of a function to be traced."""
+
+    type: TensorType
+    weak: bool = False
+    name: str = ""
+    donated: bool = False
+
+
+def add_main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:
+    """Adds ``main``, without a body, to the module."""
+    trace.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
+    main = func.FuncOp(
+        "main", ir.FunctionType.get(types, []), ip=ir.InsertionPoint(trace.module.body)
+    )
+    main.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    return main
+
+
+def _symbol(name: str) -> str:
+    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+
+def route(
+    trace: Trace, block: ir.Block, parameters: Sequence[Parameter], forward: bool
+) -> tuple[list[Source], list[int], list[npt.NDArray[Any]]]:
+    """Tells where each output comes from; has ``main`` return those that it must compute alone.
+
+    Returns the sources, the positions of the outputs that ``main`` returns, and the literals: small
+    constants are those, unless something has to be computed anyway.
+    """
+    values = returned(block)
+    known: dict[ir.Value, Source] = {}
+    if forward:
+        for i, (value, p) in enumerate(zip(block.arguments, parameters, strict=False)):
+            if not p.donated:
+                known[value] = ("argument", i)
+        for i, captured in enumerate(trace.captured.values()):
+            known[captured.value] = ("constant", i)
+    literals = _literals(trace, [v for v in values if v not in known]) if forward else None
+    sources: list[Source] = []
+    results: list[int] = []
+    for position, value in enumerate(values):
+        if value not in known and literals is not None:
+            known[value] = ("literal", [*literals].index(value))
+        if value in known:
+            sources.append(known[value])
+        else:
+            sources.append(("result", len(results)))
+            results.append(position)
+    return_only(block, [kind == "result" for kind, _ in sources])
+    for value in trace.root.constants.values():
+        if not is_used(value):
+            value.owner.erase()
+    return sources, results, [*(literals or {}).values()]
+
+
+def _literals(trace: Trace, values: Sequence[ir.Value]) -> dict[ir.Value, npt.NDArray[Any]] | None:
+    """Returns the contents of values that are small constants; None if one is anything else."""
+    constants = {value: key for key, value in trace.root.constants.items()}
+    found = {}
+    for value in values:
+        key = constants.get(value)
+        if key is None or constant_nbytes(key) > _LITERAL:
+            return None
+        found[value] = constant_data(key)
+    return found
+
+
+def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -> list[int]:
+    """Drops the parameters without use, unless ``keep_unused``; returns those that stay."""
+    own = len(parameters)
+    used = [keep_unused or i >= own or is_used(a) for i, a in enumerate(block.arguments)]
+    erase_arguments(block, used)
+    return [i for i in range(own) if used[i]]
+
+
+def closed_over(
+    trace: Trace, block: ir.Block, first: int, sources: list[Source]
+) -> tuple[list[Any], int]:
+    """Drops what the function closed over and does not need, also from the numbers in ``sources``.
+
+    Returns the data that are needed, and how many of them, the first ones, are parameters.
+    """
+    captured = [*trace.captured.values()]
+    used = [is_used(block.arguments[first + i]) for i in range(len(captured))]
+    erase_arguments(block, [True] * first + used)
+    fed = [i for i, u in enumerate(used) if u]
+    passed = [i for kind, i in sources if kind == "constant" and not used[i]]
+    order = [*dict.fromkeys((*fed, *passed))]
+    sources[:] = [(k, order.index(i) if k == "constant" else i) for k, i in sources]
+    return [captured[i].data for i in order], len(fed)
+
+
+def set_type(main: func.FuncOp, block: ir.Block) -> None:
+    """Gives ``main`` the type that its body has."""
+    results = [value.type for value in returned(block)]
+    kind = ir.FunctionType.get([a.type for a in block.arguments], results)
+    main.attributes["function_type"] = ir.TypeAttr.get(kind)
+
+
+def name_results(main: func.FuncOp, count: int) -> None:
+    """Names the results as JAX does."""
+    named = ir.DictAttr.get
+    main.attributes["res_attrs"] = ir.ArrayAttr.get(
+        [
+            named(
+                {"jax.result_info": ir.StringAttr.get("result" if count == 1 else f"result[{i}]")}
+            )
+            for i in range(count)
+        ]
+    )
+
+
+def alias(
+    main: func.FuncOp,
+    parameters: Sequence[Parameter],
+    kept: list[int],
+    results: Sequence[TensorType],
+    name: str,
+) -> list[int]:
+    """Pairs donated parameters with results of the same type; returns those that found one."""
+    free = list(range(len(results)))
+    attributes: list[dict[str, ir.Attribute]] = [{} for _ in main.entry_block.arguments]
+    donated, unusable = [], []
+    for i, parameter in enumerate(parameters):
+        if not parameter.donated:
+            continue
+        kind = parameter.type
+        match = next((j for j in free if results[j] == kind), None) if i in kept else None
+        if match is None:
+            unusable.append(kind)
+            continue
+        free.remove(match)
+        donated.append(i)
+        i32 = ir.IntegerType.get_signless(32)
+        attributes[kept.index(i)]["tf.aliasing_output"] = ir.IntegerAttr.get(i32, match)
+    if donated:
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
+    if unusable:
+        warn_user(
+            f"Some donated buffers were not usable: {', '.join(map(str, unusable))} (no result of "
+            f"{name!r} has that shape and dtype); they stay with the caller"
+        )
+    return donated

@@ -1,0 +1,372 @@
+"""Dead code: what no result depends on is neither a parameter of the program nor transferred."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax, monitoring, pmap
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.compiles import counting
+from support.jax_oracle import jax
+from support.puts import Puts
+
+jnp: Any = jax.numpy
+X = np.arange(4, dtype=np.float32)
+
+inner = jit(lambda x, y: (x + 1, y * 2))
+unused = jit(lambda x, y: x * 2)
+
+# Functions of (x, dead): nothing that they compute depends on the second.
+FORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "dead code": lambda x, dead: (x + 1, xp.sin(dead) @ dead)[0],
+    "dead reduction": lambda x, dead: (x + 1, xp.sort(xp.cumulative_sum(dead)))[0],
+    "unused parameter of an inner function": lambda x, dead: unused(x, dead),
+    "unused result of an inner function": lambda x, dead: inner(x, dead)[0],
+    "inner functions within inner functions": lambda x, dead: jit(
+        lambda a, b: (inner(b, a)[1], inner(b, b))
+    )(x, dead)[0],
+    "fori_loop": lambda x, dead: lax.fori_loop(0, 3, lambda i, c: (c[0] + i, c[1]), (x, dead))[0],
+    "fori_loop, changed": lambda x, dead: lax.fori_loop(
+        0, 3, lambda i, c: (c[0] + i, c[1] * 2, c[2] + c[1]), (x, dead, dead)
+    )[0],
+    "fori_loop, one step": lambda x, dead: lax.fori_loop(
+        0, 1, lambda i, c: (c[0] + i, c[1] * 2), (x, dead)
+    )[0],
+    "while_loop": lambda x, dead: lax.while_loop(
+        lambda c: xp.sum(c[0]) < 9, lambda c: (c[0] + 1, c[2], c[1]), (x, dead, dead)
+    )[0],
+    "dead loop": lambda x, dead: (x + 1, lax.while_loop(lambda c: c[0] < 9, lambda c: c + 1, dead))[
+        0
+    ],
+    "dead code in a loop": lambda x, dead: lax.fori_loop(
+        0, 3, lambda i, c: (c + 1, dead * i)[0], x
+    ),
+    "loop within a loop": lambda x, dead: lax.fori_loop(
+        0,
+        3,
+        lambda i, c: lax.fori_loop(0, 2, lambda j, d: (d[0] * 2, d[1]), (c[0] + i, c[1])),
+        (x, dead),
+    )[0],
+    "scan, carry": lambda x, dead: lax.scan(lambda c, v: ((c[0] + v, c[1]), v), (x, dead), X)[0][0],
+    "scan, inputs": lambda x, dead: lax.scan(lambda c, v: (c + v[0], v[1]), x, (X, dead))[0],
+    "scan, outputs": lambda x, dead: lax.scan(
+        lambda c, v: (c + 1, (c * v[0], c * v[1])), x, (X, dead)
+    )[1][0],
+    "map": lambda x, dead: lax.map(lambda v: (v[0] * 2, v[1] * 3), (x, dead))[0],
+    "cond, operand": lambda x, dead: lax.cond(
+        xp.sum(x) > 0, lambda a, b: a + 1, lambda a, b: a - 1, x, dead
+    ),
+    "cond, result": lambda x, dead: lax.cond(
+        xp.sum(x) > 0, lambda a, b: (a + 1, b), lambda a, b: (a - 1, b * 2), x, dead
+    )[0],
+    "cond, predicate": lambda x, dead: (
+        lax.cond(dead[0] > 0, lambda a: (a, a + 1), lambda a: (a, a - 1), x)[0] * 2
+    ),
+    "switch": lambda x, dead: lax.switch(
+        1, [lambda a, b: (a, b), lambda a, b: (a * 2, b * 3), lambda a, b: (a, b)], x, dead
+    )[0],
+    "sort of pairs": lambda x, dead: (xp.argsort(dead), x * 2)[1],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dead_arguments_are_no_parameters(form: str) -> None:
+    function = jit(FORMS[form])
+    staged = function.trace(X, X).staged
+    assert staged.plan.kept == (0,)
+    compiled = function.lower(X, X).compile()
+    assert len(compiled.runtime_executable().executable.output_types) == 1
+    expected = function._function(device_put(X), device_put(X))
+    for found in (function(X, X), compiled(X, X)):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dead_arguments_are_not_transferred(form: str, puts: Puts) -> None:
+    function = jit(FORMS[form])
+    there = devices()[2]
+    x = device_put(X, there)
+    elsewhere = device_put(X, devices()[1])  # committed, and it decides nothing
+    function(x, elsewhere)
+    puts.clear()
+    assert function(x, X).device is there
+    assert function(x, elsewhere).device is there
+    assert function.lower(x, elsewhere).compile()(x, elsewhere).device is there
+    assert puts == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arrays_captured_for_dead_code_are_not_uploaded(
+    form: str, puts: Puts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plugrt.tracing.emit._EMBED", 0)  # small ones are parameters, too
+    dead, needed = X + 0.5, X + 0.25
+    x = device_put(X)
+    puts.clear()
+    jit(lambda x: FORMS[form](x + needed, dead))(x)
+    assert not any(np.array_equal(array, dead) for array, _ in puts)
+    assert any(np.array_equal(array, needed) for array, _ in puts)
+
+
+def test_arrays_captured_for_dead_code_decide_nothing_and_may_be_deleted() -> None:
+    w = device_put(X, devices()[1])
+    function = jit(lambda x: (x + 1, w * 2)[0])
+    staged = function.trace(X).staged
+    assert staged.plan.constants == ()
+    w.delete()
+    assert function(device_put(X, devices()[2])).device is devices()[2]
+
+
+def test_a_captured_array_that_is_only_passed_through_is_no_parameter() -> None:
+    w, v = device_put(X + 5), device_put(X + 7)
+    function = jit(lambda x: (w, x + v, w))
+    plan = function.trace(X).staged.plan
+    assert (plan.constants, plan.fed) == ((v, w), 1)
+    first, second, third = function(X)
+    for found, want in ((first, X + 5), (second, 2 * X + 7), (third, X + 5)):
+        np.testing.assert_array_equal(found, want)
+    outer = jit(lambda x: [a + b for a, b in zip(function(x), function(x + 1), strict=True)])
+    for found, want in zip(outer(X), (2 * X + 10, 4 * X + 15, 2 * X + 10), strict=True):
+        np.testing.assert_array_equal(found, want)
+
+
+def test_an_argument_that_is_only_passed_through_a_loop_is_no_parameter() -> None:
+    loops = {
+        "fori": lambda x, y: lax.fori_loop(0, 3, lambda i, c: (c[0] + c[1], c[1]), (x, y)),
+        "scan": lambda x, y: lax.scan(lambda c, v: ((c[0] + 1, c[1]), None), (x, y), X)[0],
+        "cond": lambda x, y: lax.cond(x[0] > 0, lambda a: (a, y), lambda a: (a + 1, y), x),
+        "while in while": lambda x, y: lax.while_loop(
+            lambda c: c[0][0] < 9,
+            lambda c: lax.fori_loop(0, 2, lambda i, d: (d[0] + 1, d[1]), c),
+            (x, y),
+        ),
+    }
+    for name, loop in loops.items():
+        function = jit(loop)
+        plan = function.trace(X, X).staged.plan
+        assert plan.sources == (("result", 0), ("argument", 1)), name
+        assert plan.kept == ((0, 1) if name == "fori" else (0,)), name
+        y = device_put(X + 3)
+        found = function(X, y)
+        assert found[1].unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
+        np.testing.assert_allclose(found[0], loop(device_put(X), y)[0])
+
+
+def test_eager_control_flow_transfers_nothing_dead(puts: Puts) -> None:
+    x, elsewhere = device_put(X, devices()[2]), device_put(X, devices()[1])
+    positive = device_put(np.bool_(True), devices()[2])
+    with counting() as counts:
+        lax.cond(positive, more, less, x, elsewhere)
+        lax.fori_loop(0, 3, step, (x, device_put(X, devices()[2])))
+        puts.clear()
+        lax.cond(positive, more, less, x, X + 1)
+        assert puts == []
+        last, carried = lax.fori_loop(0, 3, step, (x, X))
+    assert last.device is carried.device is devices()[2]
+    assert [array.shape for array, _ in puts] == [X.shape]  # it is a result
+    assert counts[monitoring.COMPILE] == 2
+    np.testing.assert_array_equal(carried, X)
+
+
+def more(x: Any, dead: Any) -> Any:
+    """One branch; the second argument feeds dead code."""
+    xp.sin(dead)
+    return x + 1
+
+
+def less(x: Any, dead: Any) -> Any:
+    """The other branch."""
+    return x - 1
+
+
+def step(i: Any, carry: Any) -> Any:
+    """A step that leaves the second of what it carries alone."""
+    return carry[0] + i, carry[1]
+
+
+def test_a_dead_argument_that_is_donated_stays_with_the_caller() -> None:
+    function = jit(lambda x, dead: (x + 1, xp.sin(dead))[0], donate_argnums=(0, 1))
+    x, dead = device_put(X), device_put(X)
+    with pytest.warns(UserWarning, match="donated buffers were not usable"):
+        function(x, dead)
+    assert x.is_deleted()
+    np.testing.assert_array_equal(dead, X)
+
+
+def test_keep_unused_keeps_dead_arguments() -> None:
+    function = jit(FORMS["dead code"], keep_unused=True)
+    assert function.trace(X, X).staged.plan.kept == (0, 1)
+    np.testing.assert_array_equal(function(X, X), X + 1)
+
+
+def test_pmap_leaves_dead_arguments_where_they_are(puts: Puts) -> None:
+    function = pmap(lambda x, dead: (x + lax.psum(x, "i"), lax.psum(dead, "i"))[0], axis_name="i")
+    two = np.stack([X, X])
+    function(two, two)
+    puts.clear()
+    x = function(two, np.zeros((2, 4), np.float32))
+    assert len(puts) == 2
+    np.testing.assert_array_equal(x, two * 3)
+
+
+def test_debug_nans_does_not_look_at_dead_code() -> None:
+    with plugrt.debug_nans(True):
+        found = jit(lambda x, dead: (x + 1, lax.log(dead))[0])(X, -X)
+        found = lax.fori_loop(0, 3, step, (device_put(X), device_put(X)))[0]
+    assert np.isfinite(np.asarray(found)).all()
+
+
+def test_effects_stay_and_what_they_depend_on() -> None:
+    def act(x: Any) -> Any:
+        return lax.custom_call("act", [x], X, has_side_effect=True)
+
+    text = {}
+    for name, form in {
+        "plain": lambda x, y: (x + 1, act(y * 2))[0],
+        "cond": lambda x, y: (x + 1, lax.cond(y[0] > 0, lambda: act(y), lambda: y))[0],
+        "loop": lambda x, y: (x, lax.fori_loop(0, 3, lambda i, c: act(c), y))[0] + 1,
+        "inner": lambda x, y: (x + 1, jit(lambda v: act(v))(y))[0],
+    }.items():
+        traced = jit(form).trace(X, X)
+        assert traced.staged.plan.kept == (0, 1), name
+        text[name] = traced.lower().as_text()
+        assert "@act" in text[name], name
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+LITERALS: dict[str, Callable[[Any], Any]] = {
+    "scalar": lambda x: 7,
+    "scalars": lambda x: (7, 2.5, True, 1 + 2j, np.float16(3)),
+    "shape": lambda x: (x.shape[0], xp.zeros(x.shape), {"like": xp.ones_like(x)}),
+    "splats": lambda x: [xp.full((2, 3), 5, dtype=d) for d in DTYPES],
+    "host arrays": lambda x: [np.arange(6).reshape(2, 3).astype(d) for d in DTYPES],
+    "twice": lambda x: (xp.zeros(3), xp.zeros(3), 1.0, 1.0),
+    "empty": lambda x: (xp.zeros((0, 3)), ()),
+    "with arguments": lambda x: (x, 1.5, xp.ones((2, 2)), x),
+    "inner function": lambda x: jit(lambda y: (xp.zeros(3), 4.0, y))(x),
+    "dead code beside": lambda x: (xp.zeros(3), xp.sin(x))[0],
+}
+DTYPES = [
+    "bool", "int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "complex64",
+    ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", LITERALS)
+def test_what_is_known_needs_no_compiler(form: str) -> None:
+    function = LITERALS[form]
+    x = device_put(X, devices()[1])
+    outer = jit(function)
+    with counting() as counts:
+        results = [outer(x) for _ in range(2)] + [outer.lower(x).compile()(x)]
+    assert counts[monitoring.COMPILE] == 0
+    expected, spec = plugrt.tree.flatten(function(x))
+    for result in results:
+        found, found_spec = plugrt.tree.flatten(result)
+        assert found_spec == spec
+        for one, want in zip(found, expected, strict=True):
+            want = xp.asarray(want)
+            assert (one.shape, one.dtype) == (want.shape, want.dtype)
+            np.testing.assert_array_equal(one, want)
+    for one in plugrt.tree.flatten(results[0])[0]:  # each is an array of its own
+        one.delete()
+    assert not any(a.is_deleted() for r in results[1:] for a in plugrt.tree.flatten(r)[0])
+
+
+def test_what_is_known_is_where_the_call_is() -> None:
+    function = jit(lambda x: (x, xp.ones(3), 2.0))
+    for x, device in ((device_put(X, devices()[3]), devices()[3]), (X, devices()[0])):
+        assert {a.device for a in function(x)} == {device}
+    assert jit(lambda: xp.ones(3), device=devices()[2])().device is devices()[2]
+    # What is not needed decides nothing.
+    assert jit(lambda x: xp.ones(3))(device_put(X, devices()[3])).device is devices()[0]
+    assert xp.zeros_like(device_put(X, devices()[3])).device is devices()[3]
+
+
+def test_large_constants_are_computed() -> None:
+    with counting() as counts:
+        found = jit(lambda: xp.full((1 << 10, 1 << 10), 3.0))()
+    assert counts[monitoring.COMPILE] == 1
+    np.testing.assert_array_equal(found, np.full((1 << 10, 1 << 10), 3, np.float32))
+
+
+def test_pmap_of_what_is_known() -> None:
+    function = pmap(lambda x: (xp.ones(2), x, 3), out_axes=(0, 0, None))
+    found = function(np.stack([X, X]))
+    for one, want in zip(found, (np.ones((2, 2)), np.stack([X, X]), 3), strict=True):
+        np.testing.assert_array_equal(one, want)
+    assert function.lower(np.stack([X, X])).compile()(np.stack([X, X]))[0].shape == (2, 2)
+
+
+def test_weakness_of_what_is_known() -> None:
+    half = np.ones(1, np.float16)
+    for found in (jit(lambda: 2.0)(), jit(lambda: jit(lambda: 2.0)())()):
+        assert (found * half).dtype == np.float16
+    found = jit(lambda: jit(lambda: xp.asarray(np.float32(2)))() * half)()
+    assert found.dtype == np.float32
+    assert jit(lambda h: jit(lambda x: xp.astype(x, xp.float32))(2.0) * h)(half).dtype == (
+        np.float32
+    )
+
+
+# --- as JAX ---------------------------------------------------------------------------------------
+
+
+def program(random: np.random.Generator, depth: int) -> Callable[..., list[Any]]:
+    """Returns a random function of (namespace, lax, jit, values) that gives as many values."""
+    kind = random.choice(["mix", "mix", "jit", "fori", "while", "cond", "scan"]) if depth else "mix"
+    order = random.permutation(4)
+    if kind == "mix":
+        pairs = random.integers(4, size=(4, 2))
+        same = random.random(4) < 0.4
+        return lambda ns, lax, jit, v: [
+            v[i] if keep else v[i] + ns.sin(v[j]) for (i, j), keep in zip(pairs, same, strict=True)
+        ]
+    first, second = program(random, depth - 1), program(random, depth - 1)
+
+    def run(ns: Any, lax: Any, jit: Any, v: list[Any]) -> list[Any]:
+        v = [v[i] for i in order]
+        one = lambda *x: first(ns, lax, jit, [*x])  # noqa: E731
+        if kind == "jit":
+            found = jit(one)(*v)
+        elif kind == "fori":
+            found = lax.fori_loop(0, 3, lambda i, c: one(*c), v)
+        elif kind == "while":
+            found = lax.while_loop(lambda c: c[0][0] < 3, lambda c: [c[0] + 1, *one(*c)[1:]], v)
+        elif kind == "scan":
+            last, ys = lax.scan(lambda c, x: (one(*c), c[0] + x), v, v[1])
+            found = [*last[:3], ys[0]]
+        else:
+            found = lax.cond(
+                v[3][0] > 0, lambda *x: one(*x), lambda *x: second(ns, lax, jit, [*x]), *v
+            )
+        return second(ns, lax, jit, [*found])
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_argument_is_kept_that_jax_does_not_keep(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    function, wanted = program(random, 2), int(random.integers(4))
+    args = [np.float32(random.random(4)) for _ in range(4)]
+
+    def ours(*v: Any) -> Any:
+        return function(xp, lax, jit, [*v])[wanted] * 2
+
+    def theirs(*v: Any) -> Any:
+        return function(jnp, jax.lax, jax.jit, [*v])[wanted] * 2
+
+    compiled = jax.jit(theirs).lower(*args).compile()
+    assert set(jit(ours).trace(*args).staged.plan.kept) <= compiled._executable._kept_var_idx
+    np.testing.assert_allclose(jit(ours)(*args), compiled(*args), rtol=1e-5)
