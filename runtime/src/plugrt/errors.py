@@ -280,6 +280,10 @@ class DtypeError(ArgumentError, TypeError):
     """An operation does not admit this dtype, or two dtypes do not promote."""
 
 
+class IntegerOverflow(ArgumentError, OverflowError):
+    """A Python integer does not fit the dtype that it would have among arrays."""
+
+
 class StructureError(ArgumentError, TypeError):
     """Pytrees that must have one structure differ; the message shows both."""
 

@@ -46,7 +46,7 @@ def test_constants_in_programs(shape: tuple[int, ...], dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [(True, "bool"), (3, "int32"), (2**40, "int64"), (2**63, "uint64"), (1.5, "float32"),
+    [(True, "bool"), (3, "int32"), (2**40, "int64"), (1.5, "float32"),
      (2j, "complex64"), ([1, 2], "int32"), ([1, 2.5], "float32"), ([True, False], "bool"),
      ([[1], [2**40]], "int64"), ([1, 2j], "complex64"), ([], "float32"), ([[], []], "float32"),
      ((1, (2)), "int32"), (range(4), "int32"), ([np.float64(1), 2], "float64"),

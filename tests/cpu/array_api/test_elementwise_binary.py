@@ -128,7 +128,7 @@ def test_shifts_by_any_number_of_bits(name: str) -> None:
 )  # fmt: skip
 def test_powers_of_integers(base: int, exponent: int, wanted: int) -> None:
     for dtype in (np.int8, np.int32, np.int64):
-        identical(xp.pow(dtype(base), dtype(exponent)), dtype(wanted))
+        identical(xp.pow(dtype([base]), dtype([exponent])), dtype([wanted]))
 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4"])

@@ -56,10 +56,10 @@ def test_unary() -> None:
     for op in (operator.neg, operator.pos, abs):
         for result in both(op, X - 2):
             identical(result, op(A - 2))
-    identical(round(X), np.round(A))
+    identical(round(X), np.round(A).astype(np.int32))
     identical(~J, ~I)
     identical(~(X > 2), ~(A > 2))
-    identical(round(X, 1), np.round(A, 1))
+    same(round(X, 1), np.round(A, 1))
 
 
 def test_matmul_and_divmod() -> None:
@@ -239,7 +239,7 @@ class TestMethods:
         for places in (0, 1, 2, -1):
             same(xp.asarray(numbers).round(places), numbers.round(places))
         identical(J.round(2), I)
-        with pytest.raises(InvalidArgument, match="int32"):
+        with pytest.raises(NotImplementedError, match="int32"):
             J.round(-1)
 
     def test_complex_parts(self) -> None:

@@ -74,10 +74,6 @@ def outcome(call: Callable[[Any], Any], jit: Any) -> Any:
 
 @pytest.mark.parametrize("case", CASES)
 def test_as_jax(case: str) -> None:
-    if case == "None":  # jit(None, ...) is the decorator here, as jit() with options is in both
-        with pytest.raises(TypeError, match="takes a function; got 4"):
-            CASES[case](plugrt.jit)
-        return
     assert outcome(CASES[case], plugrt.jit) == outcome(CASES[case], jax.jit)
 
 
@@ -108,3 +104,13 @@ def test_a_leaked_tracer_is_what_jax_users_catch() -> None:
     with pytest.raises(TypeError) as caught:
         plugrt.jit(lambda x: x + kept[0])(1.0)
     assert isinstance(caught.value, PlugrtError)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "f", [abs]])
+def test_what_is_no_function_is_refused_and_none_at_all_makes_a_decorator(wrong: Any) -> None:
+    for transform in (plugrt.jit, plugrt.pmap):
+        with pytest.raises(TypeError, match="takes a function; got"):
+            transform(wrong)
+    with pytest.raises(TypeError, match="takes a function; got"):
+        plugrt.jit(static_argnums=0)(wrong)
+    assert plugrt.jit(static_argnums=0)(lambda n: n + 1)(3).item() == 4

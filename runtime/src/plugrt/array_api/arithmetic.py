@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from plugrt.array_api.floats import is_infinite, sign_bits, with_sign
 from plugrt.array_api.operands import ANY, FLOATING, NUMERIC, REAL, SIGNED, binary, unary
 from plugrt.array_api.reductions import highest
+from plugrt.errors import DtypeError
+from plugrt.execution.array import Array
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
 
 # StableHLO says that the sum of booleans is their disjunction, and MLIR folds constants to the
 # exclusive one (true + true came to false): so bool has operations of its own below.
@@ -106,19 +111,50 @@ def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     return convert(whole, narrow), convert(rest, narrow)
 
 
-@operation
-def pow(x1: Tracer, x2: Tracer, /) -> Tracer:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
 
     Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
-    is as the backend computes it. To a negative power they give the true result truncated: 0 but
-    for the bases 1 and -1 (NumPy raises).
+    is as the backend computes it. As in JAX a scalar exponent of integers must not be negative
+    (`DtypeError`); to a negative power in an array, or in an argument of a traced function, they
+    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined).
     """
+    check_exponent(x1, x2)
+    result: Array = power(x1, x2)
+    return result
+
+
+def check_exponent(base: Any, exponent: Any) -> None:
+    """Raises `DtypeError` for integers to a negative power, where the one exponent is known."""
+    known = exponent.scalar if type(exponent) is Tracer else exponent
+    if not isinstance(known, int):
+        if getattr(known, "ndim", 1) or not _is_integral(known):
+            return
+        known = int(known)
+    if known < 0 and _is_integral(base):
+        what = f"integers ({base.dtype.name})" if hasattr(base, "dtype") else repr(base)
+        raise DtypeError(
+            f"pow got {what} to the power {known}; integers have no negative powers. Make the base "
+            f"a float (astype), or the exponent ({float(known)})"
+        )
+
+
+def _is_integral(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return isinstance(x, int) if dtype is None else kind_of(dtype) in "biu"
+
+
+def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
     a, b = binary("pow", x1, x2, NUMERIC)
     kind = kind_of(a.dtype)
     if kind in "iu":
         return _integer_power(a, b)
     return _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
+
+
+_power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
+power = operation(_power)
+"""`pow` as one program, whatever the exponent is."""
 
 
 def _integer_power(a: Tracer, b: Tracer) -> Tracer:

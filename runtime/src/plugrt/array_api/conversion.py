@@ -14,15 +14,15 @@ from plugrt.array_api.data_types import converted
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import copied, placed
-from plugrt.errors import NotAnArray, ShapeError
+from plugrt.errors import IntegerOverflow, NotAnArray, ShapeError
 from plugrt.execution.array import Array
+from plugrt.execution.casting import cast
 from plugrt.execution.transfer import device_put, host_array, scalar_dtype
 from plugrt.tracing.emit import as_tracer, concatenate, convert, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (
     default_complex,
     default_float,
-    default_int,
     kind_of,
     result_dtype,
 )
@@ -63,7 +63,7 @@ def asarray(
     elif type(obj) in _SCALARS:
         if kind is None and device is None and copy is not False:
             return _of_scalar(obj)
-        host = np.asarray(obj, scalar_dtype(obj) if kind is None else kind)
+        host = _cast(obj, scalar_dtype(obj) if kind is None else kind)
     elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
         return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
     else:
@@ -111,27 +111,38 @@ def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:
             "or __array__"
         )
     host = host_array(host, "the argument of asarray")
-    return host if kind is None else host.astype(kind, copy=False)
+    return host if kind is None else cast(host, kind)
 
 
 def _of_sequence(obj: Any, leaves: list[Any], kind: Dtype | None) -> npt.NDArray[Any]:
     try:
-        host = np.asarray(obj, kind)
+        host = np.asarray(obj) if kind is None else _cast(obj, kind)
+    except IntegerOverflow:
+        raise
     except ValueError as error:
         _shape_of(obj)  # raises a `ShapeError` that says where the sequence is ragged
         raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
     if kind is None and all(type(leaf) in _SCALARS for leaf in leaves):
-        host = host.astype(_default(host), copy=False)
+        host = cast(host, _default(host, leaves))
     return host_array(host, "the argument of asarray")
 
 
-def _default(host: npt.NDArray[Any]) -> Dtype:
-    found = kind_of(host.dtype)
-    if found in "iu":
-        # What does not fit the default integer dtype keeps the one that NumPy found for it.
-        limits = np.iinfo(default_int())
-        fits = host.size == 0 or (host.min() >= limits.min and host.max() <= limits.max)
-        return default_int() if fits else host.dtype
+def _cast(obj: Any, kind: Dtype) -> npt.NDArray[Any]:
+    try:
+        return cast(obj, kind)
+    except OverflowError as error:
+        raise IntegerOverflow(
+            f"asarray was asked for {kind.name}, which cannot hold all of {obj!r:.60}: {error}"
+        ) from error
+
+
+def _default(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
+    """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
+    found = "i" if leaves and all(isinstance(x, int) for x in leaves) else kind_of(host.dtype)
+    if found in "iu" and host.dtype != np.bool_:
+        # NumPy makes uint64, floats or objects of integers beyond int64, which no scalar has.
+        ends = (min(leaves), max(leaves))
+        return max((scalar_dtype(int(x)) for x in ends), key=lambda dtype: dtype.itemsize)
     return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)
 
 

@@ -12,6 +12,7 @@ from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import on_device, spread_like
 from plugrt.errors import NotAnArray, ShapeError
 from plugrt.execution.array import Array
+from plugrt.execution.casting import cast
 from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
@@ -149,7 +150,7 @@ def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
     # Python scalars are converted here: on a device a float has passed through float32.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
-        return np.asarray(value).astype(kind), kind
+        return cast(np.asarray(value), kind), kind
     if not isinstance(value, Array | Tracer | np.ndarray | np.generic):
         raise NotAnArray(f"fill_value of {function} is {value!r:.60}; it takes a scalar")
     if np.shape(value):

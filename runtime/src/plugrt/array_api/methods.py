@@ -14,6 +14,7 @@ from plugrt.array_api.complexes import imag, real
 from plugrt.array_api.indexing import _setitem, getitem
 from plugrt.array_api.products import matrix_transpose
 from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.tracing.promotion import default_int
 
 Axis = int | Sequence[int] | None
 
@@ -159,24 +160,18 @@ def conj(self: Any) -> Any:
 def round_(self: Any, decimals: int = 0, out: None = None) -> Any:
     """Returns the array rounded to ``decimals`` places, halves to even."""
     _without_out("round", out)
-    if decimals == 0:
-        return xp.round(self)
-    if not xp.isdtype(self.dtype, ("real floating", "complex floating")):
-        if decimals > 0:
-            return self
-        raise InvalidArgument(
-            f"round to {decimals} places of an array of {self.dtype.name}: integers can be "
-            "rounded to decimal places from 0 only; astype converts"
-        )
-    factor = np.asarray(10.0 ** abs(decimals)).astype(self.dtype)
-    if decimals > 0:
-        return xp.round(self * factor) / factor
-    return xp.round(self / factor) * factor
+    return xp.round(self, decimals)
 
 
 def __round__(self: Any, ndigits: int | None = None, /) -> Any:
-    """Returns the array rounded; of a traced scalar, too, an array (Python's round: an int)."""
-    return round_(self, ndigits or 0)
+    """Returns the array rounded; without ``ndigits`` as integers, as in JAX.
+
+    These have the default dtype, and 64 bits where the array has (so that uint64 becomes int64).
+    """
+    if ndigits is not None:
+        return xp.round(self, ndigits)
+    wide = self.dtype.itemsize == 8 and self.dtype.kind != "c"
+    return xp.astype(xp.round(self), np.dtype(np.int64) if wide else default_int())
 
 
 def clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:

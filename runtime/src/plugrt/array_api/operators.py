@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plugrt import array_api
-from plugrt.array_api.arithmetic import divided
+from plugrt.array_api.arithmetic import check_exponent, divided, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.config import config
 from plugrt.execution.array import Array
@@ -29,7 +29,7 @@ BINARY = {
     "floordiv": "floor_divide",
     "mod": "remainder",
     "divmod": "divided",
-    "pow": "pow",
+    "pow": "power",
     "matmul": "matmul",
     "and": "bitwise_and",
     "or": "bitwise_or",
@@ -111,8 +111,22 @@ def _namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
 
 
 def _function(name: str) -> Operation[Any, Any]:
-    function: Operation[Any, Any] = divided if name == "divided" else getattr(array_api, name)
-    return function
+    known: dict[str, Operation[Any, Any]] = {"divided": divided, "power": power}
+    return known.get(name) or getattr(array_api, name)
+
+
+def _checked(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) -> tuple[Any, Any]:
+    """Returns both forms of an operator that looks at its operands first."""
+
+    def checked(self: Any, other: Any, /) -> Any:
+        check(self, other)
+        return forward(self, other)
+
+    def checked_reflected(self: Any, other: Any, /) -> Any:
+        check(other, self)
+        return reflected(self, other)
+
+    return checked, checked_reflected
 
 
 def table() -> dict[str, Any]:
@@ -120,6 +134,8 @@ def table() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, function in BINARY.items():
         result[f"__{name}__"], result[f"__r{name}__"] = _binary(_function(function))
+    pair = result["__pow__"], result["__rpow__"]
+    result["__pow__"], result["__rpow__"] = _checked(*pair, check_exponent)
     for name, function in COMPARISONS.items():
         result[f"__{name}__"], _ = _binary(_function(function))
     for name, function in UNARY.items():

@@ -10,6 +10,7 @@ from plugrt.config import config
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, share
 from plugrt.execution.caches import BoundedCache
+from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device, home
 from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype
 from plugrt.interface import Device
@@ -45,7 +46,7 @@ def scalar_on(device: Device, x: bool | int | float | complex, dtype: np.dtype[A
     key = (device, dtype, type(x), x if plain else repr(x))
     found = _scalars.get(key)
     if found is None:
-        found = put(np.asarray(x, dtype), device, committed=False, weak=True)
+        found = put(cast(x, dtype), device, committed=False, weak=True)
         _scalars.keep(key, found)
     return found
 

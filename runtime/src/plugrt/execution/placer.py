@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrt.execution.arguments import HostKind, Kind, ParameterType
 from plugrt.execution.array import Array
+from plugrt.execution.casting import cast
 from plugrt.execution.host_values import scalar_on
 from plugrt.execution.placement import Launch
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -166,7 +167,7 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
 
 
 def _host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
-    return lambda x: put_sharded(np.asarray(x, dtype), target)._live()
+    return lambda x: put_sharded(cast(x, dtype), target)._live()
 
 
 def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:

@@ -10,9 +10,10 @@ import numpy.ma
 import numpy.typing as npt
 
 from plugrt.config import config
-from plugrt.errors import InvalidArgument, NotAnArray, UnsupportedDtype
+from plugrt.errors import IntegerOverflow, InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, new_array
+from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
 from plugrt.execution.frames import warn_user
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -195,14 +196,14 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     if kind is np.ndarray and x.dtype in taken_as_they_are(config.token()):
         return x  # type: ignore[no-any-return]
     if kind in (bool, int, float, complex):
-        return np.asarray(x, scalar_dtype(x))
+        return cast(x, scalar_dtype(x))
     if isinstance(x, np.ma.MaskedArray):
         raise NotAnArray(
             f"{name} is a masked array, and a mask cannot be kept on a device; pass .filled(value) "
             "or the data and the mask as two arrays"
         )
     if (plain := python_scalar(x)) is not None:
-        return np.asarray(plain, scalar_dtype(plain))
+        return cast(plain, scalar_dtype(plain))
     if not isinstance(x, np.ndarray | np.generic):
         raise NotAnArray(
             f"{name} is {_kind_of(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
@@ -215,7 +216,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     dtype = narrowed(host.dtype)
     if dtype is not host.dtype:
         _warn_narrowed()
-        host = host.astype(dtype)
+        host = cast(host, dtype)
     return host
 
 
@@ -260,7 +261,11 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 
 def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
-    """Returns the dtype that a Python scalar has when it meets no array."""
+    """Returns the dtype that a Python scalar has when it meets no array.
+
+    Raises `IntegerOverflow`, as JAX raises `OverflowError`, for an integer that no signed dtype
+    of these settings holds.
+    """
     defaults, integers = _scalar_dtypes(config.token())
     found = defaults.get(type(x))
     if found is not None:
@@ -269,15 +274,26 @@ def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
         for dtype in integers:
             if _LEAST[dtype] <= x <= _MOST[dtype]:
                 return dtype
-        why = "32 bits, and JAX_ENABLE_X64 is 0" if config.enable_x64 is False else "64 bits"
-        raise OverflowError(f"the Python integer {x} does not fit {why}")
+        raise _too_large(x)
     kind = next(k for k in (bool, float, complex) if isinstance(x, k))  # a subclass
     return defaults[kind]
 
 
-_INT32, _INT64, _UINT64 = (np.dtype(n) for n in ("int32", "int64", "uint64"))
-_LEAST = {d: int(np.iinfo(d).min) for d in (_INT32, _INT64, _UINT64)}
-_MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64, _UINT64)}
+def _too_large(x: int) -> IntegerOverflow:
+    narrow = config.enable_x64 is False
+    why = "int32, and JAX_ENABLE_X64 is 0" if narrow else "int64 (64 bits)"
+    unsigned = np.uint32 if narrow else np.uint64
+    cure = (
+        f"numpy.{unsigned.__name__}({x}) does, and so does asarray with that dtype"
+        if 0 <= x <= np.iinfo(unsigned).max
+        else "pass it as a float"
+    )
+    return IntegerOverflow(f"the Python integer {x} does not fit {why}; {cure}")
+
+
+_INT32, _INT64 = (np.dtype(n) for n in ("int32", "int64"))
+_LEAST = {d: int(np.iinfo(d).min) for d in (_INT32, _INT64)}
+_MOST = {d: int(np.iinfo(d).max) for d in (_INT32, _INT64)}
 
 
 @cache
@@ -286,7 +302,7 @@ def _scalar_dtypes(
 ) -> tuple[dict[type, np.dtype[Any]], tuple[np.dtype[Any], ...]]:
     """The dtype of each kind of scalar under these settings, and those tried for an integer."""
     wide, narrow = config.enable_x64 is True, config.enable_x64 is False
-    integers = (_INT32,) if narrow else (_INT64, _UINT64) if wide else (_INT32, _INT64, _UINT64)
+    integers = (_INT32,) if narrow else (_INT64,) if wide else (_INT32, _INT64)
     defaults = {
         bool: np.dtype(np.bool_),
         float: np.dtype(np.float64 if wide else np.float32),

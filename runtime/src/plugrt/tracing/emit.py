@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
+from plugrt.execution.casting import cast
 from plugrt.execution.transfer import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.comparisons import comparison
 from plugrt.tracing.constants import can_splat, constant_value, splat_value
+from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.scalars import check_fits
 from plugrt.tracing.trace import Captured, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
@@ -143,7 +145,7 @@ def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
 
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
     """Returns a host array or scalar as a constant of the program, in the dtype given."""
-    data = np.asarray(host, dtype)
+    data = np.asarray(host) if dtype is None else cast(host, dtype)
     trace = tracing()
     tracer = Tracer(constant_value(trace, data), trace)
     if not data.shape:
@@ -153,7 +155,12 @@ def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
 
 def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
     """Returns an array of ``shape`` filled with a host scalar."""
-    return broadcast_to(constant(np.asarray(value).astype(dtype)), shape)
+    return broadcast_to(constant(_cast_literal(value, dtype)), shape)
+
+
+def _cast_literal(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    # Integers wrap around where NumPy would refuse a Python integer; floats are taken as quickly.
+    return cast(np.asarray(value) if kind_of(dtype) in "biu" else value, dtype)
 
 
 def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Tracer:
@@ -172,7 +179,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
         check_fits(x, dtype)
     if x.scalar is not None:  # a literal's own digits, which have not passed through float32
-        return constant(np.asarray(x.scalar).astype(dtype))
+        return constant(_cast_literal(x.scalar, dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":
         if dtype == np.bool_:
             zero = full(x.shape, 0, x.dtype)
@@ -187,7 +194,7 @@ def strong(x: Tracer) -> Tracer:
     if not x.weak:
         return x
     if x.scalar is not None:
-        return constant(np.asarray(x.scalar, x.dtype))
+        return constant(cast(x.scalar, x.dtype))
     return Tracer(x.value, tracing(), origin=x.origin)
 
 
@@ -217,7 +224,7 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
         return strong(x)
     if x.scalar is not None and can_splat(x.dtype, shape):
         trace = tracing()
-        return Tracer(splat_value(trace, np.asarray(x.scalar, x.dtype), shape), trace)
+        return Tracer(splat_value(trace, cast(x.scalar, x.dtype), shape), trace)
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrt.config import config
+from plugrt.errors import IntegerOverflow
 from plugrt.tracing.promotion import default_int
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_fits(x: Tracer, dtype: np.dtype[Any]) -> None:
-    """Raises `OverflowError` where a Python integer loses digits in an integer dtype.
+    """Raises `IntegerOverflow` where a Python integer loses digits in an integer dtype.
 
     As in JAX those within the default integer dtype wrap around (``uint8(1) - 1 - 1``); larger
     ones are refused, unless the dtype holds them.
@@ -28,7 +29,7 @@ def check_fits(x: Tracer, dtype: np.dtype[Any]) -> None:
         fits = limits.min <= int(x.scalar) <= limits.max
     if not fits:
         what = "an integer" if x.scalar is None else f"the Python integer {int(x.scalar)}"
-        raise OverflowError(
+        raise IntegerOverflow(
             f"{what} that does not fit {default_int().name} meets an array of dtype {dtype.name}; "
             "convert the array (array_api.astype) or pass the integer as an array of its dtype"
         )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.errors import LeakedTracer, UnboundAxis
+from plugrt.execution.casting import cast
 from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
@@ -150,7 +151,7 @@ class Trace:
         if tracer.scope is not scope and not tracer.scope.encloses(scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:  # a Python scalar: a constant wherever it is used
-            return constant_value(self, np.asarray(tracer.scalar, tracer.dtype))
+            return constant_value(self, cast(tracer.scalar, tracer.dtype))
         if tracer.scope is scope:
             return tracer._value
         return self._captured_value(tracer, scope)
@@ -163,7 +164,7 @@ class Trace:
         if outer is None or not tracer.scope.encloses(outer.scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:
-            return constant_value(self, np.asarray(tracer.scalar, tracer.dtype))
+            return constant_value(self, cast(tracer.scalar, tracer.dtype))
         found = self.captured.get(id(tracer))
         if found is None:
             kind = self.mlir_type(tracer.shape, tracer.dtype)

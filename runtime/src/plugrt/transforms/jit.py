@@ -15,6 +15,9 @@ from plugrt.transforms.jitted import JitFunction
 
 __all__ = ["JitFunction", "jit"]
 
+_NOT_GIVEN = object()
+"""`jit` is a decorator without a function; None in its place is a mistake."""
+
 
 @overload
 def jit(
@@ -47,7 +50,7 @@ def jit(
     inline: bool = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Any = _NOT_GIVEN,
     /,
     *,
     in_shardings: Any = None,
@@ -73,7 +76,7 @@ def jit(
     the body in place when another traced function calls it, instead of a call to a function of
     the module.
     """
-    if fun is None:
+    if fun is _NOT_GIVEN:
         return lambda f: jit(
             f,
             in_shardings=in_shardings,

@@ -1,0 +1,40 @@
+"""`cast`: host values in another dtype; NumPy's warnings are shown at the user's line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.execution.frames import warn_user
+
+_SMALL = 6e4
+"""Numbers up to it fit every IEEE format, so that no warning can be due."""
+
+
+def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Returns ``np.asarray(x, dtype)``; the real part where a complex array becomes real.
+
+    As in JAX a float beyond the range of ``dtype`` becomes an infinity, with NumPy's
+    `RuntimeWarning` ("overflow encountered in cast"); `numpy.errstate` is heeded.
+    """
+    if type(x) in (float, int) and -_SMALL <= x <= _SMALL and dtype.kind == "f":
+        return np.asarray(x, dtype)
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype == dtype:
+            return np.asarray(x)
+        if x.dtype.kind == "c" and dtype.kind in "iufV":
+            x = x.real
+    with np.errstate(call=_warn, **_asked()):
+        return np.asarray(x, dtype)
+
+
+def _asked() -> Any:
+    """What is to be done about a float that does not fit: `_warn` in place of NumPy's warning."""
+    found = np.geterr()
+    return {k: "call" if found[k] == "warn" else found[k] for k in ("over", "invalid")}
+
+
+def _warn(kind: str, _: int) -> None:
+    warn_user(f"{kind} encountered in cast", RuntimeWarning)
