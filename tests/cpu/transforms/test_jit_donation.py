@@ -141,3 +141,15 @@ def test_a_donating_call_inside_another_function() -> None:
     x = device_put(N)
     np.testing.assert_array_equal(outer(x), 2 * N + 1)
     assert not x.is_deleted()
+
+
+def test_donating_what_the_function_closes_over_names_both() -> None:
+    x = device_put(N)
+    f = jit(lambda first: add(first, x), donate_argnums=0)
+    for _ in range(2):
+        with pytest.raises(
+            PlugrtError, match=r"argument first of .* is donated, .*closes over.*copy"
+        ):
+            f(x)
+        assert not x.is_deleted()
+    np.testing.assert_array_equal(f(device_put(N)), 2 * N)

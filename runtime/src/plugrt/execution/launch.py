@@ -252,6 +252,12 @@ class LoadedProgram:
                 raise DeletedBuffer(
                     f"an array in the closure of {plan.name!r}: {constant._obituary()}"
                 ) from error
+        for i in plan.donated:
+            if any(values[i] is constant for constant in self.constants):
+                raise InvalidArgument(
+                    f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
+                    "the same array, which it then has no more; pass a copy, or use the argument"
+                ) from error
         raise error
 
     def delete(self) -> None:
