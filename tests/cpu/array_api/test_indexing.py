@@ -20,6 +20,7 @@ from plugrt.errors import (
     ShapeError,
     TracingError,
 )
+from plugrt_cpu.loaded import CpuLoadedExecutable
 from support.compiles import counting
 from support.keys import keys
 from support.numpy_oracle import ALL, identical, sample, traced
@@ -143,6 +144,58 @@ def test_iteration_and_unpacking() -> None:
         identical(row, expected)
     first, *_ = X
     identical(first, A[0])
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (1,), (7, 0), (100,), (101, 2), (250,)])
+def test_iteration_gives_what_indexing_gives(shape: tuple[int, ...]) -> None:
+    host = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    there = plugrt.device_put(host, plugrt.devices()[-1])
+    for x in (xp.asarray(host), there):
+        rows = list(x)
+        assert len(rows) == len(host)
+        for i, row in enumerate(rows):
+            identical(row, host[i])
+            assert row.device is x.device
+            assert row.committed is x.committed
+
+
+def test_rows_of_what_is_weak_are_weak() -> None:
+    weak = plugrt.jit(lambda s: xp.broadcast_to(s, (3,)))(2.0)
+    half = xp.asarray([1.0], dtype=xp.float32).astype("float16")
+    assert [(row + half).dtype for row in weak] == [np.float16] * 3
+
+
+def test_iteration_launches_once_for_a_hundred_rows() -> None:
+    x = xp.asarray(np.arange(301, dtype=np.float32))
+    launches: list[Any] = []
+    real = CpuLoadedExecutable.launcher.fget
+    assert real is not None
+    with pytest.MonkeyPatch.context() as patch:
+        plugrt.clear_caches()
+
+        def launcher(self: Any) -> Any:
+            launch = real(self)
+
+            def launching(arguments: Any) -> Any:
+                launches.append(self)
+                return launch(arguments)
+
+            return launching
+
+        patch.setattr(CpuLoadedExecutable, "launcher", property(launcher))
+        assert [int(row) for row in x] == [*range(301)]
+    plugrt.clear_caches()
+    assert len(launches) == 8  # four slices, and what they consist of
+
+
+def test_iteration_within_a_traced_function() -> None:
+    total = plugrt.jit(lambda y: sum(row * y for row in X))
+    np.testing.assert_array_equal(np.asarray(total(2.0)), 2 * A.sum(0))
+
+
+def test_iteration_refuses_arrays_without_axes() -> None:
+    with pytest.raises(TypeError, match="0-d"):
+        iter(xp.asarray(1.0))
 
 
 @pytest.mark.parametrize(

@@ -47,19 +47,7 @@ class CpuBuffer(Buffer):
 
     def to_host(self) -> npt.NDArray[Any]:
         """Returns a read-only view of the memory; a copy for dtypes of less than a byte."""
-        try:
-            if self.type.dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
-                return np.asarray(memoryview(self.raw))
-            if self.type.dtype in SUB_BYTE_DTYPES:
-                array: npt.NDArray[Any]
-                array, _ = self.raw._single_device_array_to_np_array_did_copy()
-                array.flags.writeable = False
-                return array
-            self.raw.block_until_ready()
-            capsule, keeper = adapter.to_dlpack(self.raw)
-            return dlpack.view(capsule, keeper, self.type.shape, self.type.dtype)
-        except JAXLIB_ERRORS as error:
-            raise translate(error) from error
+        return read(self.raw, self.type)
 
     def delete(self) -> None:
         with self.device.client.launch_lock:
@@ -134,3 +122,21 @@ class CpuBuffer(Buffer):
 
     def __repr__(self) -> str:
         return f"<buffer {self.type} on {self.device!r}>"
+
+
+def read(raw: Any, kind: TensorType) -> npt.NDArray[Any]:
+    """Returns what a one-device array of jaxlib's holds, as `CpuBuffer.to_host` does."""
+    dtype = kind.dtype
+    try:
+        if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
+            return np.asarray(memoryview(raw))
+        if dtype in SUB_BYTE_DTYPES:
+            array: npt.NDArray[Any]
+            array, _ = raw._single_device_array_to_np_array_did_copy()
+            array.flags.writeable = False
+            return array
+        raw.block_until_ready()
+        capsule, keeper = adapter.to_dlpack(raw)
+        return dlpack.view(capsule, keeper, kind.shape, dtype)
+    except JAXLIB_ERRORS as error:
+        raise translate(error) from error

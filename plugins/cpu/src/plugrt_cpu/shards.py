@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy.typing as npt
+
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, TensorType
 from plugrt_cpu import adapter
-from plugrt_cpu.buffer import CpuBuffer
+from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import Place
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.event import CpuEvent
@@ -92,6 +94,10 @@ class CpuShards(Sequence[Buffer]):
                 raw.block_until_ready()
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
+
+    def to_host(self) -> npt.NDArray[Any]:
+        """Returns the contents of the first buffer, as its `CpuBuffer.to_host` does."""
+        return read(self.raw, self.type) if self.place.single else self.buffers()[0].to_host()
 
     @property
     def is_apart(self) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from plugrt.array_api.complexes import imag, real
 from plugrt.array_api.indexing import _setitem, getitem
 from plugrt.array_api.products import matrix_transpose
 from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
+from plugrt.tracing.trace import current_trace
 
 Axis = int | Sequence[int] | None
 
@@ -73,6 +76,21 @@ def _spread(name: str) -> Callable[..., Any]:
         return getattr(xp, name)(x, axis=axis, correction=less, keepdims=keepdims)
 
     return _documented(method, name)
+
+
+_ROWS = 100  # of one launch, as in JAX
+
+
+def iterate(self: Any) -> Iterator[Any]:
+    """Returns an iterator over ``x[0]``, ``x[1]`` and so on, a hundred of which are one launch."""
+    if not self.ndim:
+        raise TypeError("iteration over a 0-d array")
+    rows = range(self.shape[0])
+    if current_trace() is not None or type(self.sharding) is not SingleDeviceSharding:
+        return (self[i] for i in rows)
+    if len(rows) <= _ROWS:
+        return iter(xp.unstack(self) if rows else ())
+    return chain.from_iterable(xp.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
 def _documented(method: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -209,6 +227,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "cumprod": _cumulative("cumulative_prod"),
     "__round__": __round__,
     "__getitem__": getitem,
+    "__iter__": iterate,
     "__setitem__": _setitem,
     "astype": astype,
     "clip": clip,

@@ -156,11 +156,16 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
-        shards = self._live()
+        shards = self._shards
+        if shards is None:
+            raise DeletedBuffer(self._obituary())
         host: npt.NDArray[Any] | None = getattr(self, "_extra", None)
         if host is None:
             sharding = self._signature.sharding
-            if sharding.is_fully_replicated and len(sharding.devices) == 1:
+            if type(sharding) is SingleDeviceSharding:
+                read = getattr(shards, "to_host", None)  # a backend's shards may read at once
+                host = read() if read else shards[0].to_host()
+            elif sharding.is_fully_replicated and len(sharding.devices) == 1:
                 host = shards[0].to_host().reshape(self.shape)
             else:
                 host = self._assemble(shards)

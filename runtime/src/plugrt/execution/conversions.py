@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -136,11 +135,6 @@ class Conversions(Methods):
         if not self.ndim:
             raise TypeError("len() of a 0-d array")
         return self.shape[0]
-
-    def __iter__(self) -> Iterator[Self]:
-        if not self.ndim:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self.shape[0]))
 
     def __format__(self, spec: str) -> str:
         return format(self._scalar("a formatted number"), spec) if spec else str(self)

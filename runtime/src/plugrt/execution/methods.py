@@ -8,7 +8,7 @@ So arrays can be moved, and programs run, without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import EllipsisType, FunctionType, ModuleType
 from typing import (
@@ -206,6 +206,9 @@ class Methods:
         raise NotImplementedError
 
     def __round__(self, ndigits: int | None = None, /) -> Self:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Self]:
         raise NotImplementedError
 
     def __getitem__(self, key: Key, /) -> Self:
