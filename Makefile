@@ -17,8 +17,8 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-jaxlib test-broken test-vendors lint types format docs docs-site bench version release \
-	wheels clean help
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors lint types format docs docs-site bench version \
+	release wheels clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -46,6 +46,10 @@ test-fresh:
 ## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
 test-vendors: $(STAMP)
 	$(BIN)/python tools/test_vendors.py
+
+## make test-optimised  the suite on programs that XLA optimises (tests/conftest.py: twice the time)
+test-optimised: $(STAMP)
+	XLA_FLAGS= $(PYTEST) -n $(WORKERS) -q $(TESTS)
 
 ## make test-jaxlib  the suite on each jaxlib minor from 0.9 on
 test-jaxlib: $(STAMP)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 # Some thousand children and each worker would compile every module that they import, pytest's
 # rewritten tests too, where the user wants no __pycache__ beside the sources (as images of Python
-# do): that is a third of the suite's time. Bytecode is kept, then, where pytest keeps its own.
+# do): importing JAX so takes 2.2 s of CPU instead of 0.7. So it is kept where pytest keeps files.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
@@ -38,9 +38,9 @@ for name, value in {
 }.items():
     os.environ.setdefault(name, value)
 
-# Most of the suite's time is XLA's, compiling some ten thousand programs that run once. Without its
-# optimisations that takes less than half of it; what plugrt does is the same, as is JAX beside it
-# (children inherit the flags). `XLA_FLAGS= make test` is the suite on optimised programs.
+# Most of the suite's time is XLA's, compiling thousands of programs that run once: 27 ms each, 12
+# without its optimisations. What plugrt does is the same, and JAX in this process and in children
+# has the same flags. Flags that are set stay, empty ones too: `make test-optimised`.
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 )
