@@ -12,6 +12,8 @@ from pathlib import Path
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+# The example plugin is also a backend that tests use; it is not installed, so that none finds it.
+sys.path.insert(1, str(Path(__file__).parents[1] / "examples/plugin-reference/src"))
 
 # Some thousand children and each worker would compile every module that they import, pytest's
 # rewritten tests too, where the user wants no __pycache__ beside the sources (as images of Python

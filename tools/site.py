@@ -24,6 +24,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "examples/README.md": "examples.md",
+    "examples/plugin-reference/README.md": "plugin-reference.md",
     "plugin_sdk/README.md": "plugin_sdk.md",
     "plugins/cpu/README.md": "plugin-cpu.md",
     "plugins/cuda/README.md": "plugin-cuda.md",

@@ -17,8 +17,8 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import Client, CompileOptions, Program
+from plugrt_reference.backend import Reference
 from plugrt_sdk import Backend, BackendClient, BackendPlugin
-from support.reference_backend import Reference
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>

@@ -1,0 +1,130 @@
+"""`Reference`: devices on which StableHLO's reference interpreter runs programs.
+
+Slow, and independent of XLA: what it computes is what the StableHLO specification says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import Unimplemented
+from plugrt.interface import CompileOptions, Program
+from plugrt.stablehlo.artifacts import parse
+from plugrt.stablehlo.bindings import MLIRError, hlo, ir
+from plugrt.stablehlo.types import element_type, tensor_type_of
+from plugrt_sdk import Backend
+
+HostArray = npt.NDArray[Any]
+Launch = Callable[[Sequence[Sequence[HostArray]]], list[list[HostArray]]]
+
+DTYPES = frozenset(
+    np.dtype(name)
+    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+                 "float16", "float32", "float64")
+)  # fmt: skip
+"""What the interpreter's Python bindings take and give; a complex result ends the process."""
+_NAMES = """abs add and atan2 bitcast_convert broadcast_in_dim case cbrt ceil clamp compare complex
+concatenate constant convert convolution cosine count_leading_zeros divide dot_general
+dynamic_slice dynamic_update_slice exponential exponential_minus_one floor gather
+get_tuple_element if imag iota is_finite log log_plus_one logistic maximum minimum multiply
+negate not optimization_barrier or pad popcnt power real reduce reduce_precision reduce_window
+remainder reshape return reverse round_nearest_afz round_nearest_even rsqrt scatter select
+select_and_scatter shift_left shift_right_arithmetic shift_right_logical sign sine slice sort
+sqrt subtract tan tanh transpose tuple while xor"""
+OPERATIONS = frozenset(_NAMES.split())
+"""The StableHLO operations that the interpreter has; on any other it ends the process."""
+
+
+class Reference(Backend):
+    """Any number of devices; a program runs on one of them. Handles are NumPy arrays.
+
+    The keyword arguments are create options: ``PLUGRT_CLIENT_CREATE_OPTIONS=reference:devices:2``.
+    """
+
+    platform, version = "reference", "1"
+
+    def __init__(self, devices: int = 1) -> None:
+        self._count = devices
+        self.live = 0
+        """How many arrays there are on the devices."""
+        self.closed = False
+
+    def devices(self) -> Sequence[str]:
+        return ["StableHLO interpreter"] * self._count
+
+    def put(self, array: HostArray, device: int) -> HostArray:
+        _require(array.dtype, "an array")
+        self.live += 1
+        return array.copy()  # the caller may change its memory afterwards
+
+    def get(self, handle: HostArray) -> HostArray:
+        return handle
+
+    def delete(self, handle: HostArray) -> None:
+        self.live -= 1
+
+    def close(self) -> None:
+        self.closed = True
+
+    def compile(self, program: Program, options: CompileOptions) -> Launch:
+        if options.num_replicas * options.num_partitions > 1:
+            raise Unimplemented("the reference backend runs programs on one device")
+        module = parse(program.code)
+        _require_types(module)
+        _require_operations(module)
+
+        def launch(arguments: Sequence[Sequence[HostArray]]) -> list[list[HostArray]]:
+            results = _evaluate(module, [shards[0] for shards in arguments])
+            self.live += len(results)
+            return [[result] for result in results]
+
+        return launch
+
+
+def _require(dtype: np.dtype[Any], what: str) -> None:
+    if dtype not in DTYPES:
+        names = ", ".join(sorted(d.name for d in DTYPES))
+        raise Unimplemented(f"{what} has the dtype {dtype}; the reference backend has {names}")
+
+
+def _require_types(module: ir.Module) -> None:
+    """Refuses a program with arguments or results of other dtypes: when it is compiled."""
+    with module.context:
+        [main] = [op for op in module.body.operations if op.name.value == "main"]
+        for place, types in (("argument", main.type.inputs), ("result", main.type.results)):
+            for i, kind in enumerate(types):
+                _require(tensor_type_of(kind).dtype, f"{place} {i} of the program")
+
+
+def _require_operations(module: ir.Module) -> None:
+    """Refuses a program with operations, at any depth, that the interpreter lacks."""
+    lacking = set()
+
+    def look(op: ir.Operation) -> ir.WalkResult:
+        dialect, _, name = op.name.partition(".")
+        if dialect == "stablehlo" and name not in OPERATIONS:
+            lacking.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    with module.context:
+        module.operation.walk(look)
+    if lacking:
+        raise Unimplemented(f"the reference interpreter lacks {', '.join(sorted(lacking))}")
+
+
+def _evaluate(module: ir.Module, arguments: Sequence[HostArray]) -> list[HostArray]:
+    """Runs ``main``; the interpreter takes and gives MLIR's constants."""
+    with module.context:
+        constants = [
+            ir.DenseElementsAttr.get(a, type=element_type(a.dtype), shape=list(a.shape))
+            for a in arguments
+        ]
+        try:
+            results = hlo.eval_module(module, constants)
+        except (MLIRError, ValueError) as error:
+            raise Unimplemented(f"the reference interpreter cannot run it: {error}") from error
+        return [np.array(r).reshape(tensor_type_of(r.type).shape) for r in results]
