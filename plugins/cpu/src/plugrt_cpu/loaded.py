@@ -124,10 +124,15 @@ class CpuLoadedExecutable(LoadedExecutable):
         if self._donated or self._only_result is None:
             return self._launch_vouched
         handlers, (kind, place) = self._handlers, self._only_result
+        two = len(self._parameter_types) == 2
 
         def launch_for_one(arguments: Sequence[Shards]) -> Sequence[Shards]:
             try:
-                raws = [*map(_raw_of, arguments)]
+                if two:  # the usual number, unrolled
+                    first, second = arguments
+                    raws = [first.raw, second.raw]  # type: ignore[attr-defined]
+                else:
+                    raws = [*map(_raw_of, arguments)]
             except AttributeError:  # a plain sequence of buffers
                 return self.execute(arguments)
             try:

@@ -131,10 +131,15 @@ class LoadedProgram:
         place, execute = self._placing(place, kinds)
         explain, new = self._explain, object.__new__
         [signature] = self.outputs
+        two = len(kinds) == 2
 
         def run_single(values: Sequence[Any]) -> Array:
             try:
-                [shards] = execute([*map(_shards_of, values)])
+                if two:  # the usual number, unrolled
+                    first, second = values
+                    [shards] = execute([first._shards, second._shards])
+                else:
+                    [shards] = execute([*map(_shards_of, values)])
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
             array = new(Array)  # as `new_array`, without the call

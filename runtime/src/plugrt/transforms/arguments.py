@@ -192,6 +192,8 @@ class ArgumentRules:
             args = tuple([x for i, x in enumerate(args) if i not in nums])
         if names and kwargs:
             named = [(k, static_key(x)) for k, x in kwargs.items() if k in names]
+            if len(named) == len(kwargs):
+                return args, {}, (*statics, *named)
             if named:
                 statics += named
                 kwargs = {k: x for k, x in kwargs.items() if k not in names}
