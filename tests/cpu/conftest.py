@@ -16,10 +16,10 @@ from support.puts import Puts
 def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     """Counts what is put on devices by the cpu client, one by one or several at once.
 
-    Its launches lend no memory to small host arrays meanwhile, so that those are put like others.
+    Its launches lend no memory to small arrays meanwhile, so that those are put like others.
     """
     client = devices()[0].client
-    monkeypatch.setattr(CpuLoadedExecutable, "host_launcher", lambda *_: None, raising=False)
+    monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
     found, within = Puts(), list[bool]()
     for cls in type(client).__mro__:
         if "shards_from_host" in vars(cls):

@@ -589,12 +589,15 @@ class LoadedExecutable(_Backed, ABC):
         """
         return self.execute
 
-    def host_launcher(self, hosts: Sequence[int]) -> Callable[[list[Any]], Sequence[Shards]] | None:
-        """`launcher` where the arguments numbered in ``hosts`` are NumPy arrays, or None. Optional.
+    def lending_launcher(
+        self, lent: Sequence[int]
+    ) -> Callable[[list[Any]], Sequence[Shards]] | None:
+        """`launcher` that takes the arguments numbered in ``lent`` from elsewhere; None for none.
 
-        For backends that can lend memory to a launch at less cost than to put an array. The arrays
-        have the parameters' types and are copied before it returns; the list may be overwritten.
-        Where it is None the arrays are put with `Client.shards_from_host`.
+        They are NumPy arrays, or shards on another device of the client, of the parameters' types.
+        For backends that can lend memory to a launch at less cost than to put or move an array.
+        NumPy arrays are copied before it returns; the list of arguments may be overwritten.
+        Where it is None, `Client.shards_from_host` and `Buffer.copy_to_device` are used. Optional.
         """
         return None
 

@@ -16,7 +16,7 @@ from plugrt import array_api as xp
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import TensorType
 from plugrt_cpu import adapter
-from plugrt_cpu.scratch import host_launcher
+from plugrt_cpu.scratch import lending_launcher
 from plugrt_cpu.shards import CpuShards
 
 DTYPES = ["bool", "int8", "uint64", "float16", "bfloat16", "int4", "complex64", "float64"]
@@ -202,6 +202,44 @@ def test_threads_that_launch_one_program_do_not_share_memory() -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_arrays_on_another_device_arrive(several: bool) -> None:
+    f = plugrt.jit(lambda a, _, b: (a - b, a * b) if several else a - b)
+    here, there = plugrt.devices()[0], plugrt.devices()[-1]
+    host = np.arange(4, dtype=np.float32)
+    at = plugrt.device_put(host, there)
+    results = []
+    for i in range(10):
+        near = plugrt.device_put(host + i)
+        for other in (near, copy.copy(near), near[:], host + i):
+            for unused in (near, at, 1.0):
+                found = plugrt.tree.leaves(f(at, unused, other))
+                assert {r.device for r in found} == {there}
+                results.append((i, found))
+        near.delete()
+        with pytest.raises(DeletedBuffer):
+            f(at, at, near)
+    for i, found in results:
+        np.testing.assert_array_equal(np.asarray(found[0]), np.full(4, -i, np.float32))
+        if several:
+            np.testing.assert_array_equal(np.asarray(found[1]), host * (host + i))
+    assert near.is_deleted()
+    assert not at.is_deleted()
+    assert here is not there
+
+
+def test_arrays_on_another_device_that_are_not_there_yet_arrive() -> None:
+    def slow(x: Any, n: Any) -> Any:
+        return plugrt.lax.fori_loop(0, n, lambda i, y: y @ y / 2.0, x)
+
+    make, add = plugrt.jit(slow), plugrt.jit(lambda a, b: a + b)
+    at = plugrt.device_put(np.zeros((100, 100), np.float32), plugrt.devices()[-1])
+    results = [add(at, make(_diagonal(i), np.int32(200))) for i in range(12)]
+    for i, result in enumerate(results):
+        wanted = np.asarray(make(plugrt.device_put(_diagonal(i)), np.int32(200)))
+        np.testing.assert_array_equal(np.asarray(result), wanted)
+
+
 class _Result:
     """Stands for the shards of a result that is ready or not."""
 
@@ -222,7 +260,7 @@ def test_memory_is_written_again_only_after_its_launch_is_done() -> None:
         seen.append((arguments[0].raw, np.asarray(memoryview(arguments[0].raw)).copy()))
         return [_Result(True), _Result(ready[len(seen) - 1])]
 
-    run = host_launcher(device.client, device, launch, [(0, TensorType((2,), np.dtype("i4")))])
+    run = lending_launcher(device.client, device, launch, [(0, TensorType((2,), np.dtype("i4")))])
     assert run is not None
     for i in range(5):
         run([np.full(2, i, np.int32)])
@@ -248,7 +286,7 @@ def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put
         kinds.append(type(arguments[1]))
         return [_Result(False)]
 
-    run = host_launcher(client, device, launch, [(1, TensorType((), np.dtype("f4")))])
+    run = lending_launcher(client, device, launch, [(1, TensorType((), np.dtype("f4")))])
     assert run is not None
     puts.clear()
     for _ in range(20):

@@ -16,7 +16,7 @@ from plugrt_cpu.apart import Replicas
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
-from plugrt_cpu.scratch import HostLauncher, host_launcher
+from plugrt_cpu.scratch import Launcher, lending_launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
 
@@ -147,12 +147,12 @@ class CpuLoadedExecutable(LoadedExecutable):
 
         return launch_for_one
 
-    def host_launcher(self, hosts: Sequence[int]) -> HostLauncher | None:
-        """Copies small host arrays to memory of its own; see `plugrt_cpu.scratch`."""
+    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
+        """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
         if self._donated or not self._result_types:  # without results, when is the memory read?
             return None
-        wanted = [(i, self._parameter_types[i]) for i in hosts]
-        return host_launcher(self._client, self._devices[0], self.launcher, wanted)
+        wanted = [(i, self._parameter_types[i]) for i in lent]
+        return lending_launcher(self._client, self._devices[0], self.launcher, wanted)
 
     def _launch_vouched(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         try:
@@ -238,7 +238,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
         return self.execute
 
-    def host_launcher(self, hosts: Sequence[int]) -> HostLauncher | None:
+    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         return None
 
     def execute(

@@ -1,10 +1,13 @@
-"""Host arguments of a launch, copied to memory that is kept for the next one.
+"""Small arguments of a launch, copied to memory that is kept for the next one.
 
 To put a small array costs jaxlib (0.10) about as much as to launch a program: it makes an array,
 asks the sharding about it, and allocates. A copy to memory that an array of jaxlib's looks at
 already costs a tenth of it. The memory may be written again when the launch has read it, which is
 so once its results are ready: small programs run on the caller's thread, and theirs are at once.
 Where they are not, the memory is left to the launch, and never written again.
+
+The same goes for arrays on another of the client's devices, which lie in the same main memory:
+jaxlib copies them in another thread, and the launch has to wait for that.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy.typing as npt
 
 from plugrt.interface import Shards, TensorType
 from plugrt_cpu import adapter
+from plugrt_cpu.buffer import read
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
@@ -26,13 +30,13 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 64  # what XLA asks of memory that it takes without a copy
 _MOST_BYTES = 1 << 16
-"""Of one launch's host arguments: little beside what a loaded program takes by itself."""
+"""Of one launch: little beside what a loaded program takes by itself."""
 _MOST_KEPT = 4
 """Of one program: as many threads launch it at once at no more cost than one."""
 _MOST_LOST = 8
 """In a row; a program whose results are never ready at once is no better off this way."""
 
-HostLauncher = Callable[[list[Any]], Sequence[Shards]]
+Launcher = Callable[[list[Any]], Sequence[Shards]]
 
 
 class Scratch:
@@ -54,16 +58,17 @@ class Scratch:
         return self.shards[0].unsafe_pointer() == address
 
 
-def host_launcher(
+def lending_launcher(
     client: CpuClient,
     device: CpuDevice,
     launch: Callable[[Sequence[Any]], Sequence[Any]],
     wanted: Sequence[tuple[int, TensorType]],
-) -> HostLauncher | None:
-    """Returns ``launch``, which gives `CpuShards`, for arguments of which some are host arrays.
+) -> Launcher | None:
+    """Returns ``launch``, which gives `CpuShards`, for arguments some of which are elsewhere.
 
-    ``wanted`` are the numbers and types of those. Returns None where they are too large, or where
-    NumPy and XLA lay their dtype out differently.
+    Those are NumPy arrays, or shards on another device than ``device``; ``wanted`` are their
+    numbers and types. Returns None where they are too large, or where NumPy and XLA lay their dtype
+    out differently.
     """
     if not all(kind.dtype in BUFFER_PROTOCOL_DTYPES and 0 not in kind.shape for _, kind in wanted):
         return None
@@ -83,7 +88,15 @@ def host_launcher(
                 return launch_on_new(arguments)
             row = [(i, Scratch(kind, device)) for i, kind in wanted]
         for i, scratch in row:
-            scratch.view[...] = arguments[i]
+            source = arguments[i]
+            if type(source) is not np.ndarray:
+                if type(source) is not CpuShards:  # a plain sequence of buffers
+                    source = client.shards(source)
+                if not source.raw.is_ready():  # this one is for jaxlib to wait for
+                    arguments[i] = moved(source)
+                    continue
+                source = read(source.raw, source.type)
+            scratch.view[...] = source
             arguments[i] = scratch.shards
         results = launch(arguments)
         for shards in results:
@@ -97,10 +110,17 @@ def host_launcher(
         return results
 
     def launch_on_new(arguments: list[Any]) -> Sequence[Shards]:
-        put = client.shards_from_host([arguments[i] for i, _ in wanted], device)
-        for (i, _), shards in zip(wanted, put, strict=True):
+        hosts = [i for i, _ in wanted if type(arguments[i]) is np.ndarray]
+        put = client.shards_from_host([arguments[i] for i in hosts], device)
+        for i, shards in zip(hosts, put, strict=True):
             arguments[i] = shards
+        for i, _ in wanted:
+            if i not in hosts:
+                arguments[i] = moved(arguments[i])
         return launch(arguments)
+
+    def moved(source: Shards) -> CpuShards:
+        return client.shards((source[0].copy_to_device(device),))
 
     return launch_on_scratch
 

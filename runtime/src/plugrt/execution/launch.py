@@ -13,7 +13,7 @@ from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array, new_array, share
 from plugrt.execution.placement import Launch
-from plugrt.execution.placer import Placer, host_positions, make_placer
+from plugrt.execution.placer import Placer, lent_positions, make_placer
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.execution.spread import put_sharded
@@ -168,11 +168,13 @@ class LoadedProgram:
         assert self.executable is not None
         plan = self.plan
         if place is not None and not plan.donated:
-            hosts = host_positions(kinds, plan.kept, self.launch)
-            launch_on_hosts = self.executable.host_launcher(hosts) if hosts else None
-            if launch_on_hosts is not None:
-                leaving = make_placer(kinds, self.types, plan.kept, self.launch, leave=hosts)
-                return leaving, launch_on_hosts
+            lent = lent_positions(kinds, plan.kept, self.launch)
+            launch_lending = self.executable.lending_launcher(lent) if lent else None
+            if launch_lending is not None:
+                leaving = make_placer(kinds, self.types, plan.kept, self.launch, leave=lent)
+                if leaving is None and plan.kept != tuple(range(len(kinds))):
+                    leaving = _shards_of_needed(plan.kept)
+                return leaving, launch_lending
         return place, self.executable.launcher
 
     def _plain(

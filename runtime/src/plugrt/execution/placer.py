@@ -38,8 +38,8 @@ def make_placer(
     """Returns what places the arguments numbered in ``needed`` for a launch.
 
     The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
-    ``passed`` become results; host data at the positions ``leave`` among those needed stay what
-    they are. Returns None where each argument that is needed is an array that lies as the launch
+    ``passed`` become results; those at the positions ``leave`` among the needed stay where they
+    are. Returns None where each argument that is needed is an array that lies as the launch
     takes it, so that there is nothing to do. The lists that it returns are the caller's.
     """
     hosts: list[tuple[int, int]] = []
@@ -48,7 +48,8 @@ def make_placer(
         target, kind, dtype = launch.in_shardings[i], kinds[i], types[i][1]
         lone = i in donated or i in passed
         if position in leave:
-            steps.append((position, i, _as_it_is))
+            if isinstance(kind, HostKind):
+                steps.append((position, i, _as_it_is))
         elif isinstance(kind, HostKind):
             if not _is_plain(target):
                 steps.append((position, i, _host_step(target, dtype)))
@@ -69,17 +70,23 @@ def make_placer(
     return _placer(needed, hosts, steps, launch)
 
 
-def host_positions(kinds: Sequence[Kind], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
-    """Returns where among the arguments that are needed host arrays lie that go to one device.
+def lent_positions(kinds: Sequence[Kind], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
+    """Returns where, among the arguments needed, those are that a launch could be lent memory for.
 
-    Python scalars are not among them: their arrays are kept, which is faster than any copy.
+    Host arrays, and arrays on another device of the client. Python scalars are not among them:
+    their arrays are kept, which is faster than any copy.
     """
     return tuple(
         position
         for position, i in enumerate(needed)
-        if isinstance(kinds[i], HostKind)
-        and not kinds[i].weak
-        and _is_plain(launch.in_shardings[i])
+        if _is_plain(target := launch.in_shardings[i])
+        and (
+            not kind.weak
+            if isinstance(kind := kinds[i], HostKind)
+            else kind.sharding != target
+            and _is_plain(kind.sharding)
+            and kind.sharding.devices[0].client is launch.client
+        )
     )
 
 
