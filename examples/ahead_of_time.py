@@ -29,7 +29,7 @@ def main(file: Path, topology: str = "") -> None:
     lowered = plugrt.jit(attention).lower(shape, shape, shape)
     compiled = lowered.compile()  # nothing has been computed, and there are no data yet
     print("result:", compiled.out_info)
-    print("flops:", int(compiled.cost_analysis()["flops"]))
+    print("flops:", compiled.cost_analysis()["flops"])
 
     file.write_text(lowered.as_text())  # StableHLO: any host of PJRT can compile it
     draw = np.random.default_rng(0)

@@ -25,7 +25,7 @@ def square_root(x: Array) -> tuple[Array, Array]:
         guess, steps = state
         return (guess + x / guess) / 2, steps + 1
 
-    return lax.while_loop(unfinished, improve, (x, 0))
+    return lax.while_loop(unfinished, improve, (x, xp.asarray(0)))
 
 
 @plugrt.jit
@@ -38,24 +38,26 @@ def swing(angle: Array, seconds: Array) -> Array:
         speed = speed - 9.81 * xp.sin(angle) * dt
         return (angle + speed * dt, speed), angle
 
-    return lax.scan(advance, (angle, angle * 0), None, length=100)[1]
+    angles: Array = lax.scan(advance, (angle, angle * 0), None, length=100)[1]
+    return angles
 
 
 @plugrt.jit
 def clip_or_scale(x: Array, scale: bool) -> Array:
     """Only one of the branches runs; which one is known when the program runs."""
     largest = xp.max(xp.abs(x))
-    return lax.cond(scale, lambda: x / largest, lambda: xp.clip(x, -1, 1))
+    result: Array = lax.cond(scale, lambda: x / largest, lambda: xp.clip(x, -1, 1))
+    return result
 
 
 def main() -> None:
     """Prints what the three functions give."""
-    root, steps = square_root(np.float32(2))
+    root, steps = square_root(xp.asarray(2.0))
     print(f"root of 2: {float(root):.5f} after {int(steps)} steps")
-    angles = np.asarray(swing(np.float32(0.1), np.float32(2)))
+    angles = np.asarray(swing(xp.asarray(0.1), xp.asarray(2.0)))
     turns = np.sum(np.diff(np.sign(np.diff(angles))) != 0)
     print(f"the pendulum turns around {int(turns)} time(s) in 2 s")
-    x = np.float32([-4, 0.5, 2])
+    x = xp.asarray([-4, 0.5, 2])
     print("scaled:", np.asarray(clip_or_scale(x, True)).tolist())
     print("clipped:", np.asarray(clip_or_scale(x, False)).tolist())
 

@@ -14,7 +14,7 @@ import plugrt
 from plugrt import Array, random
 from plugrt import array_api as xp
 
-CENTRES = np.float32([[0, 0], [4, 0], [2, 3]])
+CENTRES = np.array([[0, 0], [4, 0], [2, 3]], np.float32)
 POINTS = 600
 
 
@@ -41,8 +41,8 @@ def step(points: Array, means: Array, count: int) -> tuple[Array, Array]:
 def main() -> None:
     """Prints the means, sorted, and the mean squared distance before the last step."""
     points = sample(seed=0)
-    means, spread = points[::200] + 0.5, None
-    for _ in range(20):
+    means, spread = step(points, points[::200] + 0.5, 3)
+    for _ in range(19):
         means, spread = step(points, means, 3)
     print("means:", sorted((np.round(np.asarray(means)) + 0.0).tolist()))
     print(f"spread: {float(spread):.2f}")
