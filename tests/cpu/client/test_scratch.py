@@ -271,6 +271,19 @@ def test_memory_is_written_again_only_after_its_launch_is_done() -> None:
     assert raws[3] is not raws[4]
 
 
+def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = adapter.put
+    monkeypatch.setattr(
+        adapter, "put", lambda array, *rest: real(array.copy(), *rest[:3], adapter.ONLY_DURING_CALL)
+    )
+    device: Any = plugrt.devices("cpu")[0]
+    wanted = [(0, TensorType((2,), np.dtype("i4")))]
+    assert lending_launcher(device.client, device, lambda _: [], wanted) is None
+    add = plugrt.jit(lambda a, b: a + b)
+    for i in range(3):
+        np.testing.assert_array_equal(np.asarray(add(np.full(2, i), np.full(2, 1))), [i + 1] * 2)
+
+
 def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -292,5 +305,5 @@ def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put
     for _ in range(20):
         run([None, np.float32(1)[...]])
     assert kinds == [CpuShards] * 20
-    assert len(puts) == 8 + 12
+    assert len(puts) == 7 + 12  # the first memory was there
     assert len(copied) == 12

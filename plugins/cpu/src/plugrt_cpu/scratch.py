@@ -74,9 +74,15 @@ def lending_launcher(
         return None
     if sum(_size(kind) for _, kind in wanted) > _MOST_BYTES:
         return None
-    if not all(Scratch(kind, device).is_seen for _, kind in wanted):
+
+    def new_row() -> list[tuple[int, Scratch]] | None:
+        row = [(i, Scratch(kind, device)) for i, kind in wanted]
+        return row if all(scratch.is_seen for _, scratch in row) else None
+
+    first = new_row()
+    if first is None:
         return None
-    kept: list[list[tuple[int, Scratch]]] = []
+    kept = [first]
     lost = 0
 
     def launch_on_scratch(arguments: list[Any]) -> Sequence[Shards]:
@@ -84,9 +90,10 @@ def lending_launcher(
         try:
             row = kept.pop()  # whoever has it, has it alone
         except IndexError:
-            if lost >= _MOST_LOST:
+            made = new_row() if lost < _MOST_LOST else None
+            if made is None:
                 return launch_on_new(arguments)
-            row = [(i, Scratch(kind, device)) for i, kind in wanted]
+            row = made
         for i, scratch in row:
             source = arguments[i]
             if type(source) is not np.ndarray:
