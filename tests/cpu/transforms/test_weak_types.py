@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api as xp
-from plugrt import lax, pmap
+from plugrt import lax, pmap, tree
 from plugrt.config import config
 from plugrt.transforms.jit import jit
 from support.jax_oracle import jax
@@ -55,6 +55,80 @@ def test_a_loop_carry_is_not_widened_by_its_index() -> None:
         out = lax.fori_loop(0, 3, lambda i, c: c + i * 0.5, F32)
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, F32 + 1.5)
+
+
+# --- function by function -------------------------------------------------------------------------
+
+Call = Callable[[Any, Any, Any, Any], Any]
+"""A call of (namespace, lax, a weak vector, a float16 vector), which gives arrays."""
+
+CALLS: dict[str, Call] = {
+    "full": lambda ns, lax, v, s: ns.full((3,), 2.0),
+    "full, weak array": lambda ns, lax, v, s: ns.full((3,), v[0]),
+    "full, dtype": lambda ns, lax, v, s: ns.full((3,), 2.0, dtype=np.float32),
+    "full, array": lambda ns, lax, v, s: ns.full((3,), s[0]),
+    "zeros": lambda ns, lax, v, s: ns.zeros(3),
+    "zeros_like": lambda ns, lax, v, s: ns.zeros_like(v),
+    "ones_like": lambda ns, lax, v, s: (ns.ones_like(v), ns.ones_like(2.0), ns.ones_like(s)),
+    "empty_like": lambda ns, lax, v, s: ns.empty_like(v),
+    "zeros_like, dtype": lambda ns, lax, v, s: ns.zeros_like(v, dtype=np.float32),
+    "full_like": lambda ns, lax, v, s: (ns.full_like(v, 2), ns.full_like(s, 2.0)),
+    "full_like, array": lambda ns, lax, v, s: ns.full_like(v, s[0]),
+    "lax.full_like": lambda ns, lax, v, s: (lax.full_like(v, 2), lax.full_like(s, 2.0)),
+    "lax.full": lambda ns, lax, v, s: (lax.full((3,), 2.0), lax.full((3,), 2, np.float32)),
+    "asarray": lambda ns, lax, v, s: (ns.asarray(v), ns.asarray(2.0)),
+    "asarray, dtype": lambda ns, lax, v, s: ns.asarray(v, dtype=np.float32),
+    "asarray, sequence": lambda ns, lax, v, s: (ns.asarray([v, v]), ns.asarray([1.0, 2.0])),
+    "arange": lambda ns, lax, v, s: ns.arange(3.0),
+    "linspace": lambda ns, lax, v, s: ns.linspace(0.0, 2.0, 3),
+    "where": lambda ns, lax, v, s: (ns.where(v > 1, v, 1.0), ns.where(v > 1, v, s)),
+    "clip": lambda ns, lax, v, s: (ns.clip(v, 0, 1), ns.clip(s, 0.0, 1.0), ns.clip(v, s, s)),
+    "broadcast_arrays": lambda ns, lax, v, s: tuple(ns.broadcast_arrays(v, s)),
+    "meshgrid": lambda ns, lax, v, s: tuple(ns.meshgrid(v, s)),
+    "stack": lambda ns, lax, v, s: (ns.stack([v, v]), ns.stack([v, s])),
+    "concat": lambda ns, lax, v, s: (ns.concat([v, v]), ns.concat([v, s])),
+    "argsort": lambda ns, lax, v, s: (ns.argsort(v), ns.sort(v)),
+    "reductions": lambda ns, lax, v, s: (ns.sum(v), ns.max(v), ns.mean(v), ns.prod(v)),
+    "shapes": lambda ns, lax, v, s: (ns.reshape(v, (3, 1)), ns.flip(v), ns.roll(v, 1), v[1:]),
+    "take": lambda ns, lax, v, s: ns.take(v, np.int32([0, 2])),
+    "elementwise": lambda ns, lax, v, s: (ns.sin(v), ns.exp(v), abs(v), ns.round(v), ns.sign(v)),
+    "hypot": lambda ns, lax, v, s: ns.hypot(v, s),
+    "matmul": lambda ns, lax, v, s: ns.matmul(v, s),
+    "optimization_barrier": lambda ns, lax, v, s: lax.optimization_barrier((v, s)),
+    "scan": lambda ns, lax, v, s: lax.scan(lambda c, x: (c + x, (c * 2, x, 1.0)), 1.0, v),
+    "scan, long": lambda ns, lax, v, s: lax.scan(lambda c, x: (c, (x, c)), s[0], v),
+    "map": lambda ns, lax, v, s: lax.map(lambda x: (x * 2, 3.0), v),
+    "fori_loop": lambda ns, lax, v, s: lax.fori_loop(0, 3, lambda i, c: c * 2.0, v),
+    "while_loop": lambda ns, lax, v, s: lax.while_loop(lambda c: c[0] < 9, lambda c: c + 9, v),
+    "cond": lambda ns, lax, v, s: lax.cond(v[0] > 1, lambda: v, lambda: v * 2),
+    "switch": lambda ns, lax, v, s: lax.switch(0, [lambda x: x, lambda x: x + 1], v),
+    "cumsum": lambda ns, lax, v, s: lax.cumsum(v),
+    "select": lambda ns, lax, v, s: lax.select(v > 1, v, v),
+}
+
+
+@pytest.mark.parametrize("x64", [True, False, None])
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_weak_where_those_of_jax_are(name: str, x64: bool | None) -> None:
+    call = CALLS[name]
+
+    def ours(x: Any, s: Any) -> Any:
+        return call(xp, lax, xp.broadcast_to(xp.asarray(x), (3,)), s)
+
+    def theirs(x: Any, s: Any) -> Any:
+        return call(jnp, jax.lax, jnp.broadcast_to(x, (3,)), s)
+
+    with config.override(enable_x64=x64):
+        jitted = [(x.dtype, x._signature.weak) for x in tree.leaves(jit(ours)(1.5, F16))]
+        eager = tree.leaves(ours(1.5, xp.asarray(F16)))
+        assert [(x.dtype, x._signature.weak) for x in eager] == jitted
+        for found, (dtype, weak) in zip(eager, jitted, strict=True):
+            expected = np.float16 if weak and dtype.kind == "f" else np.result_type(dtype, F16)
+            assert (found * F16[0]).dtype == expected or dtype.kind not in "f"
+    if x64 is not None:
+        with jax.enable_x64(x64):
+            leaves = jax.tree.leaves(jax.eval_shape(theirs, 1.5, F16))
+            assert jitted == [(x.dtype, x.weak_type) for x in leaves]
 
 
 # --- random expressions ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.array_api.data_types import converted
+from plugrt.array_api.data_types import converted, is_weak
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import copied, placed
@@ -80,6 +80,8 @@ def _of_array(x: Array, kind: Dtype | None, device: Any, copy: bool | None) -> A
     if kind is not None and kind != x.dtype:
         _refuse(copy is False, f"{x.dtype.name} becomes {kind.name}")
         return placed(converted(x, dtype=kind), device)
+    if kind is not None and is_weak(x):
+        x = converted(x, dtype=kind)
     result = placed(copied(x) if copy else x, device)
     if copy is False and type(x) is Array:
         _refuse(result._shards is not x._shards, "the data are on another device")
@@ -171,7 +173,7 @@ def _shape_of(x: Any) -> tuple[int, ...]:
     return (len(x), *(shapes[0] if shapes else ()))
 
 
-@operation(static=("shape",))
+@operation(static=("shape",), strong=True)
 def _joined(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
     rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]

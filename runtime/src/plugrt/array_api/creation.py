@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import on_device, spread_like
 from plugrt.errors import NotAnArray, ShapeError
@@ -16,7 +17,16 @@ from plugrt.execution.casting import cast
 from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
-from plugrt.tracing.emit import as_tracer, compare, constant, convert, hlo, iota, select
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    constant,
+    convert,
+    hlo,
+    iota,
+    select,
+    with_weakness,
+)
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
 from plugrt.tracing.trace import current_trace
@@ -38,24 +48,28 @@ def sizes(function: str, shape: Any) -> tuple[int, ...]:
     return result
 
 
-@operation(static=("shape", "value", "dtype"))
-def _filled(*, shape: tuple[int, ...], value: Any, dtype: Dtype) -> Tracer:
-    return emit.full(shape, value, dtype)
+@operation(static=("shape", "value", "dtype", "weak"))
+def _filled(*, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool = False) -> Tracer:
+    return with_weakness(emit.full(shape, value, dtype), weak)
 
 
-@operation(static=("shape", "value", "dtype"))
-def _filled_like(x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype) -> Tracer:
-    return emit.full(shape, value, dtype)  # x decides where
+@operation(static=("shape", "value", "dtype", "weak"))
+def _filled_like(
+    x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool
+) -> Tracer:
+    return with_weakness(emit.full(shape, value, dtype), weak)  # x decides where
 
 
-@operation(static=("shape", "dtype"))
-def _full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype) -> Tracer:
-    return emit.broadcast_to(convert(value, dtype), shape)
+@operation(static=("shape", "dtype", "weak"))
+def _full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool) -> Tracer:
+    return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
 
 
-@operation(static=("shape", "dtype"))
-def _full_like(x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype) -> Tracer:
-    return emit.broadcast_to(convert(value, dtype), shape)
+@operation(static=("shape", "dtype", "weak"))
+def _full_like(
+    x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool
+) -> Tracer:
+    return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
 
 
 def zeros(
@@ -88,10 +102,14 @@ def full(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns an array filled with a scalar, in the scalar's dtype unless another is given."""
+    """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
+
+    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would.
+    """
     wanted = sizes("full", shape)
     value, kind = _fill("full", fill_value, dtype)
-    return on_device(device, _full, value, shape=wanted, dtype=kind)
+    weak = dtype is None and is_weak(fill_value)
+    return on_device(device, _full, value, shape=wanted, dtype=kind, weak=weak)
 
 
 def zeros_like(
@@ -126,17 +144,20 @@ def full_like(
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
     model = _model(x)
     value, kind = _fill("full_like", fill_value, model.dtype if dtype is None else dtype)
+    options = {"shape": model.shape, "dtype": kind, "weak": dtype is None and is_weak(model)}
     if device is not None:
-        return on_device(device, _full, value, shape=model.shape, dtype=kind)
-    return spread_like(_full_like(model, value, shape=model.shape, dtype=kind), model)
+        return on_device(device, _full, value, **options)
+    return spread_like(_full_like(model, value, **options), model)
 
 
 def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
     model = _model(x)
     kind = model.dtype if dtype is None else as_dtype(dtype)
+    weak = dtype is None and is_weak(model)
+    options = {"shape": model.shape, "value": value, "dtype": kind, "weak": weak}
     if device is not None:
-        return on_device(device, _filled, shape=model.shape, value=value, dtype=kind)
-    return spread_like(_filled_like(model, shape=model.shape, value=value, dtype=kind), model)
+        return on_device(device, _filled, **options)
+    return spread_like(_filled_like(model, **options), model)
 
 
 def _model(x: Any) -> Any:
@@ -226,6 +247,6 @@ def _meshgrid(*arrays: Tracer, indexing: str) -> tuple[Tracer, ...]:
     for x, axis in zip(arrays, order, strict=True):
         shape[axis] = x.size
     return tuple(
-        emit.broadcast_in_dim(emit.reshape(x, (x.size,)), shape, (axis,))
+        with_weakness(emit.broadcast_in_dim(emit.reshape(x, (x.size,)), shape, (axis,)), x.weak)
         for x, axis in zip(arrays, order, strict=True)
     )

@@ -14,6 +14,7 @@ from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import copied, placed
 from plugrt.errors import DtypeError, NotAnArray
 from plugrt.execution.array import Array
+from plugrt.execution.transfer import python_scalar
 from plugrt.tracing.emit import convert
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (
@@ -52,13 +53,16 @@ def astype(
     """
     target = as_dtype(dtype)
     array: Array = x if type(x) in (Array, Tracer) else converted(x, dtype=target)  # type: ignore[assignment]
-    if array.dtype != target or _is_weak(array):
+    if array.dtype != target or is_weak(array):
         return placed(converted(array, dtype=target), device)
     return placed(copied(array) if copy else array, device)
 
 
-def _is_weak(x: Any) -> builtins.bool:
-    return builtins.bool(x._signature.weak if type(x) is Array else x.weak)
+def is_weak(x: Any) -> builtins.bool:
+    """Whether the dtype of an array or scalar yields to others, as that of a Python scalar does."""
+    if type(x) in (Array, Tracer):
+        return builtins.bool(x._signature.weak if type(x) is Array else x.weak)
+    return python_scalar(x) is not None
 
 
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:

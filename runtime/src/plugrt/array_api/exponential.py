@@ -49,13 +49,13 @@ def log1p(x: Tracer, /) -> Tracer:
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
 
-@operation
+@operation(strong=True)
 def log2(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 2. Floating dtypes."""
     return _log_to_base(unary("log2", x, FLOATING), 2)
 
 
-@operation
+@operation(strong=True)
 def log10(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 10. Floating dtypes."""
     return _log_to_base(unary("log10", x, FLOATING), 10)
@@ -86,7 +86,7 @@ def _complex_root(z: Tracer) -> Tracer:
     return select(compare(y, infinite, "EQ"), both, emit(hlo.sqrt, z))
 
 
-@operation
+@operation(strong=True)
 def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
 

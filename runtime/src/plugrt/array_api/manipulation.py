@@ -25,7 +25,7 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     if not arrays:
         return []
     shape = common_shape("broadcast_arrays", arrays, _numbered(arrays))
-    return [emit.broadcast_to(x, shape) for x in arrays]
+    return [emit.with_weakness(emit.broadcast_to(x, shape), x.weak) for x in arrays]
 
 
 @operation(static=("shape",))

@@ -26,7 +26,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
     return ordered([x], along, descending=descending, stable=stable)[0]
 
 
-@operation(static=("axis", "descending", "stable"))
+@operation(static=("axis", "descending", "stable"), strong=True)
 def argsort(
     x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tracer:

@@ -14,7 +14,7 @@ from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.types import element_type
-from plugrt.tracing.emit import convert, emit, hlo, reshape, strong, tracing, wrap
+from plugrt.tracing.emit import convert, emit, hlo, reshape, strong, tracing, with_weakness, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
@@ -177,7 +177,8 @@ def optimization_barrier(operand: T, /) -> T:
         return operand
     values = [strong(x).value for x in leaves]
     made = hlo.OptimizationBarrierOp(values, loc=tracing().location())
-    result: T = tree.unflatten(spec, wrap(made))
+    kept = [with_weakness(y, x.weak) for y, x in zip(wrap(made), leaves, strict=True)]
+    result: T = tree.unflatten(spec, kept)
     return result
 
 

@@ -192,7 +192,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     return e.iota(sizes, dimension_of("broadcasted_iota", dimension, len(sizes)), kind)
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), strong=True)
 def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     """Returns a shape filled with a scalar, in its dtype or the one asked for.
 
@@ -201,10 +201,11 @@ def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = Non
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
     kind = fill_value.dtype if dtype is None else dtype_asked(dtype)
-    return e.broadcast_to(e.convert(fill_value, kind), tuple(int(n) for n in shape))
+    filled = e.broadcast_to(e.convert(fill_value, kind), tuple(int(n) for n in shape))
+    return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 
-@operation(static=("dtype", "shape"))
+@operation(static=("dtype", "shape"), strong=True)
 def full_like(
     x: Tracer,
     fill_value: Tracer,
@@ -214,4 +215,4 @@ def full_like(
     """Returns an array like ``x`` filled with a scalar, in its dtype. As ``jax.lax.full_like``."""
     kind = x.dtype if dtype is None else dtype_asked(dtype)
     result: Tracer = full(x.shape if shape is None else shape, fill_value, kind)
-    return result
+    return e.with_weakness(result, dtype is None and x.weak)

@@ -23,6 +23,7 @@ from plugrt.tracing.emit import (
     slice_,
     strong,
     tracing,
+    with_weakness,
     wrap,
 )
 from plugrt.tracing.tracer import Tracer
@@ -56,6 +57,7 @@ def loop(
     else:
         values, stacked = _laid_out(steps)
     assert steps.outputs is not None
+    stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
     return steps.carry.value(values), tree.unflatten(steps.outputs, stacked)
 
 
@@ -82,12 +84,15 @@ class _Steps:
         flat, self._xs_spec = tree.flatten(xs)
         self._xs = [as_tracer(x) for x in flat]
         self.outputs: tree.PyTreeSpec | None = None
+        self.weak: list[bool] = []
+        """Whether each output of a step stands for a Python scalar; what they make does, too."""
 
     def one(
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
-        x = tree.unflatten(self._xs_spec, [_taken(leaf, at) for leaf in self._xs])
+        rows = [with_weakness(_taken(leaf, at), leaf.weak) for leaf in self._xs]
+        x = tree.unflatten(self._xs_spec, rows)
         index = constant(i, _INDEX) if isinstance(i, int) else i
         returned = self._step(index, self.carry.value(values), x)
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -102,8 +107,9 @@ class _Steps:
                 f"{describe(self.outputs)} and {describe(spec)}"
             )
         self.outputs = spec
-        ys = [strong(as_tracer(y, f"an output of the body of {self._title}")) for y in flat]
-        return self.carry.accept(returned[0]), ys
+        found = [as_tracer(y, f"an output of the body of {self._title}") for y in flat]
+        self.weak = [y.weak for y in found]
+        return self.carry.accept(returned[0]), [strong(y) for y in found]
 
     def run(
         self,

@@ -137,7 +137,7 @@ def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
     trace = tracing()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
-    tracer = Tracer(value, trace)
+    tracer = Tracer(value, trace, weak=type(data) is Array and data._signature.weak)
     tracer.scope = root
     trace.captured[id(source)] = Captured(source, data, value, tracer)
     return tracer
@@ -196,6 +196,13 @@ def strong(x: Tracer) -> Tracer:
     if x.scalar is not None:
         return constant(cast(x.scalar, x.dtype))
     return Tracer(x.value, tracing(), origin=x.origin)
+
+
+def with_weakness(x: Tracer, weak: bool) -> Tracer:
+    """Returns a computed ``x`` with a dtype that yields to others as a Python scalar's, if weak."""
+    if not weak or x.dtype == np.bool_:
+        return x
+    return Tracer(x.value, tracing(), weak=True)
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:
@@ -314,5 +321,5 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 __all__ = [
     "as_tracer", "broadcast_in_dim", "broadcast_to", "chlo", "compare", "concatenate",
     "constant", "convert", "emit", "full", "hlo", "iota", "ir", "reduce", "region", "reshape",
-    "select", "slice_", "strong", "tracing", "transpose", "wrap",
+    "select", "slice_", "strong", "tracing", "transpose", "with_weakness", "wrap",
 ]  # fmt: skip
