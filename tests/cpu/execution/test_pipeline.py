@@ -11,6 +11,7 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.errors import DeletedBuffer
+from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
@@ -450,3 +451,30 @@ def test_an_array_that_is_donated_cannot_be_a_result_too() -> None:
     with pytest.raises(plugrt.errors.InvalidArgument, match="donated"):
         jit(lambda a, b: (b, a + 1), donate_argnums=0)(x, x)
     np.testing.assert_array_equal(x, 1)
+
+
+def test_whole_copies_on_several_devices_go_from_device_to_device(puts: Puts) -> None:
+    whole = plugrt.pmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(np.stack([X, X]))
+    puts.clear()
+    for device in (devices()[0], devices()[5]):  # one that has a copy, one that has none
+        np.testing.assert_array_equal(jit(lambda x: x + x, device=device)(whole), 4 * X)
+        np.testing.assert_array_equal(device_put(whole, device), 2 * X)
+    np.testing.assert_array_equal(whole + whole, 4 * X)
+    assert puts == []
+
+
+@pytest.mark.parametrize("kind", ["jit", "pmap", "program"])
+def test_everything_compiled_has_one_base_and_one_check(kind: str) -> None:
+    parameters = ", ".join(f"%{i}: tensor<2xf32>" for i in range(9))
+    text = f"module @nine {{ func.func public @main({parameters}) -> tensor<2xf32> {{ "
+    compiled: Any = {
+        "jit": lambda: jit(lambda *x: sum(x)).lower(*[np.zeros(2, np.float32)] * 9).compile(),
+        "pmap": lambda: (
+            plugrt.pmap(lambda *x: sum(x)).lower(*[np.zeros((2, 1), np.float32)] * 9).compile()
+        ),
+        "program": lambda: plugrt.compile(text + "return %0 : tensor<2xf32> } }"),
+    }[kind]()
+    assert isinstance(compiled, CompiledCall)
+    with pytest.raises(plugrt.errors.ArgumentMismatch, match="and 4 more") as caught:
+        compiled(*[np.zeros((2, 2, 2), np.float32)] * 9)
+    assert str(caught.value).count("called with float32[2,2,2]") == 5
