@@ -129,11 +129,49 @@ def _namespace(name: str) -> str:
     return "\n".join(parts)
 
 
+class _Words:
+    """An annotation that prints as it is written, without quotes."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._text = (
+            annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        )
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 def _signature(function: Any) -> str:
-    """Returns the signature without annotations, which say ``Tracer`` where any array may be."""
+    """Returns the signature with its annotations as they are written; a long one in lines."""
     signature = inspect.signature(function)
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    parameters = [
+        p if p.annotation is p.empty else p.replace(annotation=_Words(p.annotation))
+        for p in signature.parameters.values()
+    ]
+    returned = signature.return_annotation
+    signature = signature.replace(
+        parameters=parameters,
+        return_annotation=returned if returned is signature.empty else _Words(returned),
+    )
+    text = str(signature)
+    if len(text) < 80:
+        return text
+    inside, arrow, end = text.rpartition(") -> ")
+    inside = inside if arrow else text[:-1]
+    lines = [f"    {part}," for part in _split(inside.removeprefix("("))]
+    return "\n".join(["(", *lines, arrow + end if arrow else ")"])
+
+
+def _split(parameters: str) -> list[str]:
+    """Returns the parameters in a signature's text; commas within brackets are not between them."""
+    parts, depth = [""], 0
+    for letter in parameters:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
 
 
 def _doc(value: Any) -> str:

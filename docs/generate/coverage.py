@@ -63,8 +63,7 @@ def _table(name: str, section: dict[str, Any]) -> str:
     lines = [f"## {name}", "", f"{section['about']}.", "", "| JAX | plugrt | test |"]
     lines += ["| --- | --- | --- |"]
     for jax_name, entry in section["names"].items():
-        test = f"`{entry['test']}`" if "test" in entry else ""
-        lines.append(f"| `{jax_name}` | {_cell(entry)} | {test} |")
+        lines.append(f"| `{jax_name}` | {_cell(entry)} | {_test(entry)} |")
     return "\n".join(lines)
 
 
@@ -75,6 +74,14 @@ def _cell(entry: dict[str, str]) -> str:
         return f"not taken: {entry['not_taken']}"
     note = f" ({entry['note']})" if "note" in entry else ""
     return f"`{entry['ours']}`{note}"
+
+
+def _test(entry: dict[str, str]) -> str:
+    """Returns a link to the test's file; the name of the test is enough to find it there."""
+    if "test" not in entry:
+        return ""
+    file, _, function = entry["test"].partition("::")
+    return f"[{function or Path(file).name}](../{file})"
 
 
 def main() -> None:
