@@ -10,6 +10,7 @@ import inspect
 import os
 import posixpath
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -156,22 +157,23 @@ def _signature(function: Any) -> str:
     text = str(signature)
     if len(text) < 80:
         return text
-    inside, arrow, end = text.rpartition(") -> ")
-    inside = inside if arrow else text[:-1]
-    lines = [f"    {part}," for part in _split(inside.removeprefix("("))]
-    return "\n".join(["(", *lines, arrow + end if arrow else ")"])
+    end = "" if returned is signature.empty else f" -> {_Words(returned)}"
+    return "\n".join(["(", *(f"    {part}," for part in _parts(parameters)), f"){end}"])
 
 
-def _split(parameters: str) -> list[str]:
-    """Returns the parameters in a signature's text; commas within brackets are not between them."""
-    parts, depth = [""], 0
-    for letter in parameters:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+def _parts(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """Yields what stands between the commas of a signature, the marks ``/`` and ``*`` included."""
+    before: Any = None
+    for parameter in parameters:
+        kind = parameter.kind
+        if before == parameter.POSITIONAL_ONLY != kind:
+            yield "/"
+        if kind == parameter.KEYWORD_ONLY and before not in (kind, parameter.VAR_POSITIONAL):
+            yield "*"
+        yield str(parameter)
+        before = kind
+    if before == inspect.Parameter.POSITIONAL_ONLY:
+        yield "/"
 
 
 def _doc(value: Any) -> str:

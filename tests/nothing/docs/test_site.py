@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.markdown import ROOT, pages
+from support.markdown import ROOT, load_script, pages
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML, which the group `docs` brings")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
@@ -52,3 +52,45 @@ def test_tests_that_a_page_names_exist(page: str) -> None:
 def test_pages_name_tests() -> None:
     named = _TEST.findall((ROOT / "docs/jax-users.md").read_text(encoding="utf-8"))
     assert len(named) > 20
+
+
+def _site() -> Any:
+    pytest.importorskip("mkdocs", reason="needs mkdocs, which the group `docs` brings")
+    return load_script("tools/site.py")
+
+
+@pytest.mark.parametrize(
+    ("source", "here", "target", "leads"),
+    [
+        ("docs/index.md", "index.md", "quickstart.md", "quickstart.md"),
+        ("docs/jax-users.md", "jax-users.md", "../README.md", "index.md"),
+        ("tests/README.md", "tests.md", "../CONTRIBUTING.md", "contributing.md"),
+        ("examples/README.md", "examples.md", "jit.py", "URL/blob/main/examples/jit.py"),
+        ("CONTRIBUTING.md", "contributing.md", "docs/plugins.md", "plugins.md"),
+        ("docs/index.md", "index.md", "https://openxla.org", "https://openxla.org"),
+    ],
+)
+def test_links_for_the_repository_lead_somewhere_on_the_site(
+    source: str, here: str, target: str, leads: str
+) -> None:
+    assert _site()._target(source, here, target, "URL") == leads
+
+
+def test_a_long_signature_has_a_line_for_each_parameter() -> None:
+    def function(
+        first: dict[str, tuple[int, ...]], /, second: str = "a, b", *, third: bool = False
+    ) -> tuple[int, str]: ...
+
+    assert _site()._signature(function).splitlines() == [
+        "(",
+        "    first: dict[str, tuple[int, ...]],",
+        "    /,",
+        "    second: str = 'a, b',",
+        "    *,",
+        "    third: bool = False,",
+        ") -> tuple[int, str]",
+    ]
+
+
+def test_pages_that_lie_elsewhere_exist() -> None:
+    assert not [source for source in _site().PAGES if not (ROOT / source).exists()]
