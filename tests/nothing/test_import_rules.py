@@ -15,7 +15,17 @@ SDK = ROOT / "plugin_sdk/src/plugrt_sdk"
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
 ROOMS = [
-    {"errors", "files", "processes", "interface", "config", "kinds", "options", "monitoring"},
+    {
+        "argument_errors",
+        "errors",
+        "files",
+        "processes",
+        "interface",
+        "config",
+        "kinds",
+        "options",
+        "monitoring",
+    },
     {"trial"},
     {"processor", "xla_environment"},
     {"switches"},

@@ -240,11 +240,12 @@ class InvalidReply(Internal, PluginBroken):
 # --- what the caller passed ------------------------------------------------------------------
 
 
-class ArgumentError(PlugrtError, ValueError):
+class ArgumentError(PlugrtError, ValueError, TypeError):
     """An argument of a call is wrong; the message names it.
 
-    JAX raises ValueError for some of these and TypeError for others. So each class here can be
-    caught as ValueError, and those for which JAX has TypeError as TypeError, too.
+    JAX raises ValueError for some of these and TypeError for others, and not always the same for
+    one fault (shapes that differ are one in ``jax.numpy``, the other in ``jax.lax``). So that what
+    was written for JAX catches them here too, each of these is both.
     """
 
 
@@ -284,6 +285,10 @@ class IntegerOverflow(ArgumentError, OverflowError):
     """A Python integer does not fit the dtype that it would have among arrays."""
 
 
+class BufferUnavailable(ArgumentError, BufferError):
+    """An array cannot be handed over as it lies: through DLPack, or as memory of the host."""
+
+
 class StructureError(ArgumentError, TypeError):
     """Pytrees that must have one structure differ; the message shows both."""
 
@@ -311,8 +316,11 @@ class TracingError(PlugrtError):
     """A function cannot be traced as it stands."""
 
 
-class ConcretizationError(TracingError, TypeError):
-    """Python asked a traced array for its value (``if x:``, ``int(x)``, ``np.asarray(x)``)."""
+class ConcretizationError(TracingError, TypeError, ValueError):
+    """Python asked a traced array for its value (``if x:``, ``int(x)``, ``np.asarray(x)``).
+
+    JAX raises TypeError, and ValueError where a truth value of several elements was asked for.
+    """
 
 
 class LeakedTracer(TracingError, TypeError):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.floats import is_infinite, sign_bits, with_sign
 from plugrt.array_api.operands import ANY, FLOATING, NUMERIC, REAL, SIGNED, binary, unary
 from plugrt.array_api.reductions import highest
@@ -111,6 +112,7 @@ def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     return convert(whole, narrow), convert(rest, narrow)
 
 
+@with_argument_errors
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
 

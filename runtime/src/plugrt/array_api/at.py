@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.gathering import read
 from plugrt.array_api.keys import Key, Spec, parse
 from plugrt.array_api.scattering import write
@@ -58,7 +59,7 @@ def _updating(how: str, says: str) -> Callable[..., Any]:
     method.__name__ = how
     method.__qualname__ = f"Update.{how}"
     method.__doc__ = f"Returns ``x`` with {says}."
-    return method
+    return with_argument_errors(method)
 
 
 class Update:
@@ -92,6 +93,7 @@ class Update:
     min = _updating("min", "the lesser of elements and ``values``")
     max = _updating("max", "the greater of elements and ``values``")
 
+    @with_argument_errors
     def apply(
         self,
         function: Callable[[Any], Any],
@@ -104,6 +106,7 @@ class Update:
         flags = (mode, indices_are_sorted, unique_indices)
         return self._update("apply", 0, *flags, function=function)
 
+    @with_argument_errors
     def get(
         self,
         *,

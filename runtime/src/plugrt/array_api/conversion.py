@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.argument_errors import FROM_INSIDE, refuse
 from plugrt.array_api.data_types import converted, is_weak
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import copied, placed
-from plugrt.errors import IntegerOverflow, NotAnArray, ShapeError
+from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
 from plugrt.execution.transfer import device_put, host_array, scalar_dtype
@@ -50,25 +51,28 @@ def asarray(
     be), with None there is a copy where it is needed. ``device`` commits the result to a device.
     Raises `NotAnArray` for what is no array, and `ShapeError` for ragged sequences.
     """
-    kind = None if dtype is None else as_dtype(dtype)
-    if isinstance(obj, Array):
-        return _of_array(obj, kind, device, copy)
-    if _is_nested(obj):
-        leaves = list(_leaves(obj))
-        if any(isinstance(leaf, Array) for leaf in leaves):
-            _refuse(copy is False, "a sequence of arrays is put together")
-            joined = _joined(*leaves, shape=_shape_of(obj))
-            return _of_array(joined, kind, device, None)
-        host = _of_sequence(obj, leaves, kind)
-    elif type(obj) in _SCALARS:
-        if kind is None and device is None and copy is not False:
-            return _of_scalar(obj)
-        host = _cast(obj, scalar_dtype(obj) if kind is None else kind)
-    elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
-        return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
-    else:
-        host = _of_foreign(obj, kind)
-    return _put(obj, host, device, copy)
+    try:  # not a decorator: a frame more is half of what it costs to pass an array through
+        kind = None if dtype is None else as_dtype(dtype)
+        if isinstance(obj, Array):
+            return _of_array(obj, kind, device, copy)
+        if _is_nested(obj):
+            leaves = list(_leaves(obj))
+            if any(isinstance(leaf, Array) for leaf in leaves):
+                _refuse(copy is False, "a sequence of arrays is put together")
+                joined = _joined(*leaves, shape=_shape_of(obj))
+                return _of_array(joined, kind, device, None)
+            host = _of_sequence(obj, leaves, kind)
+        elif type(obj) in _SCALARS:
+            if kind is None and device is None and copy is not False:
+                return _of_scalar(obj)
+            host = _cast(obj, scalar_dtype(obj) if kind is None else kind)
+        elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
+            return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
+        else:
+            host = _of_foreign(obj, kind)
+        return _put(obj, host, device, copy)
+    except FROM_INSIDE as error:
+        refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
 
 
 def _of_scalar(x: bool | int | float | complex) -> Array:
@@ -101,7 +105,7 @@ def _put(obj: Any, host: npt.NDArray[Any], device: Any, copy: bool | None) -> Ar
 
 def _refuse(needed: bool, why: str) -> None:
     if needed:
-        raise ValueError(f"asarray was called with copy=False, and a copy is needed: {why}")
+        raise ArgumentError(f"asarray was called with copy=False, and a copy is needed: {why}")
 
 
 def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:

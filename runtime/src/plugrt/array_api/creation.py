@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import on_device, spread_like
-from plugrt.errors import NotAnArray, ShapeError
+from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
 from plugrt.execution.host_values import as_array
@@ -72,6 +73,7 @@ def _full_like(
     return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
 
 
+@with_argument_errors
 def zeros(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -80,6 +82,7 @@ def zeros(
     return on_device(device, _filled, shape=sizes("zeros", shape), value=0, dtype=kind)
 
 
+@with_argument_errors
 def ones(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -88,6 +91,7 @@ def ones(
     return on_device(device, _filled, shape=sizes("ones", shape), value=1, dtype=kind)
 
 
+@with_argument_errors
 def empty(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -95,6 +99,7 @@ def empty(
     return zeros(shape, dtype=dtype, device=device)
 
 
+@with_argument_errors
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -112,6 +117,7 @@ def full(
     return on_device(device, _full, value, shape=wanted, dtype=kind, weak=weak)
 
 
+@with_argument_errors
 def zeros_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -119,6 +125,7 @@ def zeros_like(
     return _like(x, 0, dtype, device)
 
 
+@with_argument_errors
 def ones_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -126,6 +133,7 @@ def ones_like(
     return _like(x, 1, dtype, device)
 
 
+@with_argument_errors
 def empty_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
@@ -133,6 +141,7 @@ def empty_like(
     return _like(x, 0, dtype, device)
 
 
+@with_argument_errors
 def full_like(
     x: ArrayLike,
     /,
@@ -179,6 +188,7 @@ def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
     return value, value.dtype if dtype is None else as_dtype(dtype)
 
 
+@with_argument_errors
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -225,13 +235,14 @@ def _diagonals(shape: tuple[int, ...], k: int) -> tuple[Tracer, Tracer]:
     return column, moved
 
 
+@with_argument_errors
 def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[Array]:
     """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
 
     With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing of meshgrid is {indexing!r}; it takes 'xy' or 'ij'")
+        raise ArgumentError(f"indexing of meshgrid is {indexing!r}; it takes 'xy' or 'ij'")
     return list(_meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 

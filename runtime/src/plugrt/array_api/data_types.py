@@ -9,10 +9,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import dtypes
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.placing import copied, placed
-from plugrt.errors import DtypeError, NotAnArray
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import python_scalar
 from plugrt.tracing.emit import convert
@@ -37,6 +38,7 @@ def converted(x: Tracer, *, dtype: Dtype) -> Tracer:
     return convert(x, dtype)
 
 
+@with_argument_errors
 def astype(
     x: ArrayLike,
     dtype: DTypeLike,
@@ -65,6 +67,7 @@ def is_weak(x: Any) -> builtins.bool:
     return python_scalar(x) is not None
 
 
+@with_argument_errors
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
     """Returns whether promotion may bring a dtype, or an array's dtype, to another one."""
     source, target = _dtype_of(from_), as_dtype(to)
@@ -78,6 +81,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
         return False
 
 
+@with_argument_errors
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
     """Returns the dtype that arrays, dtypes and Python scalars have together.
 
@@ -90,7 +94,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
         else:
             operands.append((_dtype_of(x), getattr(x, "weak", False)))
     if all(weak for _, weak in operands):
-        raise TypeError(
+        raise ArgumentTypeError(
             "result_type takes at least one array or dtype beside Python scalars; got "
             f"{arrays_and_dtypes!r}"
         )
@@ -138,6 +142,7 @@ _FLOATS: Any = ml_dtypes.finfo
 _INTEGERS: Any = ml_dtypes.iinfo
 
 
+@with_argument_errors
 def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
     """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes."""
     dtype = _dtype_of(type)
@@ -149,6 +154,7 @@ def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
     return finfo_object(int(info.bits), eps, largest, smallest, normal, np.dtype(info.dtype))
 
 
+@with_argument_errors
 def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
     """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes."""
     dtype = _dtype_of(type)
@@ -169,6 +175,7 @@ _KINDS = {
 }
 
 
+@with_argument_errors
 def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builtins.bool:
     """Returns whether a dtype is of a kind: a dtype, a kind's name, or a tuple of such.
 
@@ -180,7 +187,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     found = np.dtype(dtype)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ValueError(f"there is no dtype kind {kind!r}; there are {', '.join(_KINDS)}")
+            raise ArgumentError(f"there is no dtype kind {kind!r}; there are {', '.join(_KINDS)}")
         return kind_of(found) in _KINDS[kind]
     if isinstance(kind, Array | np.ndarray):
         raise NotAnArray("isdtype takes a dtype, the name of a kind, or a tuple of these")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import InvalidArgument, NotAnArray
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray
 from plugrt.execution.array import Array, array_on
 from plugrt.execution.default_device import default_device
 from plugrt.execution.sharding import SingleDeviceSharding
@@ -19,6 +20,7 @@ from plugrt.typing import DeviceLike
 _CPU = 1  # DLPack's kDLCPU
 
 
+@with_argument_errors
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
@@ -73,7 +75,7 @@ def _from_host(x: Any, device: Any, copy: bool | None) -> Array:
         if copy is not False or _address(x) == array.unsafe_buffer_pointer():
             return array
     if copy is False:
-        raise ValueError(f"from_dlpack was called with copy=False, and {here!r} needs a copy")
+        raise ArgumentError(f"from_dlpack was called with copy=False, and {here!r} needs a copy")
     result: Array = device_put(np.from_dlpack(x), device)
     return result
 

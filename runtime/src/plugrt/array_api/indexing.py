@@ -19,7 +19,7 @@ from plugrt.array_api.keys import (
     with_open_starts,
 )
 from plugrt.array_api.operands import INTEGER, admit, broadcast_shapes
-from plugrt.errors import AxisError, ShapeError
+from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_beside
 from plugrt.execution.spread import slice_in_place
@@ -153,7 +153,7 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
 
 def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
     """What ``x[key] = value`` does: raises a `TypeError` that tells what works instead."""
-    raise TypeError(
+    raise ArgumentTypeError(
         "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
         "array with the elements replaced; .add, .multiply, .min, .max and others go along"
     )

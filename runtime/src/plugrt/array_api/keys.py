@@ -163,7 +163,7 @@ def _element(k: Any) -> Any:
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
     if isinstance(k, list):
-        k = np.asarray(k) if k else np.zeros(0, np.int32)
+        k = _listed(k)
     if isinstance(k, bool | np.bool_):
         k = np.asarray(k)
     elif not isinstance(k, np.ndarray) and type(k) not in (Array, Tracer):
@@ -231,6 +231,14 @@ def position_in(k: int, shape: Shape, axis: int) -> int:
             f"index {k} is out of bounds for axis {axis} of an array of shape {shape}"
         )
     return k % size
+
+
+def _listed(k: list[Any]) -> Any:
+    """Returns a list as an index array; `InvalidIndex` for rows of different lengths."""
+    try:
+        return np.asarray(k) if k else np.zeros(0, np.int32)
+    except ValueError as error:
+        raise InvalidIndex(f"the list {k!r:.60} is no index: {error}") from error
 
 
 def _mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[Any]) -> int:

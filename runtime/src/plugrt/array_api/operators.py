@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from plugrt import array_api
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.arithmetic import check_exponent, divided, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.config import config
+from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_beside
 from plugrt.execution.methods import install
@@ -103,7 +105,7 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
 def _namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
     known = ("2021.12", "2022.12", "2023.12", array_api.__array_api_version__)
     if api_version is not None and api_version not in known:
-        raise ValueError(
+        raise ArgumentError(
             f"version {api_version!r} of the array API standard was asked for; plugrt.array_api "
             f"implements {array_api.__array_api_version__} and what it includes"
         )
@@ -143,6 +145,8 @@ def table() -> dict[str, Any]:
     result["__array_namespace__"] = _namespace
     result.update({name: property(function) for name, function in PROPERTIES.items()})
     result.update(METHODS)
+    for name in METHODS.keys() - {"__getitem__"}:  # which looks at its key itself
+        result[name] = with_argument_errors(METHODS[name])
     return result
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.conversion import asarray
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.operands import FLOATING, REAL, admit
@@ -26,6 +27,7 @@ _ON_HOST = 1 << 16
 """Up to so many elements are cheaper to make on the host than to compile a program for."""
 
 
+@with_argument_errors
 def arange(
     start: ArrayLike,
     /,
@@ -55,6 +57,7 @@ def arange(
     return _spaced(first, by, None, count, kind, device)
 
 
+@with_argument_errors
 def linspace(
     start: Any,
     stop: Any,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.axes import Axes, normal_axis
 from plugrt.array_api.gathering import dynamic_window, gather, position
 from plugrt.array_api.hosts import concrete
@@ -25,6 +26,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
 
+@with_argument_errors
 def repeat(
     x: ArrayLike,
     repeats: ArrayLike | Sequence[int],

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
 from plugrt.array_api.gathering import gather, position
 from plugrt.array_api.hosts import concrete, like
@@ -134,6 +135,7 @@ def is_nonzero(x: Tracer) -> Tracer:
 _mask = operation(is_nonzero)
 
 
+@with_argument_errors
 def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """Returns the positions of the elements that are not zero: an integer array for each axis.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.hosts import concrete, like
 from plugrt.execution.array import Array
 from plugrt.tracing.promotion import default_int, kind_of
@@ -45,6 +46,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
+@with_argument_errors
 def unique_all(x: ArrayLike, /) -> UniqueAll:
     """Returns the distinct ``values`` of ``x``, flattened, with three integer arrays.
 
@@ -61,6 +63,7 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
     )
 
 
+@with_argument_errors
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``."""
     array = concrete("unique_counts", x, _CURE)
@@ -68,6 +71,7 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     return UniqueCounts(like(array, values), _positions(array, counts))
 
 
+@with_argument_errors
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """Returns the distinct ``values`` of ``x`` and which of them each element is.
 
@@ -78,6 +82,7 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     return UniqueInverse(like(array, values), _positions(array, inverse.reshape(array.shape)))
 
 
+@with_argument_errors
 def unique_values(x: ArrayLike, /) -> Array:
     """Returns the distinct elements of ``x`` as an array of one dimension."""
     array = concrete("unique_values", x, _CURE)

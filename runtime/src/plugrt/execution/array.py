@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import DeletedBuffer, NotAnArray
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
 from plugrt.execution.conversions import Conversions
 from plugrt.execution.frames import user_frame
 from plugrt.execution.kin import ArrayMeta
@@ -138,6 +139,7 @@ class Array(Conversions, metaclass=ArrayMeta):
             result.append(Shard(device, where[device], new_array((buffer,), place), replica))
         return result
 
+    @with_argument_errors
     def addressable_data(self, index: int) -> Array:
         """Returns the part on the ``index``-th device of this process."""
         return self.addressable_shards[index].data
@@ -192,7 +194,7 @@ class Array(Conversions, metaclass=ArrayMeta):
     def _only_buffer(self, use: str) -> Buffer:
         shards = self._live()
         if len(shards) != 1:
-            raise BufferError(
+            raise BufferUnavailable(
                 f"{use} takes an array on one device; this one lies on {len(shards)} "
                 f"({self.sharding!r}). Take one of .addressable_shards, or device_put it first"
             )

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from plugrt.config import config
-from plugrt.errors import ArgumentMismatch
+from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostKind, Kind, ParameterType, read_arguments, widened
 from plugrt.execution.caches import BoundedCache
@@ -83,7 +83,7 @@ class CompiledCall(CompiledBase):
     def _executable(self) -> Executable:
         loaded = self._program.executable
         if loaded is None:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self._title} computes nothing, its results are arguments or known: nothing was "
                 "compiled for it"
             )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, BufferUnavailable
 from plugrt.execution.methods import Methods
 from plugrt.interface import Buffer
 
@@ -44,7 +46,7 @@ class Conversions(Methods):
         host = self._host()
         if dtype is not None and np.dtype(dtype) != host.dtype:
             if copy is False:
-                raise ValueError(f"a conversion from {host.dtype} to {dtype} needs a copy")
+                raise ArgumentError(f"a conversion from {host.dtype} to {dtype} needs a copy")
             return host.astype(dtype)
         return host.copy() if copy else host
 
@@ -59,8 +61,11 @@ class Conversions(Methods):
         try:
             return host.data
         except ValueError as error:
-            raise BufferError(f"an array of {host.dtype.name} has no buffer: {error}") from error
+            raise BufferUnavailable(
+                f"an array of {host.dtype.name} has no buffer: {error}"
+            ) from error
 
+    @with_argument_errors
     def __dlpack__(
         self,
         *,
@@ -77,13 +82,13 @@ class Conversions(Methods):
         here = self.__dlpack_device__()
         target = here if dl_device is None else tuple(dl_device)
         if target not in (here, _DLPACK_CPU):
-            raise BufferError(
+            raise BufferUnavailable(
                 f"there is no way from DLPack device {here} to {target}; device_put the array first"
             )
         if target == here and not copy:
             return self._only_buffer("DLPack").to_dlpack(stream)
         if copy is False:
-            raise BufferError(f"DLPack device {target} needs a copy of the array on {here}")
+            raise BufferUnavailable(f"DLPack device {target} needs a copy of the array on {here}")
         if target == _DLPACK_CPU:
             return np.array(self._host()).__dlpack__(**_versioned(max_version))
         return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
@@ -92,21 +97,24 @@ class Conversions(Methods):
         """Returns DLPack's device type and id."""
         return self._only_buffer("DLPack").dlpack_device()
 
+    @with_argument_errors
     def item(self, *index: int) -> bool | int | float | complex:
         """Returns the only element, or the one at ``index``, as a Python scalar."""
         return self._host().item(*index)  # type: ignore[no-any-return]
 
+    @with_argument_errors
     def tolist(self) -> Any:
         """Returns nested lists of Python scalars."""
         return self._host().tolist()
 
+    @with_argument_errors
     def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
         """Returns the contents as bytes in the given memory order."""
         return self._host().tobytes(order)
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"the truth value of an array of shape {self.shape} is ambiguous; use "
                 "array_api.any or array_api.all"
             )
@@ -123,17 +131,21 @@ class Conversions(Methods):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" and not self.dtype.name.startswith(("int", "uint")):
-            raise TypeError(f"only integer arrays can be an index; this one is {self.dtype.name}")
+            raise ArgumentTypeError(
+                f"only integer arrays can be an index; this one is {self.dtype.name}"
+            )
         return int(self._scalar("index"))
 
     def _scalar(self, target: str) -> Any:
         if self.ndim != 0:
-            raise TypeError(f"only 0-d arrays convert to {target}; this one has shape {self.shape}")
+            raise ArgumentTypeError(
+                f"only 0-d arrays convert to {target}; this one has shape {self.shape}"
+            )
         return self._host().item()
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise TypeError("len() of a 0-d array")
+            raise ArgumentTypeError("len() of a 0-d array")
         return self.shape[0]
 
     def __format__(self, spec: str) -> str:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.errors import InvalidArgument, ShapeError
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.interface import Device
 
 Index = tuple[slice | int, ...]
@@ -64,7 +64,7 @@ class Sharding:
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
-        raise TypeError(
+        raise ArgumentTypeError(
             "a sharding names devices of this process and cannot be pickled; pickle the array "
             "instead: it comes back on the default device"
         )

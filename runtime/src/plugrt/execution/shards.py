@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_of_shards
@@ -14,6 +15,7 @@ from plugrt.execution.transfer import device_put, host_array, move, put
 from plugrt.interface import Device
 
 
+@with_argument_errors
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     """Returns pytrees of equal structure, one for each device, as one pytree of sharded arrays.
 
@@ -49,6 +51,7 @@ def _stacked(row: Sequence[Any], to: PmapSharding) -> Array:
     return join((len(parts), *first.shape), first.dtype, to, [p._live()[0] for p in parts])
 
 
+@with_argument_errors
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     """Returns a pytree with each array once on every device, along a new leading dimension.
 

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import optree
 from optree import PyTreeSpec
 
+from plugrt.errors import ArgumentError, ArgumentTypeError
+
 __all__ = [
     "PyTreeSpec",
     "all",
@@ -155,11 +157,11 @@ def register_dataclass(
     data. Can be used as a class decorator.
     """
     if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"register_dataclass takes a dataclass; got {cls!r}")
+        raise ArgumentTypeError(f"register_dataclass takes a dataclass; got {cls!r}")
     names = [f.name for f in dataclasses.fields(cls)]
     data = [n for n in names if n not in meta_fields] if data_fields is None else list(data_fields)
     if sorted([*data, *meta_fields]) != sorted(names):
-        raise ValueError(
+        raise ArgumentError(
             f"{cls.__name__} has the fields {names}; data_fields {data} and meta_fields "
             f"{list(meta_fields)} must name each of them once"
         )

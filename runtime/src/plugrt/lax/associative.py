@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.dimensions import dimension_of
@@ -13,6 +14,7 @@ from plugrt.tracing.emit import as_tracer, concatenate, emit, hlo, reshape, slic
 from plugrt.tracing.tracer import Tracer
 
 
+@with_argument_errors
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:

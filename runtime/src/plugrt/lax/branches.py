@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -33,6 +34,7 @@ from plugrt.typing import ArrayLike
 _ABSENT = object()
 
 
+@with_argument_errors
 def cond(
     pred: ArrayLike,
     true_fun: Callable[..., Any],
@@ -64,6 +66,7 @@ def cond(
     return launch("cond", (true_fun, false_fun), (), {"pred": pred, "operands": operands}, run)
 
 
+@with_argument_errors
 def switch(
     index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT
 ) -> Any:

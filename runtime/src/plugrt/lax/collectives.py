@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import DtypeError
 from plugrt.execution import tree
 from plugrt.execution.array import Array
@@ -34,6 +35,7 @@ T = TypeVar("T")
 _SCALARS: tuple[Any, ...] = (bool, int, float, complex, np.generic)
 
 
+@with_argument_errors
 def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the sum of ``x`` over the axis, the same on each device; booleans are counted.
 
@@ -53,6 +55,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     return result
 
 
+@with_argument_errors
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the mean of ``x`` over the axis, of integers and booleans in the default float.
 
@@ -70,11 +73,13 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     return result
 
 
+@with_argument_errors
 def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the largest of each element over the axis. As ``jax.lax.pmax``."""
     return _extremum("pmax", x, axis_name, axis_index_groups, hlo.maximum)
 
 
+@with_argument_errors
 def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the smallest of each element over the axis. As ``jax.lax.pmin``."""
     return _extremum("pmin", x, axis_name, axis_index_groups, hlo.minimum)
@@ -117,6 +122,7 @@ def _all_reduce(
     return reduced
 
 
+@with_argument_errors
 def axis_index(axis_name: AxisName) -> Array:
     """Returns this device's index along the axis, an int32 scalar. As ``jax.lax.axis_index``."""
     positions = axis_positions(axis_name)
@@ -134,6 +140,7 @@ def axis_index(axis_name: AxisName) -> Array:
     return array
 
 
+@with_argument_errors
 def axis_size(axis_name: AxisName) -> int:
     """Returns the number of devices along the axis, a Python integer. As ``jax.lax.axis_size``."""
     return group_size(axis_name)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.interface import TensorType
@@ -28,6 +29,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Sequence[int]
 
 
+@with_argument_errors
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
@@ -184,6 +186,7 @@ def _check_features(
         raise ShapeError(f"the batch of lhs {lhs.shape} is not a multiple of {batch} batch groups")
 
 
+@with_argument_errors
 def conv(
     lhs: ArrayLike,
     rhs: ArrayLike,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -22,6 +23,7 @@ from plugrt.tracing.tracer import Tracer
 T = TypeVar("T")
 
 
+@with_argument_errors
 def all_gather(
     x: T,
     axis_name: AxisName,
@@ -56,6 +58,7 @@ def all_gather(
     return result
 
 
+@with_argument_errors
 def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     """Returns the ``x`` of the device that sends here by the (source, target) pairs of ``perm``.
 
@@ -85,6 +88,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     return result
 
 
+@with_argument_errors
 def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """Returns at index i the ``x`` of index ``perm[i]``. As ``jax.lax.pshuffle``."""
     size = axis_size(axis_name)
@@ -95,6 +99,7 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
 
 
+@with_argument_errors
 def all_to_all(
     x: T,
     axis_name: AxisName,
@@ -133,6 +138,7 @@ def all_to_all(
     return result
 
 
+@with_argument_errors
 def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T:
     """Returns ``x`` with the mapped axis and ``axis``, which must be as long, exchanged.
 
@@ -156,6 +162,7 @@ def _exchange(
     return exchanged
 
 
+@with_argument_errors
 def psum_scatter(
     x: T,
     axis_name: AxisName,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -23,6 +24,7 @@ from plugrt.typing import ArrayLike, DTypeLike
 T = TypeVar("T")
 
 
+@with_argument_errors
 def custom_call(
     call_target_name: str,
     operands: Sequence[ArrayLike],

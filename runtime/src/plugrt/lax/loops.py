@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.blocks import holder
 from plugrt.lax.carry import Carry, scalar_predicate
@@ -22,6 +23,7 @@ from plugrt.typing import ArrayLike
 T = TypeVar("T")
 
 
+@with_argument_errors
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
 
@@ -66,6 +68,7 @@ def emit_while(
             return carry.value(carry.result([ended] if type(ended) is Tracer else ended))
 
 
+@with_argument_errors
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,

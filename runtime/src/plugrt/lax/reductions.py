@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.array_api.reductions import Combine, accumulate, by, fold, highest, lowest
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
@@ -40,6 +41,7 @@ Reduction: TypeAlias = Callable[[Any, Sequence[int]], Any]
 Running: TypeAlias = Callable[..., Any]
 
 
+@with_argument_errors
 def reduce(
     operands: Any,
     init_values: Any,

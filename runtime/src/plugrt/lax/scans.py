@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.launches import launch
@@ -12,6 +13,7 @@ from plugrt.lax.steps import loop, unroll_of
 from plugrt.lax.unstaged import in_python, run_scan
 
 
+@with_argument_errors
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -42,6 +44,7 @@ def scan(
     return result
 
 
+@with_argument_errors
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
 from plugrt.execution import tree
 from plugrt.lax.blocks import closed_region
@@ -56,6 +57,7 @@ def pads(
     return found
 
 
+@with_argument_errors
 def reduce_window(
     operand: Any,
     init_value: Any,

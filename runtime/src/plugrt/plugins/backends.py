@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, WrongType
 from plugrt.interface import Client, Device
 from plugrt.plugins.clients import Backends
@@ -20,6 +21,7 @@ def process_backends() -> Backends:
     return _own
 
 
+@with_argument_errors
 def backends(of: Backends | None = None) -> Mapping[str, Client]:
     """Returns the backends by name, the default first.
 
@@ -29,6 +31,7 @@ def backends(of: Backends | None = None) -> Mapping[str, Client]:
     return (of or _own).all()
 
 
+@with_argument_errors
 def get_backend(name: str | Client | None = None, of: Backends | None = None) -> Client:
     """Returns the client of that name or alias; of the default backend without one, or for ``""``.
 
@@ -38,16 +41,19 @@ def get_backend(name: str | Client | None = None, of: Backends | None = None) ->
     return (of or _own).get(name)
 
 
+@with_argument_errors
 def default_backend(of: Backends | None = None) -> str:
     """Returns the name of the default backend's platform, such as ``cpu``."""
     return get_backend(None, of).platform
 
 
+@with_argument_errors
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
     """Returns all devices of a backend, those of other processes too."""
     return list(get_backend(backend, of).devices())
 
 
+@with_argument_errors
 def local_devices(
     process_index: int | None = None,
     backend: str | Client | None = None,
@@ -80,26 +86,31 @@ def local_devices(
     return [d for d in client.devices() if d.process_index == index]
 
 
+@with_argument_errors
 def device_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
     """Returns the number of devices of a backend."""
     return len(get_backend(backend, of).devices())
 
 
+@with_argument_errors
 def local_device_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
     """Returns the number of devices of a backend that belong to this process."""
     return len(get_backend(backend, of).addressable_devices())
 
 
+@with_argument_errors
 def process_index(backend: str | Client | None = None, of: Backends | None = None) -> int:
     """Returns the index of this process among those that share a backend's devices."""
     return get_backend(backend, of).process_index
 
 
+@with_argument_errors
 def process_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
     """Returns the number of processes that share a backend's devices."""
     return get_backend(backend, of).process_count
 
 
+@with_argument_errors
 def process_indices(backend: str | Client | None = None, of: Backends | None = None) -> list[int]:
     """Returns the indices of the processes that share a backend's devices.
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from plugrt.errors import ArgumentMismatch, InvalidArgument, PjrtError, ProgramError
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import (
+    ArgumentMismatch,
+    ArgumentTypeError,
+    InvalidArgument,
+    PjrtError,
+    ProgramError,
+)
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType, parameter_types
 from plugrt.execution.compile import compile_program
@@ -48,6 +55,7 @@ def compile(
     backend: str | None = None,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
 ) -> CompiledProgram: ...
+@with_argument_errors
 def compile(  # the public name is the field's word for it
     program: Any,
     *,
@@ -174,7 +182,9 @@ class CompiledProgram(CompiledCall):
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         if kwargs:
-            raise TypeError(f"{self._title} takes no keyword arguments; got {sorted(kwargs)}")
+            raise ArgumentTypeError(
+                f"{self._title} takes no keyword arguments; got {sorted(kwargs)}"
+            )
         if self.input_types is not None and len(args) != len(self.input_types):
             takes = ", ".join(map(str, self.input_types))
             raise ArgumentMismatch(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plugrt import files
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import FileRefused, MissingTraceExtra, ProgramError, UnsupportedDtype
 from plugrt.interface import Client, Program, TensorType
 from plugrt.programs.formats import begins_as_mlir, instead_of_program
@@ -24,6 +25,7 @@ MOST = 2 * 2**30
 _MOST_TEXT = 64
 
 
+@with_argument_errors
 def load_program(source: Any, *, name: str = "") -> Program:
     """Returns a StableHLO program, checked as far as the installed packages allow.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.random.threefry import UINT32, settled, split_key, threefry2x32, words
@@ -67,11 +68,13 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
     return settled(concatenate([reshape(w, (1,)) for w in pair], 0))
 
 
+@with_argument_errors
 def key_data(keys: Array) -> Array:
     """Returns the words of keys: the array itself. As ``jax.random.key_data``."""
     return keys
 
 
+@with_argument_errors
 def wrap_key_data(key_bits_array: Array, *, impl: str | None = None) -> Array:
     """Returns words as keys: the array itself. As ``jax.random.wrap_key_data``."""
     if impl not in (None, "threefry2x32"):

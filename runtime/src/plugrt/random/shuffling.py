@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.lax.dimensions import dimension_of
@@ -23,6 +24,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
 
+@with_argument_errors
 def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
@@ -71,6 +73,7 @@ def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
     return x
 
 
+@with_argument_errors
 def choice(
     key: ArrayLike,
     a: ArrayLike,

@@ -10,14 +10,16 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from plugrt.argument_errors import FROM_INSIDE, refuse
 from plugrt.config import config
-from plugrt.errors import ArgumentTypeError, NotAnArray, PlugrtError, UnhashableStaticArgument
+from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import launch_here
+from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.public_signature import public_signature
@@ -30,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _ONE_ARRAY = ("Tracer", "Array")
 """The annotations of parameters that take one array, and no container of arrays."""
-_FROM_INSIDE = (TypeError, AttributeError, IndexError, KeyError, AssertionError)
+_FROM_INSIDE = (*FROM_INSIDE, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")
@@ -176,17 +178,9 @@ class Operation(Generic[P, R]):
         )
 
     def _refuse(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-        """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect.
-
-        No body checks all that Python lets a caller pass (None for an axis, text for sizes): what
-        Python says of such a value from inside is said as the caller's, with the cause. Errors of
-        a function that was passed are the user's own, and pass.
-        """
-        if isinstance(error, PlugrtError) or callable(kwargs.get("function")):
-            raise error
+        """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect."""
         passed = [(n, v) for n, v in self._named(args, kwargs) if not isinstance(v, _OF_ARRAYS)]
-        listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
-        raise ArgumentTypeError(f"{self._title} cannot be called with {listed}: {error}") from error
+        refuse(self._title, error, passed)
 
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._eager_only or (not kwargs and all(type(a) is Tracer for a in args)):

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plugrt.errors import ConcretizationError, LeakedTracer
+from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
 from plugrt.execution.array import Array
 from plugrt.execution.methods import Methods
 from plugrt.stablehlo.bindings import ir
@@ -168,12 +168,12 @@ class Tracer(Methods):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a 0-d array")
+            raise ArgumentTypeError("len() of a 0-d array")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
-            raise TypeError("iteration over a 0-d array")
+            raise ArgumentTypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
     __hash__ = None

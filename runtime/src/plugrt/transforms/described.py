@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import NotAnArray
 from plugrt.execution.arguments import Kind, host_kind, read_arguments
 from plugrt.execution.array import Array
@@ -24,6 +25,7 @@ class ShapeDtypeStruct:
     dtype: np.dtype[Any]
     sharding: Sharding | None = None
 
+    @with_argument_errors
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
         object.__setattr__(self, "dtype", np.dtype(self.dtype))

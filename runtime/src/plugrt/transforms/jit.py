@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -49,6 +50,7 @@ def jit(
     backend: str | None = ...,
     inline: bool = ...,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+@with_argument_errors
 def jit(
     fun: Any = _NOT_GIVEN,
     /,

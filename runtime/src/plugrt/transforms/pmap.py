@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, Unimplemented
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.placement import Launch
@@ -142,6 +143,7 @@ class PmapFunction(CachedFunction[P, R]):
         )
 
 
+@with_argument_errors
 def pmap(
     fun: Callable[P, R],
     axis_name: Hashable | None = None,

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.errors import InvalidArgument, ShapeError, StructureError, Unimplemented
+from plugrt.errors import (
+    ArgumentTypeError,
+    AxisError,
+    InvalidArgument,
+    ShapeError,
+    StructureError,
+    Unimplemented,
+)
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.placement import Launch
@@ -31,7 +38,7 @@ class AxisPrefix:
         leaves, spec = tree.flatten_with_none(axes)
         for leaf in leaves:
             if leaf is not None and type(leaf) is not int:
-                raise TypeError(
+                raise ArgumentTypeError(
                     f"pmap {what} must be an int, None, or (nested) container with those types as "
                     f"leaves; got {axes!r}, which holds {leaf!r}"
                 )
@@ -69,10 +76,10 @@ def axes_of_call(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:
 
 
 def mapped_axis(axis: int, shape: Sequence[int], name: str) -> int:
-    """Returns the axis counted from the front; `ShapeError` if an argument has no such axis."""
+    """Returns the axis counted from the front; `AxisError` if an argument has no such axis."""
     rank = len(shape)
     if not -rank <= axis < rank:
-        raise ShapeError(
+        raise AxisError(
             f"pmap maps {name} over axis {axis}, but its shape is {tuple(shape)}; pass "
             "in_axes=None for arguments that every replica gets whole"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, overload
 
+from plugrt.errors import ArgumentError
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, parameter_types
 from plugrt.execution.compiled import CompiledCall
@@ -81,7 +82,7 @@ class Lowered:
     def compiler_ir(self, dialect: str = "stablehlo") -> ir.Module:
         """Returns the module as an object of jaxlib's MLIR bindings."""
         if dialect != "stablehlo":
-            raise ValueError(f"compiler_ir gives the dialect 'stablehlo'; asked for {dialect!r}")
+            raise ArgumentError(f"compiler_ir gives the dialect 'stablehlo'; asked for {dialect!r}")
         return self.traced.staged.module
 
     @property

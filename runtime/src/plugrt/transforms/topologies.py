@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.backends import process_backends
 
 
+@with_argument_errors
 def topology(platform: str, name: str | None = None, /, **options: OptionValue) -> Topology:
     """Returns devices of a platform to compile for: ``topology("tpu", "v5e:2x2")``.
 

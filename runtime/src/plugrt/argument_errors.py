@@ -1,0 +1,82 @@
+"""What Python says from inside of a function about its arguments, said as the caller's mistake.
+
+No function checks all that Python lets a caller pass: None for an axis, text for sizes, a class for
+a function. What comes of that, an `AttributeError` deep inside, tells the caller nothing and is not
+in the tree of ``plugrt.errors``. So public functions have a door where it becomes an
+`ArgumentTypeError` that names function and arguments. Exceptions of the user's own code (a branch,
+a loop body, an ``__array__``) pass as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+FROM_INSIDE = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    BufferError,
+)
+_PACKAGES = ("plugrt", "optree", "numpy", "ml_dtypes", "jaxlib")
+
+
+def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
+    """Raises `ArgumentTypeError` for what came of arguments that ``title`` did not expect.
+
+    ``passed`` are the arguments to be listed. What is of our tree, or of the user's own functions,
+    is raised as it is.
+    """
+    if isinstance(error, PlugrtError) or _is_the_users(error):
+        raise error
+    listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
+    kind = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
+    raise kind(f"{title} cannot be called with {listed}: {error}") from error
+
+
+def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: a public function with a door, where its arguments are to blame (see above)."""
+    title = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except FROM_INSIDE as error:
+            named = [(f"argument {i}", value) for i, value in enumerate(args)]
+            refuse(title, error, [*named, *kwargs.items()])
+
+    return call
+
+
+def _is_the_users(error: Exception) -> bool:
+    """Whether it came from code that is neither plugrt's nor of what plugrt is built on."""
+    step = error.__traceback__
+    while step is not None:
+        if not _known(step.tb_frame.f_code.co_filename):
+            return True
+        step = step.tb_next
+    return False
+
+
+@functools.cache
+def _known(filename: str) -> bool:
+    parts = Path(filename).parts
+    if "site-packages" in parts:
+        return parts[parts.index("site-packages") + 1] in _PACKAGES
+    return filename.startswith((*_STDLIB, _OURS, "<frozen", "<__array_function__"))
+
+
+_OURS = str(Path(__file__).parent)
+_STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
