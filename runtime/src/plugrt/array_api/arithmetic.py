@@ -54,6 +54,9 @@ def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
 
     Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
     by 0 gives 0, as in NumPy (XLA alone would give -1).
+
+    >>> xp.floor_divide(xp.asarray([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
     """
     a, b = binary("floor_divide", x1, x2, REAL)
     return _float_divmod(a, b)[0] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[0]
@@ -64,6 +67,9 @@ def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 % x2`` with the sign of ``x2``, as Python's ``%``. Real dtypes.
 
     ``x % 0`` is NaN for floats and 0 for integers, as in NumPy.
+
+    >>> xp.remainder(xp.asarray([7, -7]), 3)
+    Array([1, 2], dtype=int32)
     """
     a, b = binary("remainder", x1, x2, REAL)
     return _float_divmod(a, b)[1] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[1]

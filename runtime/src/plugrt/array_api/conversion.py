@@ -50,6 +50,12 @@ def asarray(
     True the memory is the array's own, with False that of ``obj`` (`ValueError` where that cannot
     be), with None there is a copy where it is needed. ``device`` commits the result to a device.
     Raises `NotAnArray` for what is no array, and `ShapeError` for ragged sequences.
+
+    >>> xp.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> xp.asarray([1.5, 2], dtype=xp.bfloat16).dtype.name
+    'bfloat16'
     """
     try:  # not a decorator: a frame more is half of what it costs to pass an array through
         kind = None if dtype is None else as_dtype(dtype)

@@ -110,6 +110,10 @@ def full(
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
 
     As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would.
+
+    >>> xp.full((2, 2), 7)
+    Array([[7, 7],
+           [7, 7]], dtype=int32)
     """
     wanted = sizes("full", shape)
     value, kind = _fill("full", fill_value, dtype)
@@ -121,7 +125,11 @@ def full(
 def zeros_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns zeros of the shape, dtype and device of ``x``, but for what else is given."""
+    """Returns zeros of the shape, dtype and device of ``x``, but for what else is given.
+
+    >>> xp.zeros_like(xp.asarray([1, 2])).dtype.name
+    'int32'
+    """
     return _like(x, 0, dtype, device)
 
 
@@ -198,7 +206,12 @@ def eye(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros."""
+    """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros.
+
+    >>> xp.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     shape = sizes("eye", (n_rows, n_rows if n_cols is None else n_cols))
     kind = default_float() if dtype is None else as_dtype(dtype)
     return on_device(device, _eye, shape=shape, k=operator.index(k), dtype=kind)
@@ -211,7 +224,13 @@ def _eye(*, shape: tuple[int, int], k: int, dtype: Dtype) -> Tracer:
 
 @operation(static=("k",))
 def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
-    """Returns the matrices ``x`` with zeros above the ``k``-th diagonal."""
+    """Returns the matrices ``x`` with zeros above the ``k``-th diagonal.
+
+    >>> xp.tril(xp.ones((3, 3)), k=-1)
+    Array([[0., 0., 0.],
+           [1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
     return _triangle("tril", x, k, "LE")
 
 
@@ -240,6 +259,9 @@ def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[A
     """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
 
     With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.
+
+    >>> [x.shape for x in xp.meshgrid(xp.arange(2), xp.arange(3))]
+    [(3, 2), (3, 2)]
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"indexing of meshgrid is {indexing!r}; it takes 'xy' or 'ij'")

@@ -52,6 +52,9 @@ def astype(
     Floats are truncated towards zero by a conversion to integers; everything but 0 is True;
     complex arrays lose their imaginary part. With ``copy`` False an array that has the dtype is
     returned as it is. ``device`` moves the result.
+
+    >>> xp.astype(xp.asarray([1.9, -1.9]), xp.int32)
+    Array([ 1, -1], dtype=int32)
     """
     target = as_dtype(dtype)
     array: Array = x if type(x) in (Array, Tracer) else converted(x, dtype=target)  # type: ignore[assignment]
@@ -69,7 +72,11 @@ def is_weak(x: Any) -> builtins.bool:
 
 @with_argument_errors
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
-    """Returns whether promotion may bring a dtype, or an array's dtype, to another one."""
+    """Returns whether promotion may bring a dtype, or an array's dtype, to another one.
+
+    >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.int32, xp.int16)
+    (True, False)
+    """
     source, target = _dtype_of(from_), as_dtype(to)
     try:
         return promote_dtypes(source, target) == target and (
@@ -86,6 +93,11 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
     """Returns the dtype that arrays, dtypes and Python scalars have together.
 
     Python scalars yield to the others, of which there must be one.
+
+    >>> xp.result_type(xp.int8, xp.uint8).name
+    'int16'
+    >>> xp.result_type(xp.asarray([1, 2]), 1.5).name
+    'float32'
     """
     operands: list[tuple[Dtype, builtins.bool]] = []
     for x in arrays_and_dtypes:
@@ -144,7 +156,11 @@ _INTEGERS: Any = ml_dtypes.iinfo
 
 @with_argument_errors
 def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
-    """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes."""
+    """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes.
+
+    >>> xp.finfo(xp.float16).max
+    65504.0
+    """
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "fc":
         raise DtypeError(f"finfo got {dtype.name}; it takes floating dtypes (iinfo: integers)")
@@ -156,7 +172,11 @@ def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
 
 @with_argument_errors
 def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
-    """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes."""
+    """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes.
+
+    >>> xp.iinfo(xp.int4).min
+    -8
+    """
     dtype = _dtype_of(type)
     if kind_of(dtype) not in "iu":
         raise DtypeError(f"iinfo got {dtype.name}; it takes integer dtypes (finfo: floats)")
@@ -181,6 +201,9 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
 
     The names are the standard's: bool, signed integer, unsigned integer, integral, real floating,
     complex floating, numeric.
+
+    >>> xp.isdtype(xp.bfloat16, "real floating")
+    True
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)

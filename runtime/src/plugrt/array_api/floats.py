@@ -84,6 +84,9 @@ def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> 
 
     A bound that is None does not bind; where ``min > max`` the result is ``max``; NaN in any of
     the three gives NaN. The dtype is that which all three promote to.
+
+    >>> xp.clip(xp.asarray([-1, 0.5, 2]), 0, 1)
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     given = [(n, t) for n, t in (("x", x), ("min", min), ("max", max)) if t is not None]
     names, operands = zip(*given, strict=True)

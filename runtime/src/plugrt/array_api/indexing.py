@@ -78,6 +78,9 @@ def take(
     ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode`` says
     what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
     ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
+
+    >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0, -1]))
+    Array([30, 10, 30], dtype=int32)
     """
     admit("take", "indices", indices.dtype, INTEGER)
     if axis is None and x.ndim != 1:
@@ -111,6 +114,11 @@ def take_along_axis(
 
     The other dimensions of the two broadcast. Indices out of bounds as in `take`. Serves to apply
     what `argsort`, `argmax` and `argmin` give.
+
+    >>> x = xp.asarray([[3, 1], [2, 4]])
+    >>> xp.take_along_axis(x, xp.argsort(x, axis=1), axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     admit("take_along_axis", "indices", indices.dtype, INTEGER)
     along = normal_axis("take_along_axis", axis, x.ndim)

@@ -30,7 +30,12 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
 
 @operation(static=("shape",))
 def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
-    """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it."""
+    """Returns ``x`` broadcast to ``shape``; `ShapeError` where it does not broadcast to it.
+
+    >>> xp.broadcast_to(xp.asarray([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     wanted = sizes_of("broadcast_to", shape)
     fits = len(wanted) >= x.ndim and all(
         n in (1, m) for n, m in zip(x.shape[::-1], wanted[::-1], strict=False)
@@ -48,6 +53,10 @@ def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
 
     The result has their common dtype. Raises `ShapeError` unless the shapes agree but for
     ``axis``, and `AxisError`.
+
+    >>> xp.concat([xp.ones((1, 2)), xp.zeros((1, 2))])
+    Array([[1., 1.],
+           [0., 0.]], dtype=float32)
     """
     arrays = _several("concat", arrays)
     dtype = common_dtype("concat", tuple(arrays), ANY, _numbered(arrays))
@@ -72,6 +81,10 @@ def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
     """Returns arrays of one shape joined along a new axis, in their common dtype.
 
     Raises `ShapeError` where the shapes differ, and `AxisError`.
+
+    >>> xp.stack([xp.asarray([1, 2]), xp.asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     arrays = _several("stack", arrays)
     dtype = common_dtype("stack", tuple(arrays), ANY, _numbered(arrays))
@@ -89,7 +102,11 @@ def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
 
 @operation(static=("axis",))
 def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
-    """Returns the arrays that ``x`` consists of along ``axis``, without that axis."""
+    """Returns the arrays that ``x`` consists of along ``axis``, without that axis.
+
+    >>> xp.unstack(xp.asarray([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     along = normal_axis("unstack", axis, x.ndim)
     rest = (*x.shape[:along], *x.shape[along + 1 :])
     return tuple(emit.reshape(part_of(x, along, i, i + 1), rest) for i in range(x.shape[along]))
@@ -97,7 +114,11 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
 
 @operation(static=("axis",))
 def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
-    """Returns ``x`` with new axes of size 1 that stand at ``axis`` in the result."""
+    """Returns ``x`` with new axes of size 1 that stand at ``axis`` in the result.
+
+    >>> xp.expand_dims(xp.ones((2, 3)), axis=(0, -1)).shape
+    (1, 2, 3, 1)
+    """
     if axis is None:
         raise AxisError("expand_dims takes an axis, or several; got None")
     count = len(axis) if isinstance(axis, tuple | list) else 1
@@ -130,7 +151,11 @@ def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
 
 @operation(static=("axes",))
 def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
-    """Returns ``x`` whose axis i is axis ``axes[i]`` of the argument."""
+    """Returns ``x`` whose axis i is axis ``axes[i]`` of the argument.
+
+    >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     order = normal_axes("permute_dims", axes, x.ndim, "axes")
     if len(order) != x.ndim:
         raise ShapeError(
@@ -142,7 +167,11 @@ def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
 
 @operation(static=("source", "destination"))
 def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tracer:
-    """Returns ``x`` with axes ``source`` at ``destination``; the others keep their order."""
+    """Returns ``x`` with axes ``source`` at ``destination``; the others keep their order.
+
+    >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     source = normal_axes("moveaxis", source, x.ndim, "source")
     destination = normal_axes("moveaxis", destination, x.ndim, "destination")
     if len(source) != len(destination):
@@ -172,6 +201,10 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     One size may be -1, which stands for what is left. ``copy`` False is refused with `ShapeError`
     where the shape changes, since a launch writes its result to new memory; True makes a copy
     even where it does not.
+
+    >>> xp.reshape(xp.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
     """
     wanted = _filled("reshape", sizes_of("reshape", shape, least=-1), x)
     if copy and wanted == x.shape:

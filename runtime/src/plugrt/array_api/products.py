@@ -37,6 +37,9 @@ def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
     A one-dimensional ``x1`` is a row and ``x2`` a column, whose axis the result lacks. Numeric
     dtypes; integers wrap around. Precision is ``config.default_matmul_precision``. Raises
     `ShapeError` for 0-d arrays and for sizes that do not fit.
+
+    >>> xp.matmul(xp.ones((2, 3)), xp.ones((3, 4))).shape
+    (2, 4)
     """
     x1, x2 = _promoted("matmul", x1, x2)
     row, column = x1.ndim == 1, x2.ndim == 1
@@ -74,6 +77,9 @@ def tensordot(
 
     Or ``axes`` is a pair of sequences, the axes of ``x1`` and those of ``x2`` that they meet.
     The result has the other axes of ``x1``, then those of ``x2``.
+
+    >>> xp.tensordot(xp.ones((2, 3)), xp.ones((3, 4)), axes=1).shape
+    (2, 4)
     """
     x1, x2 = _promoted("tensordot", x1, x2)
     left, right = _contracted(axes, x1.ndim, x2.ndim)

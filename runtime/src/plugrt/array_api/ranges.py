@@ -40,6 +40,11 @@ def arange(
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
     The default dtype is that of integers if all three are integers, else that of floats.
+
+    >>> xp.arange(3)
+    Array([0, 1, 2], dtype=int32)
+    >>> xp.arange(1, 2, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
     bounds = (0, start) if stop is None else (start, stop)
     first, end, by = (_number("arange", v) for v in (*bounds, step))
@@ -72,6 +77,9 @@ def linspace(
 
     With ``endpoint`` the last is ``stop`` itself. The default dtype is that of floats, or that of
     complex numbers where a bound is one.
+
+    >>> xp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     start, stop = _number("linspace", start), _number("linspace", stop)
     count = operator.index(num)

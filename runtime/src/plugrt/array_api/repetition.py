@@ -41,6 +41,9 @@ def repeat(
     size of the result is the sum of such an array: it is read, or, for a traced one, given as
     ``total_repeat_length`` (the rest is cut off, or filled with the last element, as
     ``jnp.repeat``); without it `DataDependentShape`.
+
+    >>> xp.repeat(xp.asarray([1, 2]), xp.asarray([2, 1]))
+    Array([1, 1, 2], dtype=int32)
     """
     if isinstance(repeats, int | np.integer) and not isinstance(repeats, bool):
         if repeats < 0:
@@ -102,6 +105,10 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     """Returns ``x`` repeated ``repetitions[i]`` times along axis i, as a block.
 
     The shorter of shape and repetitions is filled up with ones in front.
+
+    >>> xp.tile(xp.asarray([1, 2]), (2, 1))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     counts = sizes_of("tile", repetitions, what="repetitions")
     ndim = max(x.ndim, len(counts))
@@ -119,6 +126,9 @@ def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Trac
     Without an axis the flattened array is rolled. Several shifts go with several axes, of which
     one may be named twice; one shift serves all of them. A shift may be a 0-d integer array, and
     is an operand of the program in any case: other shifts do not compile again.
+
+    >>> xp.roll(xp.arange(4), 1)
+    Array([3, 0, 1, 2], dtype=int32)
     """
     shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
     if axis is None:

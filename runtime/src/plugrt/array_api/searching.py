@@ -53,6 +53,9 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
 
     A ``condition`` holds where it is not 0. The result has the common dtype of ``x1`` and ``x2``,
     of which Python scalars do not widen it.
+
+    >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0)
+    Array([1, 0], dtype=int32)
     """
     names = ("condition", "x1", "x2")
     condition = is_nonzero(condition)
@@ -68,6 +71,9 @@ def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
     Without an axis, the position in the flattened array. Real dtypes and bool. Raises
     `ShapeError` where there are no elements to choose from.
+
+    >>> xp.argmax(xp.asarray([[1, 5], [7, 4]]), axis=1)
+    Array([1, 0], dtype=int32)
     """
     return _first_extreme("argmax", "GT", lowest, x, axis, keepdims)
 
@@ -120,7 +126,11 @@ def _better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[
 
 @operation(static=("axis", "keepdims"), strong=True)
 def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
-    """Returns how many elements over ``axis`` are not zero, in the default integer dtype."""
+    """Returns how many elements over ``axis`` are not zero, in the default integer dtype.
+
+    >>> xp.count_nonzero(xp.asarray([0, 5, 0, 7]))
+    Array(2, dtype=int32)
+    """
     axes = normal_axes("count_nonzero", axis, x.ndim)
     return fold(by(hlo.add), convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims)
 
@@ -141,6 +151,9 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
 
     How many there are depends on the data: it waits for ``x``, and refuses traced arrays with
     `DataDependentShape`.
+
+    >>> xp.nonzero(xp.asarray([0, 5, 0, 7]))
+    (Array([1, 3], dtype=int32),)
     """
     array = concrete("nonzero", x, "array_api.where(x != 0, a, b) keeps the shape")
     if not array.ndim:
@@ -163,6 +176,9 @@ def searchsorted(
     ``side`` tells whether they go before (``left``) or behind their equals. ``sorter`` is what
     `argsort` gives for an ``x1`` that is not sorted. NaNs go last. Positions have the default
     integer dtype. A binary search, also when traced.
+
+    >>> xp.searchsorted(xp.asarray([1, 2, 2, 3]), xp.asarray([2, 9]))
+    Array([1, 4], dtype=int32)
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"side of searchsorted is {side!r}; it takes 'left' or 'right'")

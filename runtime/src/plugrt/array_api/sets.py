@@ -65,7 +65,11 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
 
 @with_argument_errors
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
-    """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``."""
+    """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``.
+
+    >>> xp.unique_counts(xp.asarray([2, 1, 2])).counts
+    Array([1, 2], dtype=int32)
+    """
     array = concrete("unique_counts", x, _CURE)
     values, _, _, counts = _unique(array)
     return UniqueCounts(like(array, values), _positions(array, counts))
@@ -76,6 +80,10 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """Returns the distinct ``values`` of ``x`` and which of them each element is.
 
     ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again.
+
+    >>> values, inverse = xp.unique_inverse(xp.asarray([2, 1, 2]))
+    >>> values[inverse]
+    Array([2, 1, 2], dtype=int32)
     """
     array = concrete("unique_inverse", x, _CURE)
     values, _, inverse, _ = _unique(array)

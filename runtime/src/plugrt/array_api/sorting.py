@@ -20,6 +20,9 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
     NaN counts as greater than any number, so NaNs come last when ascending. Complex numbers go by
     their real and then by their imaginary part. ``stable`` keeps the order of equal elements (of
     0.0 and -0.0, here).
+
+    >>> xp.sort(xp.asarray([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
     """
     x = unary("sort", x)
     along = normal_axis("sort", axis, x.ndim)
@@ -34,6 +37,9 @@ def argsort(
 
     NaN counts as greater than any number. ``stable`` keeps the order of equal elements, also when
     ``descending``. `take_along_axis` applies the result.
+
+    >>> xp.argsort(xp.asarray([3, 1, 2]), descending=True)
+    Array([0, 2, 1], dtype=int32)
     """
     x = unary("argsort", x)
     along = normal_axis("argsort", axis, x.ndim)

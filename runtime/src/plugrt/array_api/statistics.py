@@ -48,6 +48,11 @@ def sum(
     The result has ``dtype``; without one, that of ``x``, but the default integer dtype for
     booleans and narrower integers (unsigned stay unsigned). Floats narrower than float32 are
     summed in float32.
+
+    >>> xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0)
+    Array([4, 6], dtype=int32)
+    >>> xp.sum(xp.asarray([True, True]))
+    Array(2, dtype=int32)
     """
     return _total("sum", hlo.add, 0, x, axis, dtype, keepdims)
 
@@ -82,6 +87,10 @@ def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
     `ShapeError` where there are no elements to choose from.
+
+    >>> xp.max(xp.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True)
+    Array([[5],
+           [4]], dtype=int32)
     """
     return _extreme("max", larger, lowest, x, axis, keepdims)
 
@@ -119,6 +128,9 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
     Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32.
+
+    >>> xp.mean(xp.asarray([1, 2, 6]))
+    Array(3., dtype=float32)
     """
     x, result = _measured("mean", x)
     return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
@@ -142,7 +154,11 @@ def var(
 def std(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
-    """Returns the standard deviation over ``axis``: the square root of `var`."""
+    """Returns the standard deviation over ``axis``: the square root of `var`.
+
+    >>> xp.std(xp.asarray([1.0, 3.0]), correction=1)
+    Array(1.4142135, dtype=float32)
+    """
     x, result = _measured("std", x)
     variance = _variance(x, normal_axes("std", axis, x.ndim), correction, keepdims)
     return convert(emit(hlo.sqrt, variance), _real(result))
@@ -193,6 +209,9 @@ def cumulative_sum(
     """Returns the running sums along ``axis``, which may be left out for one dimension.
 
     With ``include_initial`` they begin with 0, so that there is one more. Dtypes as `sum`.
+
+    >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
     """
     return _running("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
 

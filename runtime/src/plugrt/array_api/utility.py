@@ -43,6 +43,9 @@ def diff(
 
     ``prepend`` and ``append`` are joined to ``x`` along ``axis`` first. Each difference makes the
     axis shorter by one, down to nothing.
+
+    >>> xp.diff(xp.asarray([1, 4, 9, 16]))
+    Array([3, 5, 7], dtype=int32)
     """
     along = normal_axis("diff", axis, x.ndim)
     if not isinstance(n, int) or n < 0:

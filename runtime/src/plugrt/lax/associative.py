@@ -22,6 +22,9 @@ def associative_scan(
 
     ``fn`` combines two trees of slices of arrays, elementwise along the axis, and must be
     associative. With ``reverse`` from the end. As ``jax.lax.associative_scan``.
+
+    >>> lax.associative_scan(lambda a, b: a * b, xp.asarray([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
     """
 
     def run(elems: Any) -> Any:

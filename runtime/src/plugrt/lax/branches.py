@@ -46,6 +46,9 @@ def cond(
 
     ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one
     runs; they return the same structure, shapes and dtypes. As ``jax.lax.cond``.
+
+    >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
+    Array(2., dtype=float32)
     """
     _check_functions("cond", [true_fun, false_fun])
     require_array("cond", "pred", pred)
@@ -74,6 +77,9 @@ def switch(
 
     All branches are traced, one runs; they return the same structure, shapes and dtypes. As
     ``jax.lax.switch``.
+
+    >>> lax.switch(1, [lambda x: x, lambda x: -x], xp.asarray(2.0))
+    Array(-2., dtype=float32)
     """
     if not isinstance(branches, Iterable):
         raise ArgumentTypeError(f"switch takes a sequence of functions; got {branches!r:.60}")

@@ -41,6 +41,9 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
     Python scalars, the same on each device, are multiplied with the size of the axis, without
     communication: ``psum(1, 'i')`` is a Python integer. As ``jax.lax.psum``.
+
+    >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
+    Array([[1., 1.]], dtype=float32)
     """
     size = group_size(axis_name, axis_index_groups)
 

@@ -37,6 +37,10 @@ def dot_general(
     The result has the batch dimensions, then the others of ``lhs``, then those of ``rhs``. Sums
     are in ``preferred_element_type``, that of the operands unless given. As
     ``jax.lax.dot_general``.
+
+    >>> x, y = xp.ones((5, 2, 3)), xp.ones((5, 3, 4))
+    >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
     """
     common = result_dtype([(x.dtype, x.weak) for x in (lhs, rhs)])
     lhs, rhs = convert(lhs, common), convert(rhs, common)

@@ -42,6 +42,9 @@ def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
 
     A wider dtype takes the last dimension away, which must hold one element; a narrower one adds
     a last dimension. As ``jax.lax.bitcast_convert_type``.
+
+    >>> lax.bitcast_convert_type(xp.asarray(1.0), xp.uint32)
+    Array(1065353216, dtype=uint32)
     """
     dtype = dtype_asked(new_dtype)
     if operand.dtype == dtype:

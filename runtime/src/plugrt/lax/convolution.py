@@ -195,7 +195,11 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Returns a plain convolution, (batch, feature, spatial…). As ``jax.lax.conv``."""
+    """Returns a plain convolution, (batch, feature, spatial…). As ``jax.lax.conv``.
+
+    >>> lax.conv(xp.ones((1, 1, 5)), xp.ones((1, 1, 3)), (1,), "SAME")
+    Array([[[2., 3., 3., 3., 2.]]], dtype=float32)
+    """
     result: Array = conv_general_dilated(
         lhs,
         rhs,

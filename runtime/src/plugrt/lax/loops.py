@@ -30,6 +30,9 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns
     a boolean scalar. Both functions are traced once, and may use arrays from around them. As
     ``jax.lax.while_loop``.
+
+    >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
+    Array(96, dtype=int32)
     """
     if in_python():
         return run_while(cond_fun, body_fun, init_val)
@@ -83,6 +86,9 @@ def fori_loop(
     all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
     index is int32 unless the bounds are arrays of another integer dtype. As
     ``jax.lax.fori_loop``.
+
+    >>> lax.fori_loop(0, 5, lambda i, x: x + i, xp.asarray(0))
+    Array(10, dtype=int32)
     """
     if isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer):
         first, last = operator.index(lower), operator.index(upper)

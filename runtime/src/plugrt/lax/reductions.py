@@ -53,6 +53,9 @@ def reduce(
     ``operands`` and ``init_values`` (scalars of the same dtypes) are pytrees of one structure;
     ``computation`` takes two such trees of scalars and returns one. It must be associative and
     may use no arrays from around it. As ``jax.lax.reduce``.
+
+    >>> lax.reduce(xp.asarray([1, 2, 3]), xp.asarray(0), lambda a, b: a + b, (0,))
+    Array(6, dtype=int32)
     """
 
     def run(operands: Any, init_values: Any) -> Any:
@@ -187,6 +190,9 @@ def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the largest element along an axis: the first, and NaN is the largest.
 
     As ``jax.lax.argmax``.
+
+    >>> lax.argmax(xp.asarray([3, 9, 4]), 0, xp.int32)
+    Array(1, dtype=int32)
     """
     return _arg("argmax", operand, axis, index_dtype, "GT", lowest)
 

@@ -28,6 +28,9 @@ def scan(
     carries keep their structure, shapes and dtypes. ``reverse`` goes from the last to the first,
     outputs staying at their inputs' places; ``unroll`` steps (True: all) stand in one round of
     the loop. As ``jax.lax.scan``.
+
+    >>> lax.scan(lambda c, x: (c + x, c), xp.asarray(0), xp.asarray([1, 2, 3]))
+    (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
     """
     steps = _length(xs, length)
     rounds = unroll_of(unroll, steps)
@@ -50,6 +53,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     ``batch_size`` elements are laid out in one round of the loop. As ``jax.lax.map``, which
     vectorises them instead.
+
+    >>> lax.map(lambda x: x * x, xp.asarray([1, 2, 3]))
+    Array([1, 4, 9], dtype=int32)
     """
     steps = _length(xs, None)
     rounds = unroll_of(batch_size or 1, steps)

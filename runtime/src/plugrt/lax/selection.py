@@ -26,6 +26,9 @@ def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
 
     The two have one shape and dtype; ``pred`` is a boolean array of that shape, or a scalar. As
     ``jax.lax.select``.
+
+    >>> lax.select(xp.asarray([True, False]), xp.asarray([1, 2]), xp.asarray([3, 4]))
+    Array([1, 4], dtype=int32)
     """
     if pred.dtype != bool:
         raise DtypeError(f"pred of lax.select must be boolean; found {pred.dtype.name}")
@@ -38,6 +41,9 @@ def select_n(which: Tracer, *cases: Tracer) -> Tracer:
 
     Cases have one shape and dtype; ``which`` has that shape, or is a scalar. As
     ``jax.lax.select_n``.
+
+    >>> lax.select_n(xp.asarray([1, 0]), xp.asarray([1, 2]), xp.asarray([3, 4]))
+    Array([3, 2], dtype=int32)
     """
     if not cases:
         raise ArgumentError("lax.select_n needs at least one case")
@@ -87,6 +93,9 @@ def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
     """Returns x, or ``min`` or ``max`` where it is below or above; NaN stays.
 
     All have one dtype; the limits have the shape of x or are scalars. As ``jax.lax.clamp``.
+
+    >>> lax.clamp(0.0, xp.asarray([-1.0, 0.5, 2.0]), 1.0)
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     low, value, high = same_dtype("clamp", ("min", "x", "max"), [min, x, max])
     admit("clamp", "x", value.dtype, "biuf")

@@ -58,6 +58,10 @@ def broadcast_in_dim(
     """Returns ``operand`` with its dimension i as dimension ``broadcast_dimensions[i]``.
 
     Dimensions of 1 are repeated, others must be as long. As ``jax.lax.broadcast_in_dim``.
+
+    >>> lax.broadcast_in_dim(xp.asarray([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     sizes = tuple(int(n) for n in shape)
     order = tuple(int(d) for d in broadcast_dimensions)
@@ -96,7 +100,11 @@ def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
 
 @operation(static=("start_dimension", "stop_dimension"))
 def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None = None) -> Tracer:
-    """Returns the dimensions from start up to stop joined to one. As ``jax.lax.collapse``."""
+    """Returns the dimensions from start up to stop joined to one. As ``jax.lax.collapse``.
+
+    >>> lax.collapse(xp.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
     first, last, _ = slice(start_dimension, stop_dimension).indices(operand.ndim)
     if last < first:
         raise ShapeError(f"lax.collapse got dimensions {first} up to {last}")
@@ -129,7 +137,11 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 @operation(static=("sizes", "axis"))
 def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
-    """Returns parts of these lengths along an axis, which they fill. As ``jax.lax.split``."""
+    """Returns parts of these lengths along an axis, which they fill. As ``jax.lax.split``.
+
+    >>> lax.split(xp.arange(5), (2, 3))
+    [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
+    """
     at = dimension_of("split", axis, operand.ndim)
     if sum(sizes) != operand.shape[at] or any(n < 0 for n in sizes):
         raise ShapeError(
@@ -153,6 +165,9 @@ def pad(
 
     ``padding_config`` holds (low, high, interior) for each; negative low and high cut elements
     off. As ``jax.lax.pad``.
+
+    >>> lax.pad(xp.asarray([1, 2]), 0, [(1, 2, 1)])
+    Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
     operand, value = same_dtype("pad", ("operand", "padding_value"), [operand, padding_value])
     if value.shape:
@@ -177,7 +192,11 @@ def pad(
 
 @operation(static=("dtype", "size"))
 def iota(dtype: DTypeLike, size: int) -> Tracer:
-    """Returns the numbers from 0 up to ``size`` in a dtype. As ``jax.lax.iota``."""
+    """Returns the numbers from 0 up to ``size`` in a dtype. As ``jax.lax.iota``.
+
+    >>> lax.iota(xp.int32, 3)
+    Array([0, 1, 2], dtype=int32)
+    """
     result: Tracer = broadcasted_iota(dtype, (size,), 0)
     return result
 

@@ -59,6 +59,9 @@ def slice_in_dim(
     """Returns a slice of one dimension; negative indices count from its end.
 
     As ``jax.lax.slice_in_dim``.
+
+    >>> lax.slice_in_dim(xp.arange(6), 1, 6, stride=2)
+    Array([1, 3, 5], dtype=int32)
     """
     at = dimension_of("slice_in_dim", axis, operand.ndim)
     length = operand.shape[at]
@@ -99,6 +102,9 @@ def dynamic_slice(
     ``start_indices`` are integer scalars, one for each dimension, or an array of them. Negative
     ones count from the end, where ``allow_negative_indices`` (one for all dimensions, or one
     each) holds; then the block is moved to lie within the array. As ``jax.lax.dynamic_slice``.
+
+    >>> lax.dynamic_slice(xp.arange(6), (2,), (3,))
+    Array([2, 3, 4], dtype=int32)
     """
     sizes = per_dimension("dynamic_slice", "slice_sizes", slice_sizes, operand.ndim)
     if any(not 0 <= size <= n for size, n in zip(sizes, operand.shape, strict=True)):
@@ -124,6 +130,9 @@ def dynamic_update_slice(
     """Returns ``operand`` with the block ``update`` at computed indices.
 
     Indices as in `dynamic_slice`. As ``jax.lax.dynamic_update_slice``.
+
+    >>> lax.dynamic_update_slice(xp.arange(5), xp.asarray([9, 9]), (3,))
+    Array([0, 1, 2, 9, 9], dtype=int32)
     """
     operand, update = same_dtype("dynamic_update_slice", ("operand", "update"), [operand, update])
     if update.ndim != operand.ndim or any(

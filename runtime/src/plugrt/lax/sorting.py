@@ -37,6 +37,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     Several are sorted together: by the first, at equal elements by the next, as many as
     ``num_keys``; the others follow. NaN comes last, -0 equals 0, complex numbers go by their real
     and then their imaginary part. As ``jax.lax.sort``.
+
+    >>> lax.sort((xp.asarray([2, 1]), xp.asarray([20, 10])))
+    (Array([1, 2], dtype=int32), Array([10, 20], dtype=int32))
     """
     several = isinstance(operand, tuple | list)
     arrays = [strong(x) for x in (operand if several else [operand])]
@@ -66,6 +69,9 @@ def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
     """Returns the k largest elements along an axis, descending, and their indices (int32).
 
     Of equal elements the first comes first; NaN is the largest. As ``jax.lax.top_k``.
+
+    >>> lax.top_k(xp.asarray([3, 9, 4]), 2)
+    [Array([9, 4], dtype=int32), Array([1, 2], dtype=int32)]
     """
     admit("top_k", "operand", operand.dtype, "biuf")
     at = dimension_of("top_k", axis, operand.ndim)

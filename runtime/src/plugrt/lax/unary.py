@@ -132,6 +132,9 @@ def integer_pow(x: Tracer, y: int) -> Tracer:
     """Returns x to the power of a Python integer, by repeated squaring.
 
     Negative powers take floats or complex numbers. As ``jax.lax.integer_pow``.
+
+    >>> lax.integer_pow(xp.asarray([2.0, 3.0]), -2)
+    Array([0.25      , 0.11111111], dtype=float32)
     """
     admit("integer_pow", "x", x.dtype, "iufc" if y >= 0 else "fc")
     exponent, power, result = y if y >= 0 else -y, x, None

@@ -73,6 +73,10 @@ def reduce_window(
     ``init_value`` holds scalars of the same dtypes, which also fill the padding; ``computation``
     takes two trees of scalars and returns one, and may use no arrays from around it. As
     ``jax.lax.reduce_window``.
+
+    >>> x = xp.asarray([1.0, 5.0, 2.0, 3.0])
+    >>> lax.reduce_window(x, -xp.inf, lax.max, (2,), (2,))
+    Array([5., 3.], dtype=float32)
     """
 
     def run(operand: Any, init_value: Any) -> Any:

@@ -45,6 +45,10 @@ def uniform(
     """Returns numbers spread evenly over [minval, maxval), which may be arrays that broadcast.
 
     As ``jax.random.uniform``, bit for bit.
+
+    >>> x = random.uniform(random.PRNGKey(0), (100,), minval=-1, maxval=1)
+    >>> bool(xp.all(x < 1)), bool(xp.all(x >= -1))
+    (True, True)
     """
     check_key("uniform", key)
     kind = float_dtype("uniform", dtype)
@@ -87,6 +91,9 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
     As ``jax.random.normal``.
+
+    >>> random.normal(random.PRNGKey(0), (2, 3)).shape
+    (2, 3)
     """
     check_key("normal", key)
     kind = np.dtype(default_float() if dtype is None else dtype)

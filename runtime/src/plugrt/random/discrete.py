@@ -28,6 +28,9 @@ def randint(
     The limits are integers or arrays that broadcast to ``shape``; where ``maxval`` is not above
     ``minval`` that is returned. Twice the bits of a number are drawn, so that the bias of the
     remainder is small. As ``jax.random.randint``.
+
+    >>> random.randint(random.PRNGKey(0), (4,), 0, 10).dtype.name
+    'int32'
     """
     check_key("randint", key)
     kind = default_int() if dtype is None else np.dtype(dtype)
@@ -91,6 +94,9 @@ def bernoulli(
 
     ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small
     probabilities. As ``jax.random.bernoulli``.
+
+    >>> random.bernoulli(random.PRNGKey(0), 0.3, (3,)).dtype.name
+    'bool'
     """
     check_key("bernoulli", key)
     if mode not in ("low", "high"):
@@ -123,6 +129,9 @@ def categorical(
 
     ``shape`` ends with the shape of ``logits`` without ``axis`` (None: is it); leading dimensions
     are further draws, each index at most once if not ``replace``. As ``jax.random.categorical``.
+
+    >>> random.categorical(random.PRNGKey(0), xp.zeros((2, 5)), axis=1).shape
+    (2,)
     """
     check_key("categorical", key)
     kind = float_dtype("categorical", logits.dtype)

@@ -23,6 +23,9 @@ def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
 
     Seeds of 32 bits, negative ones too, have a high word of 0, as in ``jax.random.PRNGKey``; a
     Python integer that needs 64 bits gives both words. The only ``impl`` is ``threefry2x32``.
+
+    >>> random.PRNGKey(7)
+    Array([0, 7], dtype=uint32)
     """
     if impl not in (None, "threefry2x32"):
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
@@ -47,6 +50,9 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
 
     As ``jax.random.split``.
+
+    >>> random.split(random.PRNGKey(0), 3).shape
+    (3, 2)
     """
     check_key("split", key)
     shape = (num,) if isinstance(num, int | np.integer) else tuple(num)
@@ -58,6 +64,9 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
     """Returns the key that a key and an integer (its low 32 bits) give together.
 
     As ``jax.random.fold_in``.
+
+    >>> random.fold_in(random.PRNGKey(0), 7)
+    Array([2716826189,  292468403], dtype=uint32)
     """
     check_key("fold_in", key)
     if data.shape:

@@ -30,6 +30,9 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
 
     With ``independent`` each vector along the axis has an order of its own. As
     ``jax.random.permutation``.
+
+    >>> xp.sort(random.permutation(random.PRNGKey(0), 4))
+    Array([0, 1, 2, 3], dtype=int32)
     """
     if isinstance(x, int | np.integer):
         ordered: Array = _permuted_range(key, int(x))
@@ -87,6 +90,9 @@ def choice(
 
     ``p`` are their probabilities (None: all equal). Without ``replace`` none is drawn twice; then
     ``mode`` is that of `gumbel`. As ``jax.random.choice``.
+
+    >>> random.choice(random.PRNGKey(0), xp.asarray([7, 8, 9]), (5,)).shape
+    (5,)
     """
     if isinstance(a, int | np.integer):
         places: Array = _choice_of_range(key, p, int(a), shape, replace, mode)
