@@ -19,6 +19,8 @@ def check(value, wanted):
     if wanted is typing.Any:
         return value
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if hasattr(origin, "__value__"):  # NumPy's aliases, from Python 3.12 on
+        origin = typing.get_origin(origin.__value__)
     if origin in (typing.Union, types.UnionType):
         assert isinstance(value, arguments), (value, wanted)
         return value

@@ -35,13 +35,15 @@ def uninterrupted(work: Callable[[], T]) -> T:
         except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
             errors.append(error)
         finally:
-            finished.set()
+            finished.release()
 
-    finished = threading.Event()
+    finished = threading.Lock()
+    finished.acquire()
     threading.Thread(target=run, name="plugrt-cpu-compile").start()
     # Not join: interrupted, it takes the thread for ended (CPython 3.11), and then the process
-    # does not wait for it at its end.
-    finished.wait()
+    # does not wait for it at its end. Not an event: interrupted twice, its condition releases a
+    # lock that it does not hold, and that RuntimeError takes the interrupt's place (CPython 3.12).
+    finished.acquire()
     if errors:
         raise errors[0]
     return results[0]

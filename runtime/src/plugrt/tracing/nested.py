@@ -38,7 +38,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     becomes part of the program around it.
     """
     plan = staged.plan
-    closed_over = [as_tracer(constant) for constant in plan.constants]
+    closed_over = [as_tracer(data) for data in plan.constants]
     taken = [arguments[i] for i in plan.kept]
     typed = [
         _in_dtype(tracer, staged.parameters[i].type.dtype)
