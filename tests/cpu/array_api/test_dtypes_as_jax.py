@@ -170,6 +170,7 @@ def test_functions_of_two_arrays(wide: bool) -> None:
 
 def test_each_public_function_is_compared_or_takes_no_part() -> None:
     functions = {n for n in xp.__all__ if hasattr(getattr(xp, n), "_body")}
+    functions.add("pow")  # an operation behind a look at its exponent
     others = {  # their dtypes are given, or those of their arguments; tested elsewhere
         "broadcast_arrays", "broadcast_to", "clip", "concat", "expand_dims", "matrix_transpose",
         "meshgrid", "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack",
