@@ -119,6 +119,7 @@ static PJRT_Error* sick_create(struct PJRT_Client_Create_Args* a) {
   stage("client");
   if (is("client_internal")) return fail(13, "frobnitz: firmware crashed");
   if (is("client_unknown")) return fail(2, "what happened?");
+  if (is("client_escape")) return fail(13, "frob\033[31mnitz \002");
   if (is("client_undefined")) return fail(77, "a code of its own");
   if (is("client_absent")) return fail(5, "frobnitz: no chip");
   if (is("client_null")) return 0;
@@ -134,6 +135,21 @@ static PJRT_Error* sick_devices(struct PJRT_Client_Devices_Args* a) {
 }
 static PJRT_Error* sick_id(struct PJRT_DeviceDescription_Id_Args* a) {
   a->id = is("devices_equal") ? 0 : *(int*)a->device_description;
+  return 0;
+}
+static PJRT_Error* sick_process(struct PJRT_Client_ProcessIndex_Args* a) {
+  a->process_index = is("process_nine") ? 9 : is("process_minus") ? -1 : 0;
+  return 0;
+}
+static PJRT_Error* sick_platform(struct PJRT_Client_PlatformName_Args* a) {
+  static char long_name[1 << 22];
+  a->platform_name = is("platform_null") ? 0 : is("platform_line") ? "a\nb" : "tiny";
+  a->platform_name_size = is("platform_empty") ? 0 : is("platform_line") ? 3 : 4;
+  if (is("platform_huge")) {
+    memset(long_name, 'x', sizeof long_name);
+    a->platform_name = long_name;
+    a->platform_name_size = sizeof long_name;
+  }
   return 0;
 }
 static PJRT_Error* sick_addressable(struct PJRT_Device_IsAddressable_Args* a) {
@@ -161,6 +177,8 @@ _CUSTOMIZE = r"""
   api.Client_AddressableDevices = none_addressable;
   api.DeviceDescription_Id = sick_id;
   api.Device_IsAddressable = sick_addressable;
+  if (begins("process_")) api.Client_ProcessIndex = sick_process;
+  if (begins("platform_")) api.Client_PlatformName = sick_platform;
   if (begins("put_")) api.Client_BufferFromHostBuffer = sick_put;
   if (is("version_old")) api.pjrt_api_version.minor_version = 5;
   if (is("version_major")) api.pjrt_api_version.major_version = 1;
@@ -238,6 +256,13 @@ SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "devices_huge": ("broken", ("Client_Devices reported success",)),
     "devices_equal": ("broken", ("devices", "the id 0")),
     "devices_foreign": ("broken", ("can use none of its 2 devices",)),
+    "client_escape": ("broken", (r"INTERNAL: frob\x1b[31mnitz \x02",)),
+    "process_nine": ("broken", ("this is process 9", "is of process 0")),
+    "process_minus": ("broken", ("this is process -1",)),
+    "platform_null": ("broken", ("Client_PlatformName reported success", "NULL")),
+    "platform_empty": ("broken", ("Client_PlatformName reported success", "name is ''")),
+    "platform_line": ("broken", (r"name is 'a\nb'",)),
+    "platform_huge": ("broken", ("Client_PlatformName reported success", "xxx")),
     "devices_abort": ("broken", ("SIGABRT in", "devices were listed")),
     "put_abort": ("broken", ("SIGABRT while numbers were put on a device",)),
     "put_hang": ("broken", (LATE, "while numbers were put on a device")),

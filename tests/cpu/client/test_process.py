@@ -210,3 +210,20 @@ def test_clients_are_really_freed() -> None:
         assert threads() <= before + 2, (before, threads())
         print("ok")"""
     assert output(code) == "ok"
+
+
+@pytest.mark.parametrize(
+    "style", ["import jax", "from jax import numpy", "__import__('jax.numpy')"]
+)
+def test_programs_of_jax_that_comes_later_have_their_lines(style: str) -> None:
+    pytest.importorskip("jax")
+    done = python(
+        f"""
+        import plugrt
+        plugrt.jit(lambda x: x + 1)(1.0)
+        {style}
+        import jax
+        print(jax.jit(lambda x: x * 2).lower(1.0).as_text(debug_info=True))
+        """
+    )
+    assert 'loc("<string>":' in done.stdout, done.stdout + done.stderr

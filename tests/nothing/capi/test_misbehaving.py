@@ -147,14 +147,21 @@ class TestStrings:
     @pytest.mark.parametrize(
         ("body", "found"),
         [
-            ("a->platform_name = 0; a->platform_name_size = 9;", ""),
-            ("a->platform_name = \"a\\xff\"; a->platform_name_size = 2;", r"a\xff"),
-            ("a->platform_name = \"tiny\"; a->platform_name_size = 0;", ""),
+            ("a->platform_name = 0; a->platform_name_size = 9;", "no platform_name .NULL."),
+            ("a->platform_name = \"tiny\"; a->platform_name_size = 0;", "name is ''"),
+            ("a->platform_name = \"a\\n\"; a->platform_name_size = 2;", r"name is 'a\\n'"),
         ],
     )  # fmt: skip
-    def test_odd_ones(self, tmp_path: Path, body: str, found: str) -> None:
+    def test_no_names(self, tmp_path: Path, body: str, found: str) -> None:
         path = broken(tmp_path, "Client_PlatformName", body)
-        assert create_client(path, {}, name="tiny").platform == found
+        with pytest.raises(InvalidReply, match=found):
+            create_client(path, {}, name="tiny")
+
+    @pytest.mark.parametrize("byte", ["ff", "1b", "00"])
+    def test_what_cannot_be_printed(self, tmp_path: Path, byte: str) -> None:
+        body = f'a->platform_name = "a\\x{byte}"; a->platform_name_size = 2;'
+        path = broken(tmp_path, "Client_PlatformName", body)
+        assert create_client(path, {}, name="tiny").platform == rf"a\x{byte}"
 
     @pytest.mark.parametrize("size", ["~(size_t)0", "1ul << 62", "1ul << 40", "-8"])
     @pytest.mark.parametrize("pointer", ['"tiny"', "(void*)1", "(void*)-1"])

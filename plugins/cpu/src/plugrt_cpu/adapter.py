@@ -4,8 +4,9 @@ jaxlib promises nothing about the names used here. All of them are listed in
 `plugrt_cpu.private_names`, and a test fails with the missing ones when a jaxlib drops any.
 
 Two rules, because JAX may live in the same process: nothing here sets a state that is global to
-jaxlib, and nothing on the way of an array calls what makes jaxlib import JAX (it does so, where JAX
-is installed, to describe any one-device array that it makes by itself). `split` has no other way.
+jaxlib (`plugrt_cpu.tracebacks` does, while JAX is not there), and nothing on the way of an array
+calls what makes jaxlib import JAX (it does so, where JAX is installed, to describe any one-device
+array that it makes by itself). `split` has no other way.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
+from plugrt_cpu.tracebacks import turn_off_without_jax
 
 _jax, _hlo = import_jaxlib()
+turn_off_without_jax(_jax)
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
 _REPLICATED = _hlo.HloSharding.replicate()

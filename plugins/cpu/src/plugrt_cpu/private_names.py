@@ -70,6 +70,8 @@ PRIVATE_NAMES = (
     "_jax.make_gloo_tcp_collectives",
     "_jax.make_mpi_collectives",
     "_jax.mlir.hlo_to_stablehlo",
+    "_jax.set_tracebacks_enabled",
+    "_jax.tracebacks_enabled",
 )
 """Every private name of jaxlib that this package uses; `import_jaxlib` says what ``_hlo`` is."""
 

@@ -41,6 +41,8 @@ from plugrt.interface import (
 )
 
 _MOST_KINDS = 16384
+_LONGEST_NAME = 256
+"""Of a platform, in characters; those that there are have under 20."""
 
 
 class Client(interface.Client):
@@ -52,7 +54,7 @@ class Client(interface.Client):
         home = ClientHandle(library, pointer)
         home.keep.extend(keep)
         self._home: ClientHandle | None = home
-        self._platform = library.text(self._ask("PlatformName"), "platform_name")
+        self._platform = self._find_platform()
         self._platform_version = library.text(self._ask("PlatformVersion"), "platform_version")
         self._strictness = Strictness(self._platform)
         self._process_index = int(self._ask("ProcessIndex").process_index)
@@ -73,6 +75,13 @@ class Client(interface.Client):
         home = self.home()
         return home.library.call(f"Client_{what}", client=home.pointer, **inputs)
 
+    def _find_platform(self) -> str:
+        args = self._ask("PlatformName")
+        name = self.library.text(args, "platform_name")
+        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise self.library.invalid(args, f"the platform's name is {name[:_LONGEST_NAME]!r}")
+        return name
+
     def _find_devices(self) -> list[Any]:
         args = self._ask("Devices")
         found = self.library.handles(args, "devices", "num_devices")
@@ -81,7 +90,16 @@ class Client(interface.Client):
         return found
 
     def _check_devices(self) -> None:
-        """Refuses devices that have one number: a program would run on the wrong one."""
+        """Refuses devices that have one number, on which a program would run on the wrong one.
+
+        And those that can be used from here, though another process is said to have them.
+        """
+        for device in self._devices:
+            if device.is_addressable and device.process_index != self._process_index:
+                raise PluginBroken(
+                    f"{self.library.owner} says that this is process {self._process_index}, and "
+                    f"that its addressable device {device.id} is of process {device.process_index}"
+                )
         for one, next_one in pairwise(self._devices):
             if one.id == next_one.id:
                 raise PluginBroken(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,13 @@ from plugrt.capi._abi import ffi
 from plugrt.capi.maps import AddressMap, is_memory
 from plugrt.errors import InvalidReply
 from plugrt.interface import OptionValue
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What steers a terminal; messages may have several lines."""
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
 
 
 def _function_of(args: Any) -> str:
@@ -45,9 +53,12 @@ class Replies:
                 raise self.invalid(args, f"it gave no {field} (NULL)")
 
     def text(self, args: Any, field: str) -> str:
-        """Returns a string whose size is in ``<field>_size``."""
+        """Returns a string whose size is in ``<field>_size``, fit to be printed."""
+        pointer, size = getattr(args, field), getattr(args, f"{field}_size")
+        if size and pointer == ffi.NULL:
+            raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
         with self.reading(args, field):
-            return values.text(getattr(args, field), getattr(args, f"{field}_size"))
+            return _UNPRINTABLE.sub(_escape, values.text(pointer, size))
 
     def data(self, args: Any, field: str, size: str | None = None) -> bytes:
         """Returns bytes whose number is in ``<field>_size`` or another field."""

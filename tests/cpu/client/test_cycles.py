@@ -1,0 +1,55 @@
+"""Arrays and programs that are used while the garbage collector takes a cycle apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.distributions import run_python
+from support.platforms import platform_environment
+
+CYCLES = """
+import gc
+import numpy as np
+import plugrt
+
+def make():
+    return plugrt.device_put(np.arange(4, dtype=np.float32))
+
+f = plugrt.jit(lambda x: x + 1)
+f(make())
+found = []
+
+def generate():
+    a = make()
+    b = f(a)
+    try:
+        yield
+    finally:
+        found.append(USE)
+
+def leave_in_a_cycle():
+    generator = generate()
+    next(generator)
+    cycle = [generator]
+    cycle.append(cycle)
+
+for _ in range(200):
+    leave_in_a_cycle()
+gc.collect()
+print(len(found), np.unique(np.array([np.asarray(x) for x in found]), axis=0).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "value"),
+    [
+        ("np.asarray(a) + np.asarray(b)", [1, 3, 5, 7]),
+        ("f(a).block_until_ready()", [1, 2, 3, 4]),
+        ("np.asarray(a) + np.asarray(b) + np.asarray(f(b))", [3, 6, 9, 12]),
+        ("f(b) + a", [2, 4, 6, 8]),
+        ("plugrt.device_put(np.asarray(b))", [1, 2, 3, 4]),
+    ],
+)
+def test_many_generators_whose_finally_uses_them(use: str, value: list[int]) -> None:
+    done = run_python(CYCLES.replace("USE", use), **platform_environment())
+    assert done.stdout == f"200 {[[float(v) for v in value]]}\n", done.stderr[-2000:]
