@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentError, InvalidArgument, NotAnArray, ShapeError, StructureError
+from plugrt.execution.resharding import reshard
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.shards import device_put_replicated, device_put_sharded
-from plugrt.execution.spread import gather, reshard
+from plugrt.execution.spread import gather
 from plugrt.execution.transfer import device_get, device_put, move
 from plugrt.plugins.backends import devices
 from support.ops import add

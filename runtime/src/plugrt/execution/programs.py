@@ -14,9 +14,10 @@ from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compile import compile_program
 from plugrt.execution.launch import LoadedProgram, Plan
 from plugrt.execution.placement import Launch, launch_on, resolve_device
+from plugrt.execution.resharding import reshard
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.spread import put_sharded, reshard
+from plugrt.execution.spread import put_sharded
 from plugrt.execution.transfer import move
 from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
 

@@ -32,28 +32,6 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
     return join(host.shape, host.dtype, sharding, buffers)
 
 
-def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
-    """Returns ``x`` with its parts as ``sharding`` says; itself if they lie so already.
-
-    With ``share``, buffers that are where they are needed are shared. Whole copies go from device
-    to device where the backends can do that, parts through the host.
-    """
-    if x.sharding == sharding:
-        return x
-    if not (holds_whole(sharding, x.shape) and holds_whole(x.sharding, x.shape)):
-        return put_sharded(np.asarray(x), sharding)
-    kind = sharding.memory_kind
-    shards = x._live()
-    here = dict(zip(x.sharding.addressable_devices, shards, strict=True))
-    if kind != x.sharding.memory_kind or not share:
-        here = {}
-    buffers = [
-        here.get(device) or copy_buffer(shards[0], device, device.memory(kind) if kind else None)
-        for device in sharding.addressable_devices
-    ]
-    return join(x.shape, x.dtype, sharding, buffers)
-
-
 def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
     """Whether each buffer of an array of ``shape`` is all of it, in that shape."""
     return sharding.is_fully_replicated and sharding.shard_shape(shape) == shape

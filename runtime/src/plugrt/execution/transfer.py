@@ -16,9 +16,10 @@ from plugrt.execution.array import Array, array_on, new_array
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
 from plugrt.execution.frames import warn_user
+from plugrt.execution.resharding import exchange, reshard
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
-from plugrt.execution.spread import copy_buffer, gather, holds_whole, put_sharded, reshard
+from plugrt.execution.spread import copy_buffer, gather, put_sharded
 from plugrt.interface import Device, HostBufferSemantics
 from plugrt.options import Token
 from plugrt.typing import ArrayLike, DeviceLike
@@ -136,17 +137,19 @@ def put(
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:
-    """Returns ``x`` on ``device``: the same buffers if it is there, gathered if it is spread."""
-    shards = x._live()
-    if x.sharding is SingleDeviceSharding(device):
-        kept = signature_of(x.shape, x.dtype, x.sharding, committed, x._signature.weak)
+    """Returns ``x`` on ``device``: the same buffers if it is there, put together if it is in parts.
+
+    Goes from device to device where the backends can do that, else through the host. Raises
+    `NotAnArray` where parts of it are in other processes.
+    """
+    shards, here = x._live(), SingleDeviceSharding(device)
+    if x.sharding is here:
+        kept = signature_of(x.shape, x.dtype, here, committed, x._signature.weak)
         return x if kept is x._signature else new_array(shards, kept)
-    if not holds_whole(x.sharding, x.shape):
-        return put(gather(x), device, committed, semantics=_ALIAS)
-    for shard in shards:
-        if shard.device is device and shard.memory is device.default_memory():
-            return array_on(shard, committed, x._signature.weak)
-    return array_on(copy_buffer(shards[0], device), committed, x._signature.weak)
+    buffers = exchange(x, here)
+    if buffers is None:
+        return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)
+    return array_on(buffers[0], committed, x._signature.weak)
 
 
 def duplicate(x: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.stablehlo.bindings import hlo
-from plugrt.stablehlo.types import element_name
+from plugrt.stablehlo.element_names import element_name
 
 _KINDS = {"i1": "UNSIGNED", "ui": "UNSIGNED", "i": "SIGNED"}
 

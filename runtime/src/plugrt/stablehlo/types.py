@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -13,37 +12,7 @@ import numpy as np
 from plugrt.errors import ResourceExhausted, UnsupportedDtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
-
-
-def _integer(width: int, signed: bool) -> Callable[[], ir.Type]:
-    if signed:
-        return lambda: ir.IntegerType.get_signless(width)
-    return lambda: ir.IntegerType.get_unsigned(width)
-
-
-_FLOATS: dict[str, str] = {
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "float8_e3m4": "f8E3M4",
-    "float8_e4m3": "f8E4M3",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
-    "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2": "f8E5M2",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-    "float8_e8m0fnu": "f8E8M0FNU",
-    "float4_e2m1fn": "f4E2M1FN",
-}
-_NAMES: dict[str, str] = {
-    "bool": "i1",
-    "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
-    **{f"int{w}": f"i{w}" for w in (2, 4, 8, 16, 32, 64)},
-    **{f"uint{w}": f"ui{w}" for w in (2, 4, 8, 16, 32, 64)},
-    **_FLOATS,
-}
+from plugrt.stablehlo.element_names import ELEMENT_NAMES, element_name
 
 
 def _dtype(name: str) -> np.dtype[Any]:
@@ -52,22 +21,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 _MOST_BYTES = 2**63 - 1
 
-_DTYPES: dict[str, np.dtype[Any]] = {mlir: _dtype(name) for name, mlir in _NAMES.items()}
-
-
-@cache
-def element_name(dtype: np.dtype[Any]) -> str:
-    """Returns StableHLO's spelling of a dtype, such as ``f32`` or ``ui8``.
-
-    Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
-    """
-    name = _NAMES.get(dtype.name)
-    if name is None or dtype.names or dtype.hasobject:
-        raise UnsupportedDtype(
-            f"dtype {dtype!r} has no StableHLO element type; arrays hold booleans, integers, "
-            "floats (also ml_dtypes') and complex numbers"
-        )
-    return name
+_DTYPES: dict[str, np.dtype[Any]] = {mlir: _dtype(name) for name, mlir in ELEMENT_NAMES.items()}
 
 
 def element_type(dtype: np.dtype[Any]) -> ir.Type:

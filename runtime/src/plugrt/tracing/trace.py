@@ -15,7 +15,8 @@ from plugrt.execution.casting import cast
 from plugrt.execution.frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
-from plugrt.stablehlo.types import check_size, element_name, tensor_type_of
+from plugrt.stablehlo.element_names import element_name
+from plugrt.stablehlo.types import check_size, tensor_type_of
 from plugrt.tracing.constants import constant_value
 
 

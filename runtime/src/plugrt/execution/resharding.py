@@ -1,0 +1,205 @@
+"""Resharding: the parts of an array to where they are wanted, from device to device."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
+from plugrt.execution.array import Array
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.part_programs import PartProgram, concatenate_program, slice_program
+from plugrt.execution.regions import Region, overlap, regions_of, shape_of
+from plugrt.execution.sharding import Sharding
+from plugrt.execution.spread import copy_buffer, holds_whole, join, put_sharded
+from plugrt.interface import Buffer, Device
+
+logger = logging.getLogger("plugrt.compile")
+
+_Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
+_exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)
+
+
+def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
+    """Returns ``x`` with its parts as ``sharding`` says; itself if they lie so already.
+
+    With ``share``, buffers that are where they are needed are shared. Goes from device to device
+    where the backends can do that, else through the host. Raises `NotAnArray` where parts that
+    are needed are in other processes.
+    """
+    if x.sharding == sharding:
+        return x
+    buffers = exchange(x, sharding, share=share)
+    if buffers is None:
+        return put_sharded(np.asarray(x), sharding)
+    return join(x.shape, x.dtype, sharding, buffers)
+
+
+def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer] | None:
+    """Returns the buffers of ``x`` as ``sharding`` wants them, one for each device of this process.
+
+    With ``share``, those that are where they are needed are the same. Where parts have to be taken
+    out of others or put together, that is done by programs on the devices, which are compiled once
+    for a shape, a dtype and the two shardings. None where it cannot be: for parts in other
+    processes, between clients, on a backend that does not copy from device to device or does not
+    compile such a program, and for an array without elements, which has nothing to move.
+    """
+    key = (x.shape, x.dtype, x.sharding, sharding)
+    found = _exchanges.made(key, lambda: (_planned(*key),))[0]
+    return None if found is None else found(x._live(), share)
+
+
+class Exchange:
+    """How arrays of one shape and dtype get from one sharding to another, without the host.
+
+    The buffers there are, then the results of the cutters in their order, are numbered; each of
+    the ``parts`` of the result is made of those with the numbers that it names.
+    """
+
+    __slots__ = ("_cutters", "_from", "_parts", "_to")
+
+    def __init__(
+        self,
+        source: Sharding,
+        target: Sharding,
+        cutters: dict[int, PartProgram],
+        parts: Sequence[_Part],
+    ) -> None:
+        """``cutters`` take pieces out of the source buffers with these numbers."""
+        self._from, self._to = source.memory_kind, target.memory_kind
+        self._cutters, self._parts = cutters, parts
+
+    def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
+        """Returns the result's buffers; with ``share``, those that lie right are the same."""
+        kind = self._from
+        if kind and (self._cutters or any(part.program for part in self._parts)):
+            # Programs take what lies in the default memory.
+            shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
+            share, kind = True, None
+        buffers = [*shards]
+        for i, cut in self._cutters.items():
+            buffers += cut((shards[i],))
+        there, keep = len(shards), share and kind == self._to
+        return [self._made(part, buffers, there, keep) for part in self._parts]
+
+    def _made(self, part: _Part, buffers: Sequence[Buffer], there: int, keep: bool) -> Buffer:
+        """Returns one part; with ``keep`` it may be one of the first ``there`` buffers itself."""
+        device, chosen = part.device, [buffers[n] for n in part.numbers]
+        if part.program:
+            sent = [b if b.device is device else copy_buffer(b, device) for b in chosen]
+            [buffer] = part.program(sent)
+        else:
+            [buffer] = chosen
+        if part.program or part.numbers[0] >= there:  # made by a program, in the default memory
+            keep = self._to is None
+        if keep and buffer.device is device:
+            return buffer
+        return copy_buffer(buffer, device, device.memory(self._to) if self._to else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One buffer of a result: its device, what it is made of, and the program that makes it.
+
+    Without a program it is the one buffer that is named, or a copy.
+    """
+
+    device: Device
+    numbers: tuple[int, ...]
+    program: PartProgram | None
+
+
+def _planned(
+    shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
+) -> Exchange | None:
+    """Returns how arrays are moved without the host; None where they cannot be."""
+    if not source.is_fully_addressable and not holds_whole(source, shape):
+        return None
+    plan = _Plan(shape, source, target)
+    if not plan.is_possible():
+        return None
+    try:
+        return Exchange(source, target, *plan.programs(dtype))
+    except (PjrtError, UnsupportedDtype) as error:
+        quiet = isinstance(error, Unimplemented | UnsupportedDtype)
+        logger.log(
+            logging.DEBUG if quiet else logging.WARNING,
+            "Arrays %s[%s] go from %r to %r through the host: %s",
+            dtype.name, ",".join(map(str, shape)), source, target, error,
+        )  # fmt: skip
+        return None
+
+
+class _Plan:
+    """Which pieces of which source buffers each device of the target needs."""
+
+    def __init__(self, shape: tuple[int, ...], source: Sharding, target: Sharding) -> None:
+        self._part_shape, self._held_shape = target.shard_shape(shape), source.shard_shape(shape)
+        self._held = [*regions_of(source, shape).items()]
+        self._wanted = regions_of(target, shape)
+        self._pieces = {d: self._needed(d, region) for d, region in self._wanted.items()}
+        self._cuts: dict[int, list[Region]] = {}
+        for pieces in self._pieces.values():
+            for i, region in pieces:
+                cuts = self._cuts.setdefault(i, [])
+                if region != self._held[i][1] and region not in cuts:
+                    cuts.append(region)
+
+    def _needed(self, device: Device, region: Region) -> list[tuple[int, Region]]:
+        """Returns the pieces of ``region``, of the buffers on the device itself where it can be."""
+        holders: dict[Region, int] = {}
+        for i, (holder, held) in enumerate(self._held):
+            if held not in holders or holder is device:
+                holders[held] = i
+        common = [(i, overlap(held, region)) for held, i in holders.items()]
+        return [(i, piece) for i, piece in common if piece is not None]
+
+    def _shape(self, i: int, piece: Region) -> tuple[int, ...]:
+        """Returns the shape of the buffer that holds a piece of source buffer ``i``."""
+        if piece == self._held[i][1]:
+            return self._held_shape
+        return self._part_shape if piece in self._wanted.values() else shape_of(piece)
+
+    def _is_made(self, pieces: Sequence[tuple[int, Region]]) -> bool:
+        """Whether a program has to make a part of these pieces."""
+        return len(pieces) > 1 or self._shape(*pieces[0]) != self._part_shape
+
+    def is_possible(self) -> bool:
+        """Whether there is something to move, and the backends can move it."""
+        if not all(self._pieces.values()):
+            return False  # without elements
+        if not any(self._cuts.values()) and not any(map(self._is_made, self._pieces.values())):
+            return True  # `copy_buffer` knows a way between any two devices
+        client, *others = {device.client for device in [*dict(self._held), *self._wanted]}
+        moved = any(
+            self._held[i][0] is not device for device, of in self._pieces.items() for i, _ in of
+        )
+        can = client.capabilities
+        return (
+            not others
+            and "mlir" in can.program_formats
+            and (can.device_to_device_copy or not moved)
+        )
+
+    def programs(self, dtype: np.dtype[Any]) -> tuple[dict[int, PartProgram], list[_Part]]:
+        """Returns what cuts the source buffers, and the parts of the result with their programs."""
+        numbers = {(i, held): i for i, (_, held) in enumerate(self._held)}
+        cutters = {}
+        for i, regions in self._cuts.items():
+            if regions:
+                device, held = self._held[i]
+                wanted = [(region, self._shape(i, region)) for region in regions]
+                cutters[i] = slice_program(device, held, self._held_shape, dtype, wanted)
+                numbers |= {(i, region): len(numbers) + n for n, region in enumerate(regions)}
+        parts = []
+        for device, pieces in self._pieces.items():
+            program = None
+            if self._is_made(pieces):
+                shapes = [(region, self._shape(i, region)) for i, region in pieces]
+                program = concatenate_program(device, shapes, dtype, self._part_shape)
+            parts.append(_Part(device, tuple(numbers[piece] for piece in pieces), program))
+        return cutters, parts

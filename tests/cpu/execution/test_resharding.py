@@ -1,0 +1,151 @@
+"""Arrays in parts go to where they are used from device to device, not through the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax, monitoring
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.compiles import counting
+from support.puts import Puts
+from support.shardings import check_contents, check_moves
+from support.traffic import watch
+
+X = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
+
+
+@pytest.fixture
+def traffic(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return watch(monkeypatch, devices()[0].client)
+
+
+def parts() -> Any:
+    """Returns what pmap gives of X, on four devices."""
+    return plugrt.pmap(lambda x: x)(X)
+
+
+USES: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
+    "jit": (jit(lambda x: x + x), 2 * X),
+    "jit elsewhere": (jit(lambda x: x * x, device=devices()[6]), X * X),
+    "jit that donates": (jit(lambda x: -x, donate_argnums=0), -X),
+    "operator": (lambda x: x + x, 2 * X),
+    "function": (lambda x: xp.sum(x, axis=0), X.sum(0)),
+    "index": (lambda x: x[:, 1:, None], X[:, 1:, None]),
+    "cond": (lambda x: lax.cond(xp.sum(x) > 0, lambda v: v * v, lambda v: v, x), X * X),
+    "switch": (lambda x: lax.switch(xp.astype(x[0, 0, 1], np.int32), [xp.abs, xp.sin], x),
+               np.sin(X)),
+    "while": (lambda x: lax.while_loop(lambda v: xp.sum(v) < 1e5, lambda v: v + v, x), X * 64),
+    "scan": (lambda x: lax.scan(lambda c, v: (c + v, c), x[0] - x[0], x)[0], X.sum(0)),
+    "pmap over another dimension": (
+        plugrt.pmap(lambda v: v + v, in_axes=2, out_axes=1, devices=devices()[2:7]),
+        np.moveaxis(2 * X, 2, 1),
+    ),
+    "pmap with it whole": (
+        lambda x: plugrt.pmap(lambda i, v: v + v, in_axes=(0, None))(x, x)[3], 2 * X
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+def test_parts_are_used_without_the_host(use: str, puts: Puts, traffic: list[str]) -> None:
+    run, expected = USES[use]
+    for first in (True, False):
+        x = parts()
+        puts.clear()
+        traffic.clear()
+        y = run(x)
+        if first:  # numbers that stand in the source are put once and kept
+            assert [seen for seen in traffic if not seen.endswith("()")] == []
+            assert [array for array, _ in puts if array.shape] == []
+        else:
+            assert (puts, traffic) == ([], [])
+        np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_from_any_sharding_to_any_other(seed: int, traffic: list[str]) -> None:
+    check_moves(np.random.default_rng(seed), [*devices()], traffic)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_arrays_without_elements(seed: int, traffic: list[str]) -> None:
+    check_moves(np.random.default_rng(seed), [*devices()[:2]], traffic, smallest=0)
+
+
+def test_parts_that_are_scalars(traffic: list[str]) -> None:
+    host = np.arange(4, dtype=np.int8)
+    apart = device_put(host, PmapSharding(devices()[2:6]))
+    traffic.clear()
+    together = device_put(apart, devices()[0])
+    again = device_put(together, apart.sharding)
+    assert traffic == []
+    check_contents(together, host, SingleDeviceSharding(devices()[0]))
+    check_contents(again, host, apart.sharding)
+
+
+def test_parts_that_lie_right_are_kept_and_others_sent_as_they_are(traffic: list[str]) -> None:
+    x = device_put(X, PmapSharding(devices()[:4]))
+    traffic.clear()
+    with counting() as counts:
+        y = device_put(x, PmapSharding([devices()[0], *devices()[5:8]]))
+    assert (counts[monitoring.COMPILE], traffic) == (0, [])
+    first, second = (
+        [s.data.unsafe_buffer_pointer() for s in array.addressable_shards] for array in (x, y)
+    )
+    assert first[0] == second[0]
+    assert not {*first} & {*second[1:]}
+    check_contents(y, X, y.sharding)
+
+
+def test_what_moves_parts_is_compiled_once() -> None:
+    x, y = device_put(X, PmapSharding(devices()[:4])), device_put(-X, PmapSharding(devices()[:4]))
+    target = PmapSharding(devices()[:3], 1)
+    plugrt.clear_caches()
+    for expected in (7, 0):  # four cut, three put together
+        with counting() as counts:
+            for array in (x, y, x):
+                device_put(array, target)
+        assert counts[monitoring.COMPILE] == expected
+    plugrt.clear_caches()
+    with counting() as counts:
+        check_contents(device_put(y, target), -X, target)
+    assert counts[monitoring.COMPILE] == 7
+
+
+def test_results_of_parts_stay_committed_and_where_they_were() -> None:
+    x = parts()
+    assert [(y.committed, y.device) for y in (x + x, jit(lambda v: v - v)(x))] == [
+        (True, devices()[0])
+    ] * 2
+
+
+def test_parts_are_unharmed_by_a_launch_that_donates_what_was_made_of_them() -> None:
+    x = parts()
+    whole = device_put(x, devices()[1])
+    jit(lambda v: v + 1, donate_argnums=0)(whole)
+    check_contents(x, X, x.sharding)
+
+
+def test_parts_from_and_to_other_memories(traffic: list[str]) -> None:
+    device, x = devices()[1], device_put(X, PmapSharding(devices()[:4]))
+    kinds = {memory.kind for memory in device.memories()}
+    assert len(kinds) > 1
+    for kind in kinds:
+        there = SingleDeviceSharding(device, memory_kind=kind)
+        traffic.clear()
+        whole = device_put(x, there)
+        again = device_put(whole, x.sharding)
+        assert traffic == []
+        check_contents(whole, X, there)
+        check_contents(again, X, x.sharding)
+        [buffer] = whole._live()
+        assert buffer.memory.kind == kind

@@ -1,0 +1,97 @@
+"""Parts that cannot be put together on a device go through the host."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from plugrt.errors import Internal, NotAnArray, PjrtError, ShapeError
+from plugrt.execution.array import array_of_shards
+from plugrt.execution.resharding import exchange, reshard
+from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
+from plugrt.execution.spread import put_sharded
+from plugrt.execution.transfer import move
+from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
+from support.fake_client import FakeClient, FakeDevice
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+class Copying(FakeClient):
+    """A client that copies from device to device and compiles nothing."""
+
+    def __init__(self, error: PjrtError | None = None, formats: tuple[str, ...] = ("mlir",)):
+        super().__init__(count=3)
+        self.error, self.compiled = error, list[Program]()
+        self._can = Capabilities(device_to_device_copy=True, program_formats=formats)
+
+    capabilities = property(lambda self: self._can)
+
+    def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
+        self.compiled.append(program)
+        if self.error is not None:
+            raise self.error
+        return super().compile(program, options)
+
+
+def test_without_copies_from_device_to_device() -> None:
+    client = FakeClient(count=3)
+    x = put_sharded(X, PmapSharding(client.devices()[:2]))
+    for target in (PmapSharding(client.devices(), 1), SingleDeviceSharding(client.devices()[2])):
+        assert exchange(x, target) is None
+        np.testing.assert_array_equal(reshard(x, target), X)
+    np.testing.assert_array_equal(move(x, client.devices()[2], False), X)
+
+
+@pytest.mark.parametrize("error", [None, Internal("a fault of the compiler")])
+def test_where_it_does_not_compile(
+    error: PjrtError | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = Copying(error)
+    x = put_sharded(X, PmapSharding(client.devices()[:2]))
+    with caplog.at_level(logging.WARNING, "plugrt.compile"):
+        for _ in range(2):
+            np.testing.assert_array_equal(move(x, client.devices()[2], True), X)
+    assert len(client.compiled) == 1  # it is not asked again
+    assert ("a fault of the compiler" in caplog.text) == (error is not None)
+
+
+def test_without_a_format_for_the_program() -> None:
+    client = Copying(formats=("hlo",))
+    x = put_sharded(X, PmapSharding(client.devices()[:2]))
+    np.testing.assert_array_equal(move(x, client.devices()[2], True), X)
+    assert client.compiled == []
+
+
+def test_between_clients() -> None:
+    one, other = Copying(), Copying()
+    x = put_sharded(X, PmapSharding(one.devices()[:2]))
+    for target in (PmapSharding(other.devices()[:2]), PmapSharding(other.devices(), 1)):
+        y = reshard(x, target)
+        np.testing.assert_array_equal(y, X)
+        assert y.sharding == target
+    assert one.compiled == other.compiled == []
+
+
+def test_parts_in_other_processes_stay_there() -> None:
+    here, there = FakeClient(count=2, processes=2).devices()
+    part = here.client.buffer_from_host(X[0], here)
+    x = array_of_shards(X.shape, X.dtype, PmapSharding([here, there]), [part])
+    with pytest.raises(NotAnArray, match="other processes"):
+        reshard(x, PmapSharding([here], None))
+
+
+def test_whole_copies_of_which_some_are_in_other_processes() -> None:
+    here, there = FakeClient(count=2, processes=2).devices()
+    part: Buffer = here.client.buffer_from_host(X, here)
+    x = array_of_shards(X.shape, X.dtype, PmapSharding([here, there], None), [part])
+    assert move(x, here, True)._live()[0] is part
+    assert reshard(x, PmapSharding([here], None))._live()[0] is part
+
+
+def test_what_does_not_divide_is_refused() -> None:
+    devices: list[FakeDevice] = [*FakeClient(count=3).devices()]  # type: ignore[list-item]
+    with pytest.raises(ShapeError, match="3 devices"):
+        reshard(put_sharded(X, PmapSharding(devices[:2])), PmapSharding(devices))

@@ -1,0 +1,50 @@
+"""Arrays in parts on a real PJRT library: moved from device to device, not through the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import lax
+from plugrt.capi import create_client, load_library
+from plugrt.capi.client import Client
+from plugrt.transforms.jit import jit
+from support.shardings import check_moves
+from support.traffic import watch
+from support.xla_cpu import library_path, needs_library
+
+pytestmark = needs_library
+X = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    path = library_path()
+    assert path is not None
+    made = create_client(load_library(path), {"cpu_device_count": 4}, name="resharding")
+    yield made
+    plugrt.clear_caches()
+    made.close()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_from_any_sharding_to_any_other(
+    seed: int, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traffic = watch(monkeypatch, client)
+    check_moves(np.random.default_rng(seed), [*client.devices()], traffic)
+
+
+def test_results_of_pmap_are_used_without_the_host(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = plugrt.pmap(lambda v: v + v, devices=client.devices())(X)
+    traffic = watch(monkeypatch, client)
+    y = jit(lambda v: v * v)(x), x + x, lax.while_loop(lambda v: v[0, 1] < 9, lambda v: v + v, x)
+    assert traffic == []
+    for found, expected in zip(y, (4 * X * X, 4 * X, 16 * X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert found.device is client.devices()[0]

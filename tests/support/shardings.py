@@ -1,0 +1,89 @@
+"""Random shardings over a client's devices, and the check that arrays get from one to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.transfer import device_put
+from plugrt.interface import Device
+
+DTYPES = [
+    *(np.dtype(code) for code in "?bBhHiIlLefdFD"),
+    *(
+        np.dtype(getattr(ml_dtypes, name))
+        for name in (
+            "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+            "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+            "float4_e2m1fn", "int2", "uint2", "int4", "uint4",
+        )
+    ),
+]  # fmt: skip
+
+_BITS = {
+    np.dtype(getattr(ml_dtypes, name)): int(name[-1] if "int" in name else 4)
+    for name in ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
+}
+
+
+def random_host(
+    random: np.random.Generator, dtype: np.dtype[Any], sizes: int, smallest: int = 1
+) -> np.ndarray:
+    """Returns an array of one to three dimensions, each of ``smallest`` to ``sizes``."""
+    shape = random.integers(smallest, sizes + 1, random.integers(1, 4))
+    if dtype.kind == "c":
+        return (random.normal(size=shape) + 1j * random.normal(size=shape)).astype(dtype)
+    return random.integers(0, 2, shape).astype(dtype)
+
+
+def random_sharding(
+    random: np.random.Generator, devices: list[Device], shape: tuple[int, ...]
+) -> Sharding:
+    """Returns one that arrays of ``shape`` can have: on one device, in parts, or whole on some."""
+    ours = [devices[i] for i in random.permutation(len(devices))]
+    dims = [dim for dim, size in enumerate(shape) if 1 <= size <= len(ours)]
+    kind = random.integers(6)
+    if kind == 0:
+        return SingleDeviceSharding(ours[0])
+    if kind == 1 or not dims:
+        return PmapSharding(ours[: random.integers(1, len(ours) + 1)], None)
+    dim = int(random.choice(dims))
+    return PmapSharding(ours[: shape[dim]], dim)
+
+
+def check_moves(
+    random: np.random.Generator, devices: list[Device], traffic: list[str], smallest: int = 1
+) -> None:
+    """Sends an array through four random shardings: nothing of it may go through the host."""
+    host = random_host(random, random.choice(np.array(DTYPES, object)), len(devices), smallest)
+    x = device_put(host, random_sharding(random, devices, host.shape))
+    for _ in range(4):
+        target = random_sharding(random, devices, host.shape)
+        traffic.clear()
+        y = device_put(x, target)
+        assert not host.size or traffic == []
+        check_contents(y, host, target)
+        check_contents(x, host, x.sharding)
+        x = y
+
+
+def check_contents(x: Any, host: np.ndarray, sharding: Sharding) -> None:
+    """Fails unless all parts of an array have these contents, bit by bit.
+
+    Of numbers of less than a byte only their own bits count: xla-cpu-pjrt leaves the others of
+    what a program sliced as they happen to be, and ml_dtypes does not look at them.
+    """
+    own = 0xFF if host.dtype not in _BITS else (1 << _BITS[host.dtype]) - 1
+    assert (x.sharding, x.shape, x.dtype, x.committed) == (sharding, host.shape, host.dtype, True)
+    for shard in x.addressable_shards:
+        assert shard.data.devices() == {shard.device}
+        part = np.asarray(host[shard.index])
+        assert shard.data.shape == part.shape
+        found, expected = (
+            np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8)
+            for a in (np.asarray(shard.data), part)
+        )
+        np.testing.assert_array_equal(found & own, expected & own)

@@ -1,0 +1,40 @@
+"""What goes between a backend's devices and the host, noticed at the backend's own methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.interface import Client
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, client: Client) -> list[str]:
+    """Returns a list that grows by a line for each array put on, or read from, the client."""
+    found = list[str]()
+    assert client.capabilities  # some are found out by trying, once
+    device = client.devices()[0]
+    buffer = client.buffer_from_host(np.zeros(1, np.float32), device)
+
+    def notice(cls: type, method: str, describe: Callable[..., str]) -> None:
+        for owner in cls.__mro__:
+            if method in vars(owner):
+                original = vars(owner)[method]
+                break
+        else:
+            return
+
+        def noticed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            found.append(describe(self, *args))
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, method, noticed)
+
+    notice(type(client), "buffer_from_host", lambda _, x, *rest: f"put {x.dtype}{x.shape}")
+    notice(type(client), "shards_from_host", lambda _, x, *rest: f"put {len(x)} arrays")
+    for cls in {type(buffer), type(shards := client.shards((buffer,))), type(shards[0])}:
+        for method in ("to_host", "copy_to_host_async"):
+            notice(cls, method, lambda _, method=method: method)
+    return found
