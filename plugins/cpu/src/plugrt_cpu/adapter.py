@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
-from plugrt_cpu.tracebacks import turn_off_without_jax
+from plugrt_cpu.tracebacks import turn_off_without_jax, turned_on
 
 _jax, _hlo = import_jaxlib()
 turn_off_without_jax(_jax)
@@ -143,6 +144,11 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
 def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
     """Returns one array of several devices from one array on each of them."""
     return _jax.ArrayImpl(aval, sharding, arrays, True, True)
+
+
+def can_be_split() -> AbstractContextManager[None]:
+    """Within the block, launches on several devices make arrays that `split` takes apart."""
+    return turned_on(_jax)
 
 
 def split(array: Any) -> list[Any]:

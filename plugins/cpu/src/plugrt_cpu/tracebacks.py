@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -31,3 +33,21 @@ def turn_off_without_jax(jaxlib: Any) -> None:
     if "jax" not in sys.modules and jaxlib.tracebacks_enabled():
         jaxlib.set_tracebacks_enabled(False)
         sys.meta_path.insert(0, _Listener(jaxlib))
+
+
+@contextlib.contextmanager
+def turned_on(jaxlib: Any) -> Iterator[None]:
+    """Has ``jaxlib._jax`` note frames within the block, whether JAX is there or not.
+
+    For launches on several devices: an array on these that has no frames noted cannot be taken
+    apart (jaxlib 0.10: "Expecting an IFRT `Array` to have a user context"), which reading does.
+    """
+    if jaxlib.tracebacks_enabled():
+        yield
+        return
+    jaxlib.set_tracebacks_enabled(True)
+    try:
+        yield
+    finally:
+        if "jax" not in sys.modules:  # else they were turned on for it meanwhile, to stay
+            jaxlib.set_tracebacks_enabled(False)
