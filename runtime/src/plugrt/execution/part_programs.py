@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,35 +23,46 @@ from plugrt.interface import (
 )
 from plugrt.stablehlo.element_names import tensor_name
 
-_loaded: BoundedCache[tuple[Device, bytes], LoadedExecutable] = BoundedCache(512)
 
-
+@dataclass(frozen=True, slots=True)
 class PartProgram:
-    """A program of this module that is loaded on one device."""
+    """A program of this module: its text, and the types of its parameters."""
 
-    __slots__ = ("_client", "_executable")
+    name: str
+    code: bytes
+    inputs: tuple[TensorType, ...]
 
-    def __init__(self, device: Device, text: str, name: str, inputs: Sequence[TensorType]) -> None:
+
+_loaded: BoundedCache[tuple[tuple[Device, ...], bytes], LoadedExecutable] = BoundedCache(512)
+
+
+class LoadedPartProgram:
+    """A `PartProgram` compiled for devices of one client; each runs it on its own data."""
+
+    __slots__ = ("_client", "_executable", "devices")
+
+    def __init__(self, program: PartProgram, devices: Sequence[Device]) -> None:
         """Compiles it, or finds it compiled. Raises the backend's `PjrtError`."""
-        self._client = device.client
-        code = text.encode()
+        self.devices = tuple(devices)
+        self._client = self.devices[0].client
 
         def load() -> LoadedExecutable:
-            dump(name, text)
-            options = CompileOptions(device_assignment=DeviceAssignment(((device.id,),)))
-            return compile_program(device.client, Program(code, name=name), options, inputs)
+            dump(program.name, program.code.decode())
+            rows = tuple((device.id,) for device in self.devices)
+            options = CompileOptions(len(rows), device_assignment=DeviceAssignment(rows))
+            code = Program(program.code, name=program.name)
+            return compile_program(self._client, code, options, program.inputs)
 
-        self._executable = _loaded.made((device, code), load)
+        self._executable = _loaded.made((self.devices, program.code), load)
 
-    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Launches it on buffers of its device and returns the results."""
-        client = self._client
-        results = self._executable.launcher([client.shards((buffer,)) for buffer in buffers])
-        return [shards[0] for shards in results]
+    def __call__(self, arguments: Sequence[Sequence[Buffer]]) -> list[Buffer]:
+        """Launches it on the arguments for each device; returns all results of each, in turn."""
+        shards = [self._client.shards(buffers) for buffers in zip(*arguments, strict=True)]
+        results = self._executable.launcher(shards)
+        return [buffers[i] for i in range(len(self.devices)) for buffers in results]
 
 
 def slice_program(
-    device: Device,
     held: Region,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
@@ -67,15 +79,11 @@ def slice_program(
         body.reshape(body.slice(part, held, region), shape_of(region), given)
         for region, given in wanted
     ]
-    text = body.module("slice_parts", [shape], results, [given for _, given in wanted])
-    return PartProgram(device, text, "slice_parts", [TensorType(shape, dtype)])
+    return body.program("slice_parts", [shape], results, [given for _, given in wanted])
 
 
 def concatenate_program(
-    device: Device,
-    parts: Sequence[tuple[Region, tuple[int, ...]]],
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
+    parts: Sequence[tuple[Region, tuple[int, ...]]], dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> PartProgram:
     """Returns what makes one buffer of ``shape`` of parts that lie on a grid.
 
@@ -87,11 +95,9 @@ def concatenate_program(
         (region, body.reshape(f"%{i}", given, shape_of(region)))
         for i, (region, given) in enumerate(parts)
     ]
-    whole, result = body.concatenate(named)
+    whole, name = body.concatenate(named)
     shapes = [given for _, given in parts]
-    text = body.module("concatenate_parts", shapes, [body.reshape(result, whole, shape)], [shape])
-    inputs = [TensorType(given, dtype) for given in shapes]
-    return PartProgram(device, text, "concatenate_parts", inputs)
+    return body.program("concatenate_parts", shapes, [body.reshape(name, whole, shape)], [shape])
 
 
 class _Body:
@@ -137,18 +143,20 @@ class _Body:
         operation = f"concatenate {names}, dim = {dimension} : ({types}) -> {self._type(shape)}"
         return tuple(shape), self._add(operation)
 
-    def module(
+    def program(
         self,
         name: str,
-        inputs: Sequence[Sequence[int]],
+        inputs: Sequence[tuple[int, ...]],
         results: Sequence[str],
-        outputs: Sequence[Sequence[int]],
-    ) -> str:
+        outputs: Sequence[tuple[int, ...]],
+    ) -> PartProgram:
         """Returns the program; its parameters are ``%0``, ``%1``…"""
         parameters = ", ".join(f"%{i}: {self._type(shape)}" for i, shape in enumerate(inputs))
         types = ", ".join(map(self._type, outputs))
         lines = "\n".join([*self._lines, f"    return {', '.join(results)} : {types}"])
-        return (
+        text = (
             f"module @{name} {{\n  func.func public @main({parameters}) -> ({types}) {{\n"
             f"{lines}\n  }}\n}}\n"
         )
+        taken = tuple(TensorType(shape, self._dtype) for shape in inputs)
+        return PartProgram(name, text.encode(), taken)

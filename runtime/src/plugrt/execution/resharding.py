@@ -12,7 +12,12 @@ import numpy as np
 from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.array import Array
 from plugrt.execution.caches import BoundedCache
-from plugrt.execution.part_programs import PartProgram, concatenate_program, slice_program
+from plugrt.execution.part_programs import (
+    LoadedPartProgram,
+    PartProgram,
+    concatenate_program,
+    slice_program,
+)
 from plugrt.execution.regions import Region, overlap, regions_of, shape_of
 from plugrt.execution.sharding import Sharding
 from plugrt.execution.spread import copy_buffer, holds_whole, join, put_sharded
@@ -53,64 +58,61 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
     return None if found is None else found(x._live(), share)
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A launch on several devices, and the numbers of the buffers that each of them takes."""
+
+    program: LoadedPartProgram
+    numbers: tuple[tuple[int, ...], ...]
+
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Returns the results of each device in turn, of buffers from wherever they are."""
+        take = buffers.__getitem__
+        return self.program(
+            [
+                [b if b.device is device else copy_buffer(b, device) for b in map(take, numbers)]
+                for device, numbers in zip(self.program.devices, self.numbers, strict=True)
+            ]
+        )
+
+
 class Exchange:
     """How arrays of one shape and dtype get from one sharding to another, without the host.
 
-    The buffers there are, then the results of the cutters in their order, are numbered; each of
-    the ``parts`` of the result is made of those with the numbers that it names.
+    The buffers there are, then the results of each step, are numbered. ``parts`` are the devices
+    of the result with the number of the buffer that each shall have, itself or a copy.
     """
 
-    __slots__ = ("_cutters", "_from", "_parts", "_to")
+    __slots__ = ("_from", "_parts", "_steps", "_to")
 
     def __init__(
         self,
-        source: Sharding,
-        target: Sharding,
-        cutters: dict[int, PartProgram],
-        parts: Sequence[_Part],
+        kinds: tuple[str | None, str | None],
+        steps: Sequence[_Step],
+        parts: Sequence[tuple[Device, int]],
     ) -> None:
-        """``cutters`` take pieces out of the source buffers with these numbers."""
-        self._from, self._to = source.memory_kind, target.memory_kind
-        self._cutters, self._parts = cutters, parts
+        """``kinds`` are those of the memories before and after."""
+        self._from, self._to = kinds
+        self._steps, self._parts = steps, parts
 
     def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
         """Returns the result's buffers; with ``share``, those that lie right are the same."""
         kind = self._from
-        if kind and (self._cutters or any(part.program for part in self._parts)):
-            # Programs take what lies in the default memory.
+        if kind and self._steps:  # programs take what lies in the default memory
             shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
             share, kind = True, None
         buffers = [*shards]
-        for i, cut in self._cutters.items():
-            buffers += cut((shards[i],))
-        there, keep = len(shards), share and kind == self._to
-        return [self._made(part, buffers, there, keep) for part in self._parts]
-
-    def _made(self, part: _Part, buffers: Sequence[Buffer], there: int, keep: bool) -> Buffer:
-        """Returns one part; with ``keep`` it may be one of the first ``there`` buffers itself."""
-        device, chosen = part.device, [buffers[n] for n in part.numbers]
-        if part.program:
-            sent = [b if b.device is device else copy_buffer(b, device) for b in chosen]
-            [buffer] = part.program(sent)
-        else:
-            [buffer] = chosen
-        if part.program or part.numbers[0] >= there:  # made by a program, in the default memory
-            keep = self._to is None
-        if keep and buffer.device is device:
-            return buffer
-        return copy_buffer(buffer, device, device.memory(self._to) if self._to else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One buffer of a result: its device, what it is made of, and the program that makes it.
-
-    Without a program it is the one buffer that is named, or a copy.
-    """
-
-    device: Device
-    numbers: tuple[int, ...]
-    program: PartProgram | None
+        for step in self._steps:
+            buffers += step(buffers)
+        made = []
+        for device, number in self._parts:
+            buffer, there = buffers[number], number < len(shards)
+            stays = (kind if there else None) == self._to and (share or not there)
+            if not stays or buffer.device is not device:
+                memory = device.memory(self._to) if self._to else None
+                buffer = copy_buffer(buffer, device, memory)
+            made.append(buffer)
+        return made
 
 
 def _planned(
@@ -123,7 +125,7 @@ def _planned(
     if not plan.is_possible():
         return None
     try:
-        return Exchange(source, target, *plan.programs(dtype))
+        return Exchange((source.memory_kind, target.memory_kind), *plan.loaded(dtype))
     except (PjrtError, UnsupportedDtype) as error:
         quiet = isinstance(error, Unimplemented | UnsupportedDtype)
         logger.log(
@@ -185,21 +187,57 @@ class _Plan:
             and (can.device_to_device_copy or not moved)
         )
 
-    def programs(self, dtype: np.dtype[Any]) -> tuple[dict[int, PartProgram], list[_Part]]:
-        """Returns what cuts the source buffers, and the parts of the result with their programs."""
+    def loaded(self, dtype: np.dtype[Any]) -> tuple[list[_Step], list[tuple[Device, int]]]:
+        """Returns the steps, compiled, and the devices with the numbers of their buffers."""
         numbers = {(i, held): i for i, (_, held) in enumerate(self._held)}
-        cutters = {}
-        for i, regions in self._cuts.items():
-            if regions:
-                device, held = self._held[i]
-                wanted = [(region, self._shape(i, region)) for region in regions]
-                cutters[i] = slice_program(device, held, self._held_shape, dtype, wanted)
-                numbers |= {(i, region): len(numbers) + n for n, region in enumerate(regions)}
-        parts = []
-        for device, pieces in self._pieces.items():
-            program = None
-            if self._is_made(pieces):
-                shapes = [(region, self._shape(i, region)) for i, region in pieces]
-                program = concatenate_program(device, shapes, dtype, self._part_shape)
-            parts.append(_Part(device, tuple(numbers[piece] for piece in pieces), program))
-        return cutters, parts
+        steps = []
+        for program, group in _groups(self._slices(dtype), [device for device, _ in self._held]):
+            steps.append(_Step(program, tuple((i,) for i in group)))
+            for piece in [(i, region) for i in group for region in self._cuts[i]]:
+                numbers[piece] = len(numbers)
+        devices, pieces = [*self._pieces], [*self._pieces.values()]
+        parts, made = [numbers[of[0]] for of in pieces], len(numbers)
+        for program, group in _groups(self._joins(dtype), devices):
+            taken = tuple(tuple(numbers[piece] for piece in pieces[part]) for part in group)
+            steps.append(_Step(program, taken))
+            for part in group:
+                parts[part], made = made, made + 1
+        return steps, [*zip(devices, parts, strict=True)]
+
+    def _slices(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
+        """Returns, by its number, what cuts each source buffer that has to be cut."""
+        return {
+            i: slice_program(
+                self._held[i][1], self._held_shape, dtype, [(r, self._shape(i, r)) for r in regions]
+            )
+            for i, regions in self._cuts.items()
+            if regions
+        }
+
+    def _joins(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
+        """Returns, by its number, what makes each part of the result that has to be made."""
+        return {
+            part: concatenate_program(
+                [(region, self._shape(i, region)) for i, region in pieces], dtype, self._part_shape
+            )
+            for part, pieces in enumerate(self._pieces.values())
+            if self._is_made(pieces)
+        }
+
+
+def _groups(
+    programs: dict[int, PartProgram], devices: Sequence[Device]
+) -> list[tuple[LoadedPartProgram, list[int]]]:
+    """Returns each program once, loaded for all the devices that it is wanted on.
+
+    ``programs`` are numbered as the ``devices``; the numbers come with each. Where one launch
+    cannot run on several devices, each has its own.
+    """
+    groups: dict[tuple[PartProgram, int], list[int]] = {}
+    for i, program in programs.items():
+        together = devices[i].client.capabilities.multiple_devices
+        groups.setdefault((program, -1 if together else i), []).append(i)
+    return [
+        (LoadedPartProgram(program, [devices[i] for i in group]), group)
+        for (program, _), group in groups.items()
+    ]
