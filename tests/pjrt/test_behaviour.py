@@ -73,6 +73,15 @@ def test_area(area: str, tmp_path: Path) -> None:
 
 
 def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
-    about_the_plugin = {"cli", "client", "docs", "examples", "packaging", "plugins", "typing"}
+    about_the_plugin = {
+        "cli",
+        "client",
+        "docs",
+        "errors",
+        "examples",
+        "packaging",
+        "plugins",
+        "typing",
+    }
     folders = {f.name for f in (TESTS / "cpu").iterdir() if any(f.rglob("test_*.py"))}
     assert folders == {*FEWEST, *about_the_plugin}

@@ -4,16 +4,15 @@ jaxlib promises nothing about the names used here. All of them are listed in
 `plugrt_cpu.private_names`, and a test fails with the missing ones when a jaxlib drops any.
 
 Two rules, because JAX may live in the same process: nothing here sets a state that is global to
-jaxlib (`plugrt_cpu.tracebacks` does, while JAX is not there), and nothing on the way of an array
-calls what makes jaxlib import JAX (it does so, where JAX is installed, to describe any one-device
-array that it makes by itself). `split` has no other way.
+jaxlib (`plugrt_cpu.tracebacks` does, as long as JAX is not there), and nothing on the way of an
+array calls what makes jaxlib import JAX (it does so, where JAX is installed, to describe any
+one-device array that it makes by itself). `split` has no other way.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
-from plugrt_cpu.tracebacks import turn_off_without_jax, turned_on
+from plugrt_cpu.tracebacks import turn_off_without_jax, turn_on
 
 _jax, _hlo = import_jaxlib()
 turn_off_without_jax(_jax)
@@ -146,9 +145,9 @@ def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
     return _jax.ArrayImpl(aval, sharding, arrays, True, True)
 
 
-def can_be_split() -> AbstractContextManager[None]:
-    """Within the block, launches on several devices make arrays that `split` takes apart."""
-    return turned_on(_jax)
+def prepare_several_devices() -> None:
+    """Comes before a program for several devices is compiled or loaded."""
+    turn_on(_jax)
 
 
 def split(array: Any) -> list[Any]:

@@ -108,6 +108,8 @@ class CpuClient(Client):
         _require_one_dimension(program, assignment)
         raw_options = compile_options.to_jaxlib(options, assignment)
         devices = self._assigned(assignment)
+        if len(devices) > 1:
+            adapter.prepare_several_devices()
         try:
             code = _stablehlo(program)
             raw = uninterrupted(
@@ -130,6 +132,8 @@ class CpuClient(Client):
             assignment = options.device_assignment
         raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
         devices = self._assigned(assignment)
+        if len(devices) > 1:
+            adapter.prepare_several_devices()
         try:
             raw = raw_client.deserialize_executable(
                 packed.payload, adapter.device_list([d.raw for d in devices]), raw_options

@@ -301,8 +301,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     ) -> tuple[list[CpuShards], Any | None]:
         raws = [shards.raw for shards in adopted]
         try:
-            with adapter.can_be_split():
-                results = launch(raws, with_tokens=True) if with_token else launch(raws)
+            results = launch(raws, with_tokens=True) if with_token else launch(raws)
             token = results.consume_token() if with_token else None
             made = results.consume_with_handlers(self._handlers, False)
         except JAXLIB_ERRORS as error:

@@ -1,10 +1,8 @@
-"""jaxlib's own tracebacks, which are for JAX: off until JAX is imported."""
+"""jaxlib's own tracebacks: off until JAX, or a program on several devices, needs them."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -17,13 +15,11 @@ class _Listener(MetaPathFinder):
 
     def find_spec(self, name: str, *_: object) -> None:
         if name == "jax":
-            self._jaxlib.set_tracebacks_enabled(True)
-            if self in sys.meta_path:  # another thread may have been faster
-                sys.meta_path.remove(self)
+            turn_on(self._jaxlib)
 
 
 def turn_off_without_jax(jaxlib: Any) -> None:
-    """Keeps ``jaxlib._jax`` from noting Python's frames with each array that it makes.
+    """Keeps jaxlib from noting Python's frames with each array that it makes.
 
     Nothing here reads them, a launch takes a tenth longer with them, and when the garbage collector
     is running (the ``finally`` of a generator in a cycle launches a program) making them destroys
@@ -35,19 +31,12 @@ def turn_off_without_jax(jaxlib: Any) -> None:
         sys.meta_path.insert(0, _Listener(jaxlib))
 
 
-@contextlib.contextmanager
-def turned_on(jaxlib: Any) -> Iterator[None]:
-    """Has ``jaxlib._jax`` note frames within the block, whether JAX is there or not.
+def turn_on(jaxlib: Any) -> None:
+    """Has jaxlib note them, for good.
 
-    For launches on several devices: an array on these that has no frames noted cannot be taken
-    apart (jaxlib 0.10: "Expecting an IFRT `Array` to have a user context"), which reading does.
+    Without, it cannot launch and take apart what lies on several devices (jaxlib 0.10: "Expecting
+    an IFRT `Array` to have a user context").
     """
-    if jaxlib.tracebacks_enabled():
-        yield
-        return
-    jaxlib.set_tracebacks_enabled(True)
-    try:
-        yield
-    finally:
-        if "jax" not in sys.modules:  # else they were turned on for it meanwhile, to stay
-            jaxlib.set_tracebacks_enabled(False)
+    if not jaxlib.tracebacks_enabled():
+        jaxlib.set_tracebacks_enabled(True)
+        sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Listener)]
