@@ -586,6 +586,10 @@ class LoadedExecutable(_Backed, ABC):
         They are as many as the program takes, of its parameters' types, in the form that
         `Client.shards` and launches give, on the client's devices that the program runs on. Only
         whether they were deleted is left for the backend to find out.
+
+        In the place of `Shards` on one memory a backend may give something of its own, which is no
+        sequence: the arrays hold that, its launchers take it, as they take `Shards`, and
+        `Client.opener` makes `Shards` of it when somebody asks. What has both says ``held``.
         """
         return self.execute
 
@@ -758,7 +762,8 @@ class Client(_Backed, ABC):
     ) -> Sequence[Shards]:
         """Puts several host arrays on one device, as `buffer_from_host` puts one, in one call.
 
-        Returns the `shards` of each. A backend overrides it where that is cheaper than the loop.
+        Returns the `shards` of each, or what its launchers give in their place. A backend
+        overrides it where that is cheaper than the loop.
         """
         return [self.shards((self.buffer_from_host(array, device),)) for array in arrays]
 
@@ -773,6 +778,13 @@ class Client(_Backed, ABC):
         for each launch anew does it here, once.
         """
         return tuple(buffers)
+
+    def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], Shards]:
+        """Returns what makes `Shards` of what launches give in their place, of this type, there.
+
+        For backends whose `LoadedExecutable.launcher` gives such things.
+        """
+        self._unimplemented("opener")
 
     def topology(self) -> Topology:
         """Returns the topology of the client's devices. Optional."""

@@ -245,10 +245,13 @@ def test_donation_of_what_the_host_looks_at(
     first = client.shards(put([1, 2, 3, 4]))
     host = first[0].to_host()
     view = getattr(first[0], how)()
-    result = getattr(loaded, launch)([first, client.shards(put([1] * 4))])[0][0]
+    result = getattr(loaded, launch)([first, client.shards(put([1] * 4))])[0]
+    if launch == "launcher":
+        device = client.devices()[0]
+        result = client.opener(TensorType((4,), F4), device.default_memory())(result)
     assert first[0].is_deleted()
     assert host.tolist() == [1, 2, 3, 4]
-    assert result.to_host().tolist() == [2, 3, 4, 5]
+    assert result[0].to_host().tolist() == [2, 3, 4, 5]
     del view
 
 
@@ -446,3 +449,30 @@ def test_two_threads_launch_at_once(client: Client) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_launchers_take_results_and_shards_and_buffers_in_any_mix(client: Client, put: Any) -> None:
+    loaded = client.compile(add(), CompileOptions())
+    opener = client.opener(TensorType((4,), F4), client.devices()[0].default_memory())
+    forms = [
+        loaded.launcher([client.shards(put([1] * 4)), client.shards(put([1] * 4))])[0],
+        client.shards(put([2] * 4)),
+        put([2] * 4),
+        [*put([2] * 4)],
+    ]
+    for first in forms:
+        for second in forms:
+            [result] = loaded.launcher([first, second])
+            assert opener(result)[0].to_host().tolist() == [4] * 4
+    lost = opener(loaded.launcher(forms[:2])[0])
+    lost[0].delete()
+    for gone in (lost, lost.held):  # type: ignore[attr-defined]
+        with pytest.raises(DeletedBuffer):
+            loaded.launcher([gone, forms[0]])
+
+
+def test_a_launcher_refuses_what_is_no_array(client: Client, put: Any) -> None:
+    loaded = client.compile(add(), CompileOptions())
+    for wrong in (None, 3):
+        with pytest.raises((TypeError, InvalidArgument)):
+            loaded.launcher([put([1] * 4), wrong])  # type: ignore[list-item]

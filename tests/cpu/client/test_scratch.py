@@ -17,7 +17,6 @@ from plugrt.errors import DeletedBuffer
 from plugrt.interface import TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.scratch import lending_launcher
-from plugrt_cpu.shards import CpuShards
 
 DTYPES = ["bool", "int8", "uint64", "float16", "bfloat16", "int4", "complex64", "float64"]
 
@@ -241,10 +240,9 @@ def test_arrays_on_another_device_that_are_not_there_yet_arrive() -> None:
 
 
 class _Result:
-    """Stands for the shards of a result that is ready or not."""
+    """Stands for jaxlib's array of a result that is ready or not."""
 
     def __init__(self, ready: bool) -> None:
-        self.raw = self
         self._ready = ready
 
     def is_ready(self) -> bool:
@@ -257,7 +255,7 @@ def test_memory_is_written_again_only_after_its_launch_is_done() -> None:
     ready = [False, True, True, False, True]
 
     def launch(arguments: Sequence[Any]) -> list[Any]:
-        seen.append((arguments[0].raw, np.asarray(memoryview(arguments[0].raw)).copy()))
+        seen.append((arguments[0], np.asarray(memoryview(arguments[0])).copy()))
         return [_Result(True), _Result(ready[len(seen) - 1])]
 
     run = lending_launcher(device.client, device, launch, [(0, TensorType((2,), np.dtype("i4")))])
@@ -304,6 +302,6 @@ def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put
     puts.clear()
     for _ in range(20):
         run([None, np.float32(1)[...]])
-    assert kinds == [CpuShards] * 20
+    assert kinds == [adapter.RawArray] * 20
     assert len(puts) == 7 + 12  # the first memory was there
     assert len(copied) == 12

@@ -253,7 +253,7 @@ def jit_donating_first(function: object) -> object:
 
 def test_memory_is_freed_with_the_array() -> None:
     x = add(device_put(np.ones(3)), 1)
-    buffer = weakref.ref(x._shards[0])
+    buffer = weakref.ref(x._shards)
     reference = weakref.ref(x)
     del x
     gc.collect()

@@ -36,6 +36,10 @@ GIVES_MEMORYVIEWS = jaxlib_minor() >= (0, 10)
 """Whether Python's buffer protocol works with a sharding that is not JAX's own class."""
 
 
+RawArray: Any = _jax.ArrayImpl
+"""jaxlib's class of arrays."""
+
+
 class Aval:
     """What jaxlib reads of an array's type: ``shape``, ``dtype`` and ``weak_type``."""
 
@@ -142,7 +146,7 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
 
 def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
     """Returns one array of several devices from one array on each of them."""
-    return _jax.ArrayImpl(aval, sharding, arrays, True, True)
+    return RawArray(aval, sharding, arrays, True, True)
 
 
 def prepare_several_devices() -> None:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from plugrt.interface import (
     Memory,
     OptionValue,
     Program,
+    TensorType,
 )
 from plugrt_cpu import adapter, dlpack, serialization
 from plugrt_cpu import options as compile_options
@@ -45,9 +46,6 @@ _SEMANTICS = {
     # jaxlib has no word for it; not to write to the memory is within what the caller allows.
     HostBufferSemantics.MUTABLE_ZERO_COPY: adapter.ZERO_COPY,
 }
-
-
-_new = object.__new__
 
 
 class CpuClient(Client):
@@ -171,9 +169,7 @@ class CpuClient(Client):
             raise translate(error) from error
         return CpuBuffer(raw, tensor_type, place)
 
-    def shards_from_host(
-        self, arrays: Sequence[npt.NDArray[Any]], device: Device
-    ) -> list[CpuShards]:
+    def shards_from_host(self, arrays: Sequence[npt.NDArray[Any]], device: Device) -> list[Any]:
         target = require_device(self, device)
         if self._raw is None:
             self._open()
@@ -182,16 +178,12 @@ class CpuClient(Client):
         for array in arrays:
             if type(array) is not np.ndarray or array.dtype not in DTYPES:
                 array = _plain(array)
-            kind, aval = array_type(array.shape, array.dtype)
+            _, aval = array_type(array.shape, array.dtype)
             try:
                 raw = adapter.put(array, aval, sharding, raw_device, adapter.ONLY_DURING_CALL)
             except JAXLIB_ERRORS as error:
                 raise translate(error) from error
-            shards = _new(CpuShards)  # as calling the class, at half the cost
-            shards.raw = raw
-            shards.type = kind
-            shards.place = place
-            made.append(shards)
+            made.append(raw)
         return made
 
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
@@ -217,6 +209,15 @@ class CpuClient(Client):
         devices = tuple(require_device(self, b.device) for b in buffers)
         kind = buffers[0].memory.kind if buffers else ""
         return CpuShards.of(buffers, self.place(devices, kind))
+
+    def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
+        assert isinstance(memory, CpuMemory)
+        kind, place = array_type(type.shape, type.dtype)[0], memory.place
+
+        def open_raw(raw: Any) -> CpuShards:
+            return CpuShards(raw, kind, place)
+
+        return open_raw
 
     def place(self, devices: tuple[CpuDevice, ...], kind: str | None = None) -> Place:
         """Returns the place of these devices and that kind of memory, the same object always."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.interface import Shards, TensorType
+from plugrt.interface import TensorType
 from plugrt_cpu import adapter
-from plugrt_cpu.buffer import read
+from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
@@ -36,7 +36,7 @@ _MOST_KEPT = 4
 _MOST_LOST = 8
 """In a row; a program whose results are never ready at once is no better off this way."""
 
-Launcher = Callable[[list[Any]], Sequence[Shards]]
+Launcher = Callable[[list[Any]], Sequence[Any]]
 
 
 class Scratch:
@@ -64,9 +64,9 @@ def lending_launcher(
     launch: Callable[[Sequence[Any]], Sequence[Any]],
     wanted: Sequence[tuple[int, TensorType]],
 ) -> Launcher | None:
-    """Returns ``launch``, which gives `CpuShards`, for arguments some of which are elsewhere.
+    """Returns ``launch``, which gives jaxlib's arrays, for arguments some of which are elsewhere.
 
-    Those are NumPy arrays, or shards on another device than ``device``; ``wanted`` are their
+    Those are NumPy arrays, or arrays on another device than ``device``; ``wanted`` are their
     numbers and types. Returns None where they are too large, or where NumPy and XLA lay their dtype
     out differently.
     """
@@ -85,7 +85,7 @@ def lending_launcher(
     kept = [first]
     lost = 0
 
-    def launch_on_scratch(arguments: list[Any]) -> Sequence[Shards]:
+    def launch_on_scratch(arguments: list[Any]) -> Sequence[Any]:
         nonlocal lost
         try:
             row = kept.pop()  # whoever has it, has it alone
@@ -97,17 +97,17 @@ def lending_launcher(
         for i, scratch in row:
             source = arguments[i]
             if type(source) is not np.ndarray:
-                if type(source) is not CpuShards:  # a plain sequence of buffers
-                    source = client.shards(source)
-                if not source.raw.is_ready():  # this one is for jaxlib to wait for
-                    arguments[i] = moved(source)
+                if type(source) is not adapter.RawArray:  # a sequence of buffers
+                    source = client.shards(source).raw
+                if not source.is_ready():  # this one is for jaxlib to wait for
+                    arguments[i] = moved(source, scratch.shards.type)
                     continue
-                source = read(source.raw, source.type)
+                source = read(source, scratch.shards.type)
             scratch.view[...] = source
-            arguments[i] = scratch.shards
+            arguments[i] = scratch.shards.raw
         results = launch(arguments)
-        for shards in results:
-            if not shards.raw.is_ready():
+        for raw in results:
+            if not raw.is_ready():
                 lost += 1
                 break
         else:
@@ -116,18 +116,21 @@ def lending_launcher(
                 kept.append(row)
         return results
 
-    def launch_on_new(arguments: list[Any]) -> Sequence[Shards]:
+    def launch_on_new(arguments: list[Any]) -> Sequence[Any]:
         hosts = [i for i, _ in wanted if type(arguments[i]) is np.ndarray]
         put = client.shards_from_host([arguments[i] for i in hosts], device)
-        for i, shards in zip(hosts, put, strict=True):
-            arguments[i] = shards
-        for i, _ in wanted:
+        for i, raw in zip(hosts, put, strict=True):
+            arguments[i] = raw
+        for i, kind in wanted:
             if i not in hosts:
-                arguments[i] = moved(arguments[i])
+                source = arguments[i]
+                if type(source) is not adapter.RawArray:
+                    source = client.shards(source).raw
+                arguments[i] = moved(source, kind)
         return launch(arguments)
 
-    def moved(source: Shards) -> CpuShards:
-        return client.shards((source[0].copy_to_device(device),))
+    def moved(raw: Any, kind: TensorType) -> Any:
+        return CpuBuffer(raw, kind, device.place).copy_to_device(device).raw
 
     return launch_on_scratch
 

@@ -100,6 +100,11 @@ class CpuShards(Sequence[Buffer]):
         return read(self.raw, self.type) if self.place.single else self.buffers()[0].to_host()
 
     @property
+    def held(self) -> Any:
+        """What arrays hold of it: on one device jaxlib's array, which launches take as it is."""
+        return self.raw if self.place.single else self
+
+    @property
     def is_apart(self) -> bool:
         """Whether jaxlib's array on each device is at hand."""
         return self._parts is not None

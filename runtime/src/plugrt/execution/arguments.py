@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from plugrt.execution.transfer import (
 )
 from plugrt.interface import TensorType
 from plugrt.options import Token
+
+_signature_of = attrgetter("_signature")
 
 
 class HostKind:
@@ -85,6 +88,16 @@ def quick_kinds(leaves: Sequence[Any]) -> list[Kind] | None:
         else:
             return None
     return kinds
+
+
+def kinds_of_arrays(leaves: Sequence[Any]) -> list[Kind] | None:
+    """Returns the kinds of arrays, faster than `quick_kinds`; None if one is anything else."""
+    if not leaves or type(leaves[0]) is not Array:  # most often that tells, and raises nothing
+        return None
+    try:
+        return [*map(_signature_of, leaves)]
+    except AttributeError:
+        return None
 
 
 def quick_leaves(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -19,7 +19,7 @@ from plugrt.execution.frames import user_frame
 from plugrt.execution.kin import ArrayMeta
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.interface import Buffer, Device, Shards
+from plugrt.interface import Buffer, Device, Shards, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,9 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     __array_priority__ = 100  # NumPy arrays on the left of an operator give way
 
-    _shards: Shards | None
+    # What launches give and take: `Shards`, or in their place something of the backend's own, which
+    # `LoadedExecutable.launcher` tells of; `_live` gives the `Shards` in either case.
+    _shards: Any
     _signature: Signature
     _extra: Any
     _sharers: list[weakref.ref[Array]]
@@ -147,9 +149,20 @@ class Array(Conversions, metaclass=ArrayMeta):
     # --- reading it ---------------------------------------------------------------------------
 
     def _live(self) -> Shards:
-        if self._shards is None:
+        return self._opened(self._held())
+
+    def _opened(self, held: Any) -> Shards:
+        if isinstance(held, Sequence):
+            return held
+        signature = self._signature
+        opener = signature.opener or _keep_opener(signature)
+        return opener(held)
+
+    def _held(self) -> Any:
+        held = self._shards  # read once: another thread may delete it
+        if held is None:
             raise DeletedBuffer(self._obituary())
-        return self._shards
+        return held
 
     def _obituary(self) -> str:
         loss = getattr(self, "_extra", None)
@@ -158,11 +171,10 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
-        shards = self._shards
-        if shards is None:
-            raise DeletedBuffer(self._obituary())
+        held = self._held()
         host: npt.NDArray[Any] | None = getattr(self, "_extra", None)
         if host is None:
+            shards = self._opened(held)
             sharding = self._signature.sharding
             if type(sharding) is SingleDeviceSharding:
                 read = getattr(shards, "to_host", None)  # a backend's shards may read at once
@@ -236,16 +248,18 @@ class Array(Conversions, metaclass=ArrayMeta):
         A second call does nothing; use afterwards raises.
         """
         alone = not self._is_shared()
-        shards, self._shards = self._shards, None
-        if shards is not None:
+        held, self._shards = self._shards, None
+        if held is not None:
             self._extra = Loss()
             if alone:
+                shards = self._opened(held)
                 for shard in shards:
                     shard.delete()
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""
-        return self._shards is None or any(shard.is_deleted() for shard in self._shards)
+        held = self._shards
+        return held is None or any(shard.is_deleted() for shard in self._opened(held))
 
     def _is_shared(self) -> bool:
         """Whether another array that is alive holds the same buffers."""
@@ -315,10 +329,29 @@ _sharing = threading.Lock()
 
 def new_array(shards: Shards, signature: Signature) -> Array:
     """Returns the array of these buffers. The caller vouches that they fit the signature."""
+    return array_holding(held_of(shards), signature)
+
+
+def held_of(shards: Shards) -> Any:
+    """Returns what arrays hold of `Shards`: these, or what launches take in their place."""
+    return getattr(shards, "held", shards)
+
+
+def array_holding(held: Any, signature: Signature) -> Array:
+    """Returns the array of what a launch gave. The caller vouches that it fits the signature."""
     array = _new(Array)
-    array._shards = shards
+    array._shards = held
     array._signature = signature
     return array
+
+
+def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
+    sharding = signature.sharding
+    device, kind = sharding.addressable_devices[0], sharding.memory_kind
+    memory = device.memory(kind) if kind else device.default_memory()
+    part = TensorType(sharding.shard_shape(signature.shape), signature.dtype)
+    signature.opener = device.client.opener(part, memory)
+    return signature.opener
 
 
 def share(array: Array, signature: Signature) -> Array:
@@ -326,7 +359,7 @@ def share(array: Array, signature: Signature) -> Array:
 
     The memory is given back with the last of them.
     """
-    made = new_array(array._live(), signature)
+    made = array_holding(array._held(), signature)
     with _sharing:
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
-from plugrt.execution.array import Array, new_array, share
+from plugrt.execution.array import Array, array_holding, share
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, lent_positions, make_placer
 from plugrt.execution.sharding import SingleDeviceSharding
@@ -232,9 +232,9 @@ class LoadedProgram:
             new: dict[int, Array] = {}
             try:
                 shards = place(values)
-                closed_over = [constant._live() for constant in constants[:fed]]
+                closed_over = [constant._held() for constant in constants[:fed]]
                 outputs = execute([*shards[:kept], *closed_over])
-                made = [*map(new_array, outputs, results)]
+                made = [*map(array_holding, outputs, results)]
                 for output, kind, i, position, signature in forwarded:
                     source = constants[i] if kind == "constant" else None
                     if kind == "argument":
@@ -291,7 +291,7 @@ def _pass_through(
         return share(source, signature)
     if position in new:
         return share(new[position], signature)
-    made = new[position] = new_array(shards[position], signature)
+    made = new[position] = array_holding(shards[position], signature)
     return made
 
 
@@ -301,7 +301,7 @@ def _and_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch: L
     if isinstance(everywhere, SingleDeviceSharding):
         device = everywhere.device
         return lambda values: [*place(values), *client.shards_from_host(literals, device)]
-    return lambda values: [*place(values), *(put_sharded(x, everywhere)._live() for x in literals)]
+    return lambda values: [*place(values), *(put_sharded(x, everywhere)._held() for x in literals)]
 
 
 def _shards_of_needed(needed: Sequence[int]) -> Placer:

@@ -58,7 +58,7 @@ class LoadedPartProgram:
     def __call__(self, arguments: Sequence[Sequence[Buffer]]) -> list[Buffer]:
         """Launches it on the arguments for each device; returns all results of each, in turn."""
         shards = [self._client.shards(buffers) for buffers in zip(*arguments, strict=True)]
-        results = self._executable.launcher(shards)
+        results = self._executable.execute(shards)
         return [buffers[i] for i in range(len(self.devices)) for buffers in results]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.execution.arguments import HostKind, Kind, ParameterType
-from plugrt.execution.array import Array
+from plugrt.execution.array import Array, held_of
 from plugrt.execution.casting import cast
 from plugrt.execution.host_values import scalar_on
 from plugrt.execution.placement import Launch
@@ -167,7 +167,7 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
         nonlocal last
         seen, shards = last
         if x is not seen:  # a number in the source is the same object each time
-            shards = scalar_on(device, x, dtype)._live()
+            shards = scalar_on(device, x, dtype)._held()
             last = (x, shards)
         return shards
 
@@ -175,7 +175,7 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
 
 
 def _host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
-    return lambda x: put_sharded(cast(x, dtype), target)._live()
+    return lambda x: put_sharded(cast(x, dtype), target)._held()
 
 
 def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:
@@ -184,21 +184,21 @@ def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Arra
         if isinstance(source, SingleDeviceSharding):
             return _copy_step(source.device, device)
         if not lone:
-            return lambda x: move(x, device, True)._live()
-    return lambda x: reshard(x, target, share=not lone)._live()
+            return lambda x: move(x, device, True)._held()
+    return lambda x: reshard(x, target, share=not lone)._held()
 
 
-def _copy_step(source: Device, device: Device) -> Callable[[Array], Shards]:
+def _copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
     client = device.client
     if source.client is client and client.capabilities.device_to_device_copy:  # asked once
-        return lambda x: client.shards((x._live()[0].copy_to_device(device),))
-    return lambda x: client.shards((copy_buffer(x._live()[0], device),))
+        return lambda x: held_of(client.shards((x._live()[0].copy_to_device(device),)))
+    return lambda x: held_of(client.shards((copy_buffer(x._live()[0], device),)))
 
 
-def _copy(x: Array) -> Shards:
-    return duplicate(x)._live()
+def _copy(x: Array) -> Any:
+    return duplicate(x)._held()
 
 
-def _own(x: Array) -> Shards:
-    """Returns the shards of an array that nobody else holds: a copy where somebody does."""
-    return _copy(x) if x._is_shared() else x._live()
+def _own(x: Array) -> Any:
+    """Returns what an array holds and nobody else: a copy where somebody does."""
+    return _copy(x) if x._is_shared() else x._held()

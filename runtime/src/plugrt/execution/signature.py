@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from plugrt.execution.sharding import Sharding
-from plugrt.interface import TensorType
+from plugrt.interface import Shards, TensorType
 from plugrt.plugins import backends
 
 
@@ -18,7 +19,7 @@ class Signature:
     tuple of them, hashed and compared by identity.
     """
 
-    __slots__ = ("committed", "dtype", "ndim", "shape", "sharding", "weak")
+    __slots__ = ("committed", "dtype", "ndim", "opener", "shape", "sharding", "weak")
 
     def __init__(
         self,
@@ -34,6 +35,8 @@ class Signature:
         self.sharding = sharding
         self.committed = committed
         self.weak = weak
+        # Makes `Shards` of what arrays hold where that is something else: see `Client.opener`.
+        self.opener: Callable[[Any], Shards] | None = None
 
     @property
     def tensor_type(self) -> TensorType:

@@ -107,14 +107,14 @@ def _put_host(x: Any, to: Device | Sharding | None, may_alias: bool | None) -> A
 def _put_array(
     x: Array, to: Device | Sharding | None, donate: bool, may_alias: bool | None
 ) -> Array:
-    shards = x._live()
+    held = x._held()
     if to is None or x.sharding == to:
         result = x
     elif isinstance(to, Sharding):
         result = reshard(x, to, share=may_alias is not False)
     else:
         result = move(x, to, True)
-    if may_alias is False and result._shards is shards:
+    if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
         # Not deleted: the result may share buffers. What nobody shares is freed here.

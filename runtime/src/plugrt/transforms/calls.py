@@ -14,6 +14,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import (
     Kind,
     ParameterType,
+    kinds_of_arrays,
     numbered,
     quick_kinds,
     quick_leaves,
@@ -124,10 +125,12 @@ class CachedFunction(Generic[P, R]):
         leaves: Sequence[Any] = args
         if kwargs:
             structure, leaves = (*kwargs,), (*args, *kwargs.values())
-        kinds = quick_kinds(leaves)
+        # With a container in the first place, there is no use in asking whether there are any.
+        first = type(args[0]) if args else None
+        kinds = None if first is dict or first is list or first is tuple else quick_kinds(leaves)
         if kinds is None:  # there are containers, or leaves of other kinds
             structure, leaves = quick_leaves(args, kwargs)
-            kinds = quick_kinds(leaves)
+            kinds = kinds_of_arrays(leaves) or quick_kinds(leaves)
             if kinds is None:
                 return None
         elif structure is None and not statics:
