@@ -19,7 +19,7 @@ from plugrt import array_api as xp
 import plugrt
 
 def long(x):
-    for i in range(250):
+    for i in range(800):  # compiled in more than a second without optimisation, too
         x = xp.sin(x @ x) + i
     return x
 
