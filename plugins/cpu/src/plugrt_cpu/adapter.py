@@ -4,7 +4,7 @@ jaxlib promises nothing about the names used here. All of them are listed in
 `plugrt_cpu.private_names`, and a test fails with the missing ones when a jaxlib drops any.
 
 Two rules, because JAX may live in the same process: nothing here sets a state that is global to
-jaxlib (`plugrt_cpu.tracebacks` does, as long as JAX is not there), and nothing on the way of an
+jaxlib (`plugrt_cpu.tracebacks` does, for moments, where JAX is not), and nothing on the way of an
 array calls what makes jaxlib import JAX (it does so, where JAX is installed, to describe any
 one-device array that it makes by itself). `split` has no other way.
 """
@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
-from plugrt_cpu.tracebacks import turn_off_without_jax, turn_on
+from plugrt_cpu.tracebacks import pause_while_collecting
 
 _jax, _hlo = import_jaxlib()
-turn_off_without_jax(_jax)
+pause_while_collecting(_jax)
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
 _REPLICATED = _hlo.HloSharding.replicate()
@@ -150,8 +150,12 @@ def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
 
 
 def prepare_several_devices() -> None:
-    """Comes before a program for several devices is compiled or loaded."""
-    turn_on(_jax)
+    """Comes before a program for several devices is compiled, loaded or launched.
+
+    An array on several devices that has no frames noted cannot be taken apart, which reading does
+    (jaxlib 0.10: "Expecting an IFRT `Array` to have a user context").
+    """
+    _jax.set_tracebacks_enabled(True)
 
 
 def split(array: Any) -> list[Any]:

@@ -301,6 +301,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self, adopted: list[CpuShards], launch: Callable[..., Any], with_token: bool
     ) -> tuple[list[CpuShards], Any | None]:
         raws = [shards.raw for shards in adopted]
+        adapter.prepare_several_devices()
         try:
             results = launch(raws, with_tokens=True) if with_token else launch(raws)
             token = results.consume_token() if with_token else None
