@@ -12,6 +12,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring, pmap
+from plugrt.errors import PlugrtError
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
@@ -240,6 +241,32 @@ def test_effects_stay_and_what_they_depend_on() -> None:
         assert traced.staged.plan.kept == (0, 1), name
         text[name] = traced.lower().as_text()
         assert "@act" in text[name], name
+
+
+def act_nowhere(x: Any) -> Any:
+    """Has an effect that no backend knows, so that running it fails."""
+    return lax.custom_call("plugrt_known_nowhere", [x], X, has_side_effect=True)
+
+
+ONLY_EFFECTS: dict[str, Callable[[Any], Any]] = {
+    "argument": jit(lambda x: (act_nowhere(x), x)[1]),
+    "nothing": jit(lambda x: (act_nowhere(x), None)[1]),
+    "literal": jit(lambda x: (act_nowhere(x), 7.0)[1]),
+    "unused": jit(lambda x: (act_nowhere(xp.ones(3)), x)[1]),
+    "inner": jit(lambda x: jit(lambda y: (act_nowhere(y), y)[1])(x) + 1),
+    "loop": jit(lambda x: lax.fori_loop(0, 3, lambda i, c: (act_nowhere(c), c)[1], x)),
+    "eager loop": lambda x: lax.fori_loop(0, 3, lambda i, c: (act_nowhere(c), c)[1], x),
+    "eager cond": lambda x: lax.cond(True, lambda: (act_nowhere(x), x)[1], lambda: x),
+    "keep_unused": jit(lambda x: (act_nowhere(x), x)[1], keep_unused=True),
+    "compiled": lambda x: jit(lambda x: (act_nowhere(x), x)[1]).lower(x).compile()(x),
+    "pmap": lambda x: pmap(lambda x: (act_nowhere(x), x)[1])(x[None]),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_EFFECTS)
+def test_an_effect_is_made_where_no_result_is_computed(name: str) -> None:
+    with pytest.raises(PlugrtError, match="plugrt_known_nowhere"):
+        plugrt.block_until_ready(ONLY_EFFECTS[name](X))
 
 
 # --- what is known --------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ class Plan:
     too, if it was traced within another trace). The executable's parameters are the arguments
     numbered in ``kept`` (those without use never reach it), followed by the first ``fed`` of the
     constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
-    outputs that are known: each call puts them anew, so that each result is nobody else's.
+    outputs that are known: each call puts them anew, so that each result is nobody else's. With
+    ``acts`` something is executed that has an effect, whatever the outputs are.
     """
 
     name: str
@@ -47,11 +48,12 @@ class Plan:
     literals: tuple[npt.NDArray[Any], ...] = ()
     donated: tuple[int, ...] = ()
     argument_names: tuple[str, ...] = field(default=())
+    acts: bool = False
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is nothing to execute: no output has to be computed."""
-        return all(kind != "result" for kind, _ in self.sources)
+        """Whether there is nothing to execute: no output has to be computed, and no effect made."""
+        return not self.acts and all(kind != "result" for kind, _ in self.sources)
 
     @property
     def passed(self) -> tuple[int, ...]:

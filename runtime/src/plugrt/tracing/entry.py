@@ -90,6 +90,11 @@ def _literals(trace: Trace, values: Sequence[ir.Value]) -> dict[ir.Value, npt.ND
     return found
 
 
+def acts(block: ir.Block) -> bool:
+    """Whether a block without dead code has an effect, if it has no results."""
+    return any(op.name != "stablehlo.constant" for op in [*block.operations][:-1])
+
+
 def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -> list[int]:
     """Drops the parameters without use, unless ``keep_unused``; returns those that stay."""
     own = len(parameters)

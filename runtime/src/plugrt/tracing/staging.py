@@ -27,6 +27,7 @@ from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
+    acts,
     add_main,
     alias,
     closed_over,
@@ -156,6 +157,7 @@ def stage(
         literals=tuple(literals),
         donated=tuple(donated),
         argument_names=tuple(p.name for p in parameters),
+        acts=not results and acts(block),
     )
     monitoring.record_event_duration_secs(
         monitoring.TRACE, time.perf_counter() - start, fun_name=name
