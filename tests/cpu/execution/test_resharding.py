@@ -49,6 +49,12 @@ USES: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         plugrt.pmap(lambda v: v + v, in_axes=2, out_axes=1, devices=devices()[2:7]),
         np.moveaxis(2 * X, 2, 1),
     ),
+    "compiled": (
+        lambda x: plugrt.jit(lambda v: v * 2 + 1).lower(x).compile()(x), 2 * X + 1
+    ),
+    "compiled for a whole one": (
+        lambda x: plugrt.jit(lambda v: v * 2 + 1).lower(X).compile()(x), 2 * X + 1
+    ),
     "pmap with it whole": (
         lambda x: plugrt.pmap(lambda i, v: v + v, in_axes=(0, None))(x, x)[3], 2 * X
     ),

@@ -11,8 +11,10 @@ from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostKind, Kind, ParameterType, read_arguments, widened
 from plugrt.execution.caches import BoundedCache
+from plugrt.execution.default_device import home
 from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.pipeline import Runner, runner_of
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Executable, MemoryAnalysis, OptionValue, TensorType
 
@@ -142,7 +144,7 @@ class CompiledCall(CompiledBase):
             wrong = [
                 f"  {self._name(i)}: on {kind.sharding!r}"
                 for i, kind, target in needed
-                if isinstance(kind, Signature) and kind.committed and kind.sharding != target
+                if isinstance(kind, Signature) and kind.committed and not _follows(kind, target)
             ]
             where = " and ".join(map(repr, launch.devices))
             refuse(f"{self._title} runs on {where}; these arguments are committed elsewhere", wrong)
@@ -155,6 +157,15 @@ class CompiledCall(CompiledBase):
         return kind.dtype == dtype or (
             scalar and (self._any_scalar or widened(kind.dtype) == dtype)
         )
+
+
+def _follows(kind: Signature, target: Sharding) -> bool:
+    """Whether an array lies as a parameter takes it, or a call of `jit` would bring it there."""
+    if isinstance(target, SingleDeviceSharding):
+        return home(kind.sharding) == target.device and (
+            kind.sharding == target or not isinstance(kind.sharding, SingleDeviceSharding)
+        )
+    return kind.sharding == target
 
 
 def _is_flat(spec: tree.PyTreeSpec) -> bool:
