@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
+import plugrt
+from plugrt_cpu import adapter
 from support.platforms import platform_environment
 
 CODE = """
@@ -85,3 +91,29 @@ def test_data_or_deleted_and_never_a_crash(kind: str, how: str) -> None:
         env=env, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda x: np.asarray(x), id="read"),
+        pytest.param(lambda x: np.from_dlpack(x), id="dlpack"),
+        pytest.param(lambda x: x.unsafe_buffer_pointer(), id="pointer"),
+        pytest.param(lambda x: x.delete(), id="delete"),
+    ],
+)
+def test_memory_is_not_looked_at_while_another_thread_deletes(use: Callable[[Any], Any]) -> None:
+    # The crash itself needs minutes: XLA's window is a few instructions wide.
+    x = plugrt.device_put(np.arange(6, dtype=np.float32)).block_until_ready()
+    done = threading.Event()
+
+    def use_and_tell() -> None:
+        use(x)
+        done.set()
+
+    thread = threading.Thread(target=use_and_tell)
+    with adapter.memory_lock:
+        thread.start()
+        assert not done.wait(0.1)
+    thread.join(60)
+    assert done.is_set()

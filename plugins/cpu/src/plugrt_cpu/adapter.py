@@ -12,6 +12,8 @@ one-device array that it makes by itself). `split` has no other way.
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -227,6 +229,25 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
 
 
+memory_lock = threading.RLock()
+"""Held to delete an array, and to take a reference to its memory for the host.
+
+XLA's ``AcquireExternalReference`` looks at a buffer's description after it has left the buffer's
+mutex, and ``Delete`` frees that description without waiting for such references (jaxlib 0.10: a
+crash of ``np.asarray(x)`` beside ``x.delete()`` in another thread, under JAX as well).
+Reentrant, because to make a view may run the garbage collector, and that a finaliser.
+"""
+
+
+def _renew_lock() -> None:
+    global memory_lock
+    memory_lock = threading.RLock()  # its owner may be a thread that the child has not
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 def delete(array: Any) -> None:
     """Deletes an array under everyone who reads, awaits or launches with it in another thread.
 
@@ -236,8 +257,22 @@ def delete(array: Any) -> None:
     description goes with the last reference to it.
     """
     if not array.is_deleted():
-        with contextlib.suppress(RuntimeError, ValueError):  # another thread deleted it just now
-            array.clone().delete()
+        with memory_lock, contextlib.suppress(RuntimeError, ValueError):
+            array.clone().delete()  # raises where another thread has just deleted it
+
+
+def view(array: Any) -> memoryview:
+    """Waits, then returns a read-only view of the memory of a one-device array."""
+    if not array.is_ready():  # nobody else shall wait for it
+        array.block_until_ready()
+    with memory_lock:
+        return memoryview(array)
+
+
+def address(array: Any) -> int:
+    """Returns where the memory of a one-device array begins."""
+    with memory_lock:
+        return int(array.unsafe_buffer_pointer())
 
 
 def to_dlpack(array: Any) -> tuple[Any, Any]:
@@ -246,8 +281,9 @@ def to_dlpack(array: Any) -> tuple[Any, Any]:
     jaxlib (0.10) aborts the process when an array is deleted, and nothing else refers to its
     memory, while a capsule of it lives.
     """
-    keeper = array.clone()
-    return _jax.buffer_to_dlpack_managed_tensor(keeper), keeper
+    with memory_lock:
+        keeper = array.clone()
+        return _jax.buffer_to_dlpack_managed_tensor(keeper), keeper
 
 
 def from_dlpack(capsule: Any, device: Any) -> Any:

@@ -50,7 +50,8 @@ class CpuBuffer(Buffer):
         return read(self.raw, self.type)
 
     def delete(self) -> None:
-        with self.device.client.launch_lock:
+        # In this order: reads hold the one, launches the other, and neither asks for both.
+        with adapter.memory_lock, self.device.client.launch_lock:
             adapter.delete(self.raw)
 
     def is_deleted(self) -> bool:
@@ -85,7 +86,7 @@ class CpuBuffer(Buffer):
     def unsafe_pointer(self) -> int:
         if self.type.dtype in SUB_BYTE_DTYPES:
             try:
-                return int(self.raw.unsafe_buffer_pointer())
+                return adapter.address(self.raw)
             except JAXLIB_ERRORS as error:
                 raise translate(error) from error
         pointer: int = self.to_host().__array_interface__["data"][0]
@@ -129,7 +130,7 @@ def read(raw: Any, kind: TensorType) -> npt.NDArray[Any]:
     dtype = kind.dtype
     try:
         if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
-            return np.asarray(memoryview(raw))
+            return np.asarray(adapter.view(raw))
         if dtype in SUB_BYTE_DTYPES:
             array: npt.NDArray[Any]
             array, _ = raw._single_device_array_to_np_array_did_copy()

@@ -64,7 +64,7 @@ class CpuClient(Client):
         _clients.add(self)
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self._processes = self.process_count
-        self.launch_lock = threading.Lock()
+        self.launch_lock = threading.RLock()  # a finaliser may delete an array amid it
         """Held while a launch on several devices looks at its arguments and takes off."""
 
     @property

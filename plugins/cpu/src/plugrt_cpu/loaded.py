@@ -286,10 +286,12 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                 made = self._replicas.launch([shards.parts() for shards in adopted])
             else:
                 made, token = self._launch_together(adopted, launch, with_token)
-            for raw in doomed:
-                raw.delete()
-            for shards in donated:
-                shards.delete()
+        if donated:
+            with adapter.memory_lock:
+                for raw in doomed:
+                    raw.delete()
+                for shards in donated:
+                    shards.delete()
         return made, token
 
     def delete(self) -> None:
