@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.capi.cdef import cdef
-from plugrt.capi.protos import compile_options
+from plugrt.capi.abi.generate import cdef
+from plugrt.capi.abi.proto_wire import compile_options
 from plugrt.interface import CompileOptions, DeviceAssignment
 
 _INCLUDES = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"

@@ -59,7 +59,7 @@ def run_tests(version: str, folder: Path, arguments: list[str]) -> bool:
 
 def read_names(version: str, folder: Path) -> bool:
     """Returns whether the wheel for a newer Python holds every private name that we use."""
-    from plugrt_cpu.private_names import PRIVATE_NAMES
+    from plugrt_cpu.jaxlib_private_api import PRIVATE_NAMES
 
     command = [
         sys.executable,

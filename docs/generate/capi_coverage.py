@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from plugrt.capi import declarations
-from plugrt.capi.declarations.extensions import PROFILER
+from plugrt.capi.abi import declarations
+from plugrt.capi.abi.declarations.extensions import PROFILER
 
 ROOT = Path(__file__).parents[2]
 CAPI = ROOT / "runtime/src/plugrt/capi"
@@ -82,7 +82,8 @@ fills in the argument struct, turns an error into an exception and frees it, and
 `Unimplemented` for what the library lacks. *Since* is the minor version that brought a function;
 those without a number were there before 0.{oldest}, the oldest version that is accepted.
 
-`plugrt.capi.header.compare(text)` says what another version of upstream's header adds or changes.
+`plugrt.capi.abi.header_diff.compare(text)` says what another version of
+upstream's header adds or changes.
 
 | Slot | Function | Since | Used in |
 | ---: | --- | --- | --- |

@@ -1,10 +1,10 @@
-"""Writes ``docs/configuration.md`` from the declarations in ``plugrt.config``."""
+"""Writes ``docs/configuration.md`` from the declarations in ``plugrt.settings.declarations``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from plugrt.config import Config
+from plugrt.settings.declarations import Config
 
 PAGE = """\
 # Configuration
@@ -14,7 +14,7 @@ PAGE = """\
 Every setting is read from an environment variable when it is first needed. In Python,
 `config.update("debug_nans", True)` changes it for the process and
 `with config.override(debug_nans=True):` for a block in one thread
-(`from plugrt.config import config`). A value that cannot be understood raises `ConfigError`,
+(`from plugrt import config`). A value that cannot be understood raises `ConfigError`,
 which names the variable, the value and what is accepted; the first call that asks for devices
 reads all of them, so that none is passed over. An empty variable counts as unset. Those that are
 *read at the start* cannot change while backends live: `SettingInUse` (a `RuntimeError`, as in

@@ -8,7 +8,7 @@ import pytest
 
 from plugrt.interface import Client
 from plugrt.plugins.backends import devices
-from plugrt_cpu.loaded import CpuLoadedExecutable
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from support.puts import Puts
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import ConfigError
+from plugrt.settings.declarations import Config
 from support.fake_client import FakeClient
 
 ROOT = Path(__file__).parents[2]
@@ -256,7 +256,7 @@ def test_the_documentation_is_current() -> None:
 
 
 def test_module_prints_the_table() -> None:
-    command = [sys.executable, "-W", "error", "-m", "plugrt.config"]
+    command = [sys.executable, "-W", "error", "-m", "plugrt.settings"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == Config.table()
 

@@ -108,7 +108,9 @@ def test_all_public_names_are_there() -> None:
     ], done.stderr  # fmt: skip
 
 
-@pytest.mark.parametrize("first", ["", "import plugrt.config;", "import plugrt.plugins.backends;"])
+@pytest.mark.parametrize(
+    "first", ["", "import plugrt.settings.declarations;", "import plugrt.plugins.backends;"]
+)
 def test_config_is_the_settings_however_it_was_imported(first: str) -> None:
     done = run_python(f"{first} import plugrt; plugrt.devices; print(plugrt.config.disable_jit)")
     assert done.stdout.strip() == "False", done.stderr

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from plugrt.capi import declarations as d
-from plugrt.capi.cdef import cdef
-from plugrt.capi.declarations import Entry, field_name
-from plugrt.capi.declarations.extensions import EXTENSION_OPAQUE
-from plugrt.capi.declarations.values import OPAQUE
+from plugrt.capi.abi import declarations as d
+from plugrt.capi.abi.declarations import Entry, field_name
+from plugrt.capi.abi.declarations.extensions import EXTENSION_OPAQUE
+from plugrt.capi.abi.declarations.values import OPAQUE
+from plugrt.capi.abi.generate import cdef
 from support.clib import compile_c
 
 WORDS = "broken on purpose"

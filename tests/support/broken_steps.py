@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.capi import create_client, load_library, reads
+from plugrt.capi import create_client, host_read, load_library
 from plugrt.capi.async_transfers import AsyncTransfer, error_buffer, uninitialized
+from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
 from plugrt.capi.dlpack import view
-from plugrt.capi.loaded import LoadedExecutable
-from plugrt.capi.specs import BufferSpec
+from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.errors import Internal, NotFound, PlugrtError, Unimplemented
 from plugrt.interface import (
     CompileOptions,
@@ -79,11 +79,11 @@ def step(function: Callable[[World], list[Any]]) -> Callable[[World], list[Any]]
 
 def transferred(buffer: Any) -> Any:
     """Returns the contents by way of a transfer."""
-    reads.LOOK = False
+    host_read.LOOK = False
     try:
         return buffer.to_host()
     finally:
-        reads.LOOK = True
+        host_read.LOOK = True
 
 
 @step

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from plugrt.capi.cdef import cdef
+from plugrt.capi.abi.generate import cdef
 from support.requirements import needs
 
 needs_cc = needs(shutil.which("cc"), "a C compiler")

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.execution import tree
 from plugrt.interface import CompileOptions, DeviceAssignment, TensorType
 from plugrt.plugins import backends
-from plugrt.tracing.staging import Parameter, stage
+from plugrt.tracing.trace_function import Parameter, stage
 
 
 def run_replicas(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from plugrt_cuda import library
-from plugrt_cuda.targets import TARGETS
+from plugrt_cuda.gpu_targets import TARGETS
 from support.distributions import run_python
 from support.programs import printed
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt_cuda import hardware, library, targets
+from plugrt_cuda import gpu_targets, hardware, library
 from support.distributions import run_cli, run_python
 from support.programs import DOT, printed
 
@@ -31,7 +31,7 @@ def test_every_gpu_that_is_known_compiles_for_its_own_machine_code(path: str) ->
     done = run_python(
         """
         import json, re, sys, plugrt
-        from plugrt_cuda.targets import TARGETS
+        from plugrt_cuda.gpu_targets import TARGETS
         found = {}
         for name in TARGETS:
             compiled = plugrt.compile(sys.argv[1], topology=f"cuda:{name}")
@@ -47,7 +47,7 @@ def test_every_gpu_that_is_known_compiles_for_its_own_machine_code(path: str) ->
     sizes = [4 * (256 * 512 + 512 * 128), 4 * 256 * 128]
     assert printed(done) == {
         name: [10 * t.architecture.major + t.architecture.minor, *sizes]
-        for name, t in targets.TARGETS.items()
+        for name, t in gpu_targets.TARGETS.items()
     }
 
 
@@ -66,7 +66,7 @@ def test_a_gpu_of_ones_own_and_one_that_would_end_the_process() -> None:
     done = run_python(
         """
         import json, sys, plugrt
-        from plugrt_cuda.targets import TARGETS
+        from plugrt_cuda.gpu_targets import TARGETS
         text = TARGETS["h100"].text().replace("NVIDIA H100", "Mine").replace("132", "66")
         print(plugrt.topology("cuda", "", target_config=text).devices[0].kind)
         try:

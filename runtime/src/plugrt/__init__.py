@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -16,35 +15,35 @@ __version__ = "0.1.0"
 _NAMES = {
     "Array": "plugrt.execution.array",
     "PyTreeSpec": "plugrt.execution.tree",
-    "ShapeDtypeStruct": "plugrt.transforms.described",
+    "ShapeDtypeStruct": "plugrt.transforms.shape_dtype_struct",
     "backends": "plugrt.plugins.backends",
     "block_until_ready": "plugrt.execution.transfer",
     "clear_backends": "plugrt.plugins.backends",
     "clear_caches": "plugrt.execution.caches",
     "compile": "plugrt.programs",
-    "config": "plugrt.config",
-    "debug_infs": "plugrt.switches",
-    "debug_nans": "plugrt.switches",
+    "config": "plugrt.settings.declarations",
+    "debug_infs": "plugrt.settings.contexts",
+    "debug_nans": "plugrt.settings.contexts",
     "default_backend": "plugrt.plugins.backends",
-    "default_device": "plugrt.switches",
+    "default_device": "plugrt.settings.contexts",
     "device_count": "plugrt.plugins.backends",
     "device_get": "plugrt.execution.transfer",
     "device_put": "plugrt.execution.transfer",
-    "device_put_replicated": "plugrt.execution.shards",
-    "device_put_sharded": "plugrt.execution.shards",
+    "device_put_replicated": "plugrt.execution.device_put_sharded",
+    "device_put_sharded": "plugrt.execution.device_put_sharded",
     "devices": "plugrt.plugins.backends",
-    "disable_jit": "plugrt.switches",
+    "disable_jit": "plugrt.settings.contexts",
     "get_backend": "plugrt.plugins.backends",
     "jit": "plugrt.transforms.jit",
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.backends",
     "local_devices": "plugrt.plugins.backends",
-    "log_compiles": "plugrt.switches",
+    "log_compiles": "plugrt.settings.contexts",
     "pmap": "plugrt.transforms.pmap",
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
     "process_indices": "plugrt.plugins.backends",
-    "topology": "plugrt.transforms.topologies",
+    "topology": "plugrt.transforms.topology",
 }
 _MODULES = {
     "array_api": "plugrt.array_api",
@@ -71,12 +70,11 @@ if TYPE_CHECKING:
     from plugrt import random as random
     from plugrt import sharding as sharding
     from plugrt import typing as typing
-    from plugrt.config import config as config
     from plugrt.execution import tree as tree
     from plugrt.execution.array import Array as Array
     from plugrt.execution.caches import clear_caches as clear_caches
-    from plugrt.execution.shards import device_put_replicated as device_put_replicated
-    from plugrt.execution.shards import device_put_sharded as device_put_sharded
+    from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated
+    from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded
     from plugrt.execution.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfer import device_get as device_get
     from plugrt.execution.transfer import device_put as device_put
@@ -94,27 +92,16 @@ if TYPE_CHECKING:
     from plugrt.plugins.backends import process_indices as process_indices
     from plugrt.programs import compile as compile
     from plugrt.programs import load_program as load_program
-    from plugrt.switches import debug_infs as debug_infs
-    from plugrt.switches import debug_nans as debug_nans
-    from plugrt.switches import default_device as default_device
-    from plugrt.switches import disable_jit as disable_jit
-    from plugrt.switches import log_compiles as log_compiles
-    from plugrt.transforms.described import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.settings.contexts import debug_infs as debug_infs
+    from plugrt.settings.contexts import debug_nans as debug_nans
+    from plugrt.settings.contexts import default_device as default_device
+    from plugrt.settings.contexts import disable_jit as disable_jit
+    from plugrt.settings.contexts import log_compiles as log_compiles
+    from plugrt.settings.declarations import config as config
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
-    from plugrt.transforms.topologies import topology as topology
-
-
-class _Package(ModuleType):
-    # Importing the module plugrt.config, which most of our modules do, would put the module in the
-    # place of the settings.
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "config" and isinstance(value, ModuleType):
-            value = value.config
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+    from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.transforms.topology import topology as topology
 
 
 if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
@@ -125,7 +112,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
         elif name in _MODULES:
             value = import_module(_MODULES[name])
         else:
-            from plugrt.jax_only import missing_name
+            from plugrt.missing_names import missing_name
 
             # Python itself suggests a name that differs by a letter or two.
             raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plugrt.array_api as xp
-from plugrt.config import config
 from plugrt.errors import (
     AxisError,
     DtypeError,
@@ -19,6 +18,7 @@ from plugrt.errors import (
     UnhashableStaticArgument,
     UnsupportedDtype,
 )
+from plugrt.settings.declarations import config
 from support.numpy_oracle import ALL, COMPLEX, FLOATS, NUMERIC, REAL, dtype_of, same, sample, traced
 
 AXES: list[Any] = [None, 0, -1, (0, 2), ()]

@@ -9,8 +9,8 @@ import pytest
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
-from plugrt_cpu.apart import exchange_nothing, is_small
-from plugrt_cpu.quiet import jaxlib_minor
+from plugrt_cpu.jaxlib_import import jaxlib_minor
+from plugrt_cpu.per_device_launch import exchange_nothing, is_small
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
 FOUR = CompileOptions(num_replicas=4)

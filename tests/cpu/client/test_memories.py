@@ -8,7 +8,7 @@ import pytest
 from plugrt.errors import InvalidArgument
 from plugrt.interface import Client, CompileOptions
 from plugrt_cpu import plugin
-from plugrt_cpu.quiet import jaxlib_minor
+from plugrt_cpu.jaxlib_import import jaxlib_minor
 from support.cpu_programs import DTYPE_NAMES, add, dtype_of
 
 KINDS = ["device", "pinned_host", "unpinned_host"]

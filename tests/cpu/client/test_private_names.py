@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import plugrt_cpu
-from plugrt_cpu.private_names import PRIVATE_NAMES, missing_names
-from plugrt_cpu.quiet import jaxlib_version
+from plugrt_cpu.jaxlib_import import jaxlib_version
+from plugrt_cpu.jaxlib_private_api import PRIVATE_NAMES, missing_names
 
 SOURCE = Path(plugrt_cpu.__file__).parent
 

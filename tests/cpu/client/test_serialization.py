@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import processor
+from plugrt import cpu_features
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, CompileOptions, DeviceAssignment
 from plugrt_cpu import plugin, serialization
@@ -112,7 +112,7 @@ def test_cut_and_altered_bytes(client: Client, saved: bytes) -> None:
 def test_another_version_or_machine(
     client: Client, saved: bytes, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = (serialization, "jaxlib_version") if what == "jaxlib" else (processor, "features")
+    place = (serialization, "jaxlib_version") if what == "jaxlib" else (cpu_features, "features")
     monkeypatch.setattr(*place, lambda: "x")
     with pytest.raises(FailedPrecondition, match=rf"compiled for {what} .*; here is x"):
         client.deserialize_executable(saved)

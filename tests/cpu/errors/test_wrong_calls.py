@@ -102,7 +102,7 @@ def test_functions_of_plugrt_itself_do_too(name: str) -> None:
 
 METHODS = [
     name
-    for name, member in inspect.getmembers_static(plugrt.execution.methods.Methods)
+    for name, member in inspect.getmembers_static(plugrt.execution.array_methods.Methods)
     if not name.startswith("_") and not isinstance(member, property)
 ] + ["item", "tobytes", "tolist", "addressable_data", "__dlpack__"]
 

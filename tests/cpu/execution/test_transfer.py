@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from plugrt import array_api
-from plugrt.config import config
 from plugrt.errors import (
     DeletedBuffer,
     InvalidArgument,
@@ -22,8 +21,9 @@ from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import block_until_ready, device_get, device_put
 from plugrt.plugins.backends import backends, devices
-from plugrt.transforms.described import ShapeDtypeStruct
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.distributions import run_python
 from support.ops import add
 from support.platforms import platform_environment

@@ -14,7 +14,7 @@ from jax import export
 import plugrt
 from plugrt.errors import ArgumentMismatch, InvalidArgument, NotAnArray, ProgramError
 from plugrt.interface import Program
-from plugrt.stablehlo.artifacts import parse, portable_artifact
+from plugrt.stablehlo.modules import parse, portable_artifact
 from support.jax_oracle import jax
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)

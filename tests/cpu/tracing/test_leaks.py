@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from plugrt import array_api, lax
-from plugrt.config import config
 from plugrt.errors import ConcretizationError, LeakedTracer
 from plugrt.execution.transfer import device_get, device_put
 from plugrt.plugins.backends import devices
+from plugrt.settings.declarations import config
 from plugrt.tracing.trace import current_trace
 from plugrt.transforms.jit import jit
 from support.ops import add, mul, sin, total

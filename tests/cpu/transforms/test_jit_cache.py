@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from plugrt import monitoring
-from plugrt.config import config
 from plugrt.execution.caches import clear_caches
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.ops import add, mul

@@ -20,7 +20,6 @@ import pytest
 
 from plugrt import array_api as xp
 from plugrt import monitoring
-from plugrt.config import config
 from plugrt.errors import (
     ArgumentError,
     ConcretizationError,
@@ -31,6 +30,7 @@ from plugrt.errors import (
 from plugrt.execution import tree
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import device_put
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.compiles import counting
 from support.ops import add, mul, sin, total

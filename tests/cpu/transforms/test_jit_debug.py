@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.config import config
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import device_put
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support import children
 from support.distributions import run_python

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.config import config
 from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument, UnknownPlatform
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import backends, devices
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.ops import add
 

@@ -11,13 +11,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.config import config
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
-from plugrt.lax.collectives import psum
+from plugrt.lax.parallel.reductions import psum
 from plugrt.plugins.backends import backends, devices
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap
 from support.jax_oracle import jax

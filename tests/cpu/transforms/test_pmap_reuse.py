@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from plugrt import monitoring
-from plugrt.config import config
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array
 from plugrt.execution.caches import clear_caches
+from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.shards import device_put_replicated, device_put_sharded
 from plugrt.execution.transfer import device_put
-from plugrt.lax.collectives import psum
+from plugrt.lax.parallel.reductions import psum
 from plugrt.plugins.backends import devices, get_backend
+from plugrt.settings.declarations import config
 from plugrt.transforms.pmap import pmap
 from support.compiles import counting
 from support.ops import add, mul, total

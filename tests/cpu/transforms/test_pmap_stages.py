@@ -8,10 +8,10 @@ import pytest
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
-from plugrt.lax.collectives import psum
+from plugrt.lax.parallel.reductions import psum
 from plugrt.plugins.backends import devices
-from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.pmap import pmap
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.ops import add
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)

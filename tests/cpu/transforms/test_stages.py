@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from plugrt import array_api, monitoring
-from plugrt.config import config
 from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
-from plugrt.transforms.described import ShapeDtypeStruct
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from support.compiles import counting
 from support.ops import add, mul, total
 

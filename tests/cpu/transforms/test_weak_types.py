@@ -11,7 +11,7 @@ import pytest
 
 from plugrt import array_api as xp
 from plugrt import lax, pmap, tree
-from plugrt.config import config
+from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from support.jax_oracle import jax
 

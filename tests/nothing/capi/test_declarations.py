@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.capi import cdef, declarations
-from plugrt.capi._abi import ffi
-from plugrt.capi.chain import EXTENSION_NAMES
-from plugrt.capi.library import OLDEST_MINOR
-from plugrt.capi.tables import new_struct, struct_type
+from plugrt.capi.abi import declarations, generate
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.extension_chain import EXTENSION_NAMES
+from plugrt.capi.loading.function_table import new_struct, struct_type
+from plugrt.capi.loading.library import OLDEST_MINOR
 from support.clib import compile_c, needs_cc
 
 
 def test_committed_module_is_generated(tmp_path: Path) -> None:
     made = tmp_path / "_abi.py"
-    cdef.generate(made)
-    assert made.read_bytes() == cdef.TARGET.read_bytes(), "run python -m plugrt.capi.cdef"
+    generate.generate(made)
+    assert made.read_bytes() == generate.TARGET.read_bytes(), (
+        "run python -m plugrt.capi.abi.generate"
+    )
 
 
 def test_slots_are_contiguous() -> None:
@@ -79,7 +81,7 @@ def test_cffi_and_the_c_compiler_agree(tmp_path: Path) -> None:
             if field:
                 rows.append(f"offsetof({struct}, {field})")
                 expected.append(info.offset)
-    header = "#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>\n" + cdef.cdef()
+    header = "#include <stddef.h>\n#include <stdint.h>\n#include <stdbool.h>\n" + generate.cdef()
     source = f"{header}\nsize_t n = {len(rows)}; size_t values[] = {{{', '.join(rows)}}};"
     library = ctypes.CDLL(str(compile_c(tmp_path, source)))
     found = list((ctypes.c_size_t * len(rows)).in_dll(library, "values"))

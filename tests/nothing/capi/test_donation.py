@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from plugrt.capi.abi.proto_wire import integer, message
 from plugrt.capi.donation import donated_parameters, may_donate
-from plugrt.capi.protos import integer, message
 from plugrt.errors import Unimplemented
 from plugrt.interface import Executable, Program
 

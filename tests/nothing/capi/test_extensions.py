@@ -16,7 +16,7 @@ from plugrt.capi.extensions import abi_version, callback, cross_host, shardings,
 from plugrt.capi.extensions.phase_compile import PhaseCompiler
 from plugrt.capi.extensions.profiler import Profiler
 from plugrt.capi.extensions.raw_buffer import RawBuffer
-from plugrt.capi.ledger import Ledger
+from plugrt.capi.loading.handle_ledger import Ledger
 from plugrt.errors import (
     FailedPrecondition,
     Internal,

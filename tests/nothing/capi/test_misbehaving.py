@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plugrt.capi import create_client, declarations, load_library
-from plugrt.capi._abi import ffi
-from plugrt.capi._handles import HANDLES
-from plugrt.capi.cdef import HANDLES_TARGET, handles_module
-from plugrt.capi.library import library_at
-from plugrt.capi.maps import is_memory, read_memory
+from plugrt.capi import create_client, load_library
+from plugrt.capi.abi import declarations
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.abi.generate import HANDLES_TARGET, handles_module
+from plugrt.capi.loading.library import library_at
+from plugrt.capi.loading.process_map import is_memory, read_memory
 from plugrt.errors import InvalidReply, PjrtError, PluginBroken, PlugrtError, Unimplemented
 from support.clib import needs_cc, tiny_library
 
@@ -184,7 +185,7 @@ class TestStrings:
     def test_memory_of_a_forked_child_is_its_own(self) -> None:
         code = """
 import os, numpy as np
-from plugrt.capi.maps import read_memory
+from plugrt.capi.loading.process_map import read_memory
 room = np.zeros(8, np.uint8)
 if not (child := os.fork()):
     room[:] = 7

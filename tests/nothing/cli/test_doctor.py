@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from plugrt.cli.examination import examine
-from plugrt.config import Config
+from plugrt.cli.doctor_checks import examine
 from plugrt.plugins import Backends
+from plugrt.settings.declarations import Config
 from support.distributions import install_plugin, run_cli
 
 

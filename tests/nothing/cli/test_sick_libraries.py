@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from plugrt.cli import doctor
-from plugrt.cli.examination import Examination
+from plugrt.cli.doctor_checks import Examination
 from support.clib import needs_cc
 from support.distributions import install_plugin, run_cli
 from support.leftovers import VARIABLE, left_after, processes_with

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.interface import HostBufferSemantics
+from plugrt.settings.declarations import Config
 from plugrt_cpu import CpuPlugin, plugin
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from plugrt import files, processor
-from plugrt.capi import maps
+from plugrt import cpu_features, files
+from plugrt.capi.loading import process_map
 from plugrt.errors import FileRefused
-from plugrt.plugins import env_paths, forks
+from plugrt.plugins import env_paths, fork_warning
 from plugrt.plugins.library_files import find_library
 from plugrt.plugins.record import Record, Source
 from plugrt.processes import keeper
@@ -33,9 +33,9 @@ def test_paths_of_windows_hold_colons() -> None:
 def test_without_proc_addresses_other_than_0_are_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not maps.AddressMap().readable(0x10, 8), "here a wild pointer is seen"
-    monkeypatch.setattr(maps, "_MAPS", tmp_path / "absent")
-    without = maps.AddressMap()
+    assert not process_map.AddressMap().readable(0x10, 8), "here a wild pointer is seen"
+    monkeypatch.setattr(process_map, "_MAPS", tmp_path / "absent")
+    without = process_map.AddressMap()
     assert without.readable(0x10, 8)
     assert not without.readable(0, 8)
 
@@ -54,11 +54,11 @@ def test_without_user_ids_ownership_is_not_checked(
 def test_without_cpuinfo_the_processor_is_told_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "_DESCRIPTION", str(tmp_path / "absent"))
+    monkeypatch.setattr(cpu_features, "_DESCRIPTION", str(tmp_path / "absent"))
     words = set()
     for name in ("arm", "i386", "arm"):
-        monkeypatch.setattr(processor.platform, "processor", lambda name=name: name)
-        words.add(processor.features.__wrapped__())
+        monkeypatch.setattr(cpu_features.platform, "processor", lambda name=name: name)
+        words.add(cpu_features.features.__wrapped__())
     assert len(words) == 2
 
 
@@ -73,4 +73,4 @@ def test_without_forks_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) ->
     class Nothing:
         started_names = ("cpu",)
 
-    forks.warn_of_forks(Nothing())
+    fork_warning.warn_of_forks(Nothing())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plugrt import processor
+from plugrt import cpu_features
 from plugrt.errors import DataLoss, FailedPrecondition
 from plugrt.execution.cache_entry import Facts, facts_of, seal, unseal
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
@@ -108,11 +108,11 @@ def test_another_processor_has_other_entries(
     words = set()
     for i, text in enumerate(["flags: sse avx", "flags: sse avx avx512f", "Features : neon sve"]):
         (tmp_path / f"{i}").write_text(f"processor: 0\n{text}\n")
-        monkeypatch.setattr(processor, "_DESCRIPTION", str(tmp_path / f"{i}"))
-        words.add(processor.features.__wrapped__())
+        monkeypatch.setattr(cpu_features, "_DESCRIPTION", str(tmp_path / f"{i}"))
+        words.add(cpu_features.features.__wrapped__())
     (tmp_path / "again").write_text("model name: another\nflags: avx sse\n")
-    monkeypatch.setattr(processor, "_DESCRIPTION", str(tmp_path / "again"))
-    assert processor.features.__wrapped__() in words
+    monkeypatch.setattr(cpu_features, "_DESCRIPTION", str(tmp_path / "again"))
+    assert cpu_features.features.__wrapped__() in words
     assert len(words) == 3
-    monkeypatch.setattr(processor, "_DESCRIPTION", str(tmp_path / "absent"))
-    assert processor.features.__wrapped__() not in words
+    monkeypatch.setattr(cpu_features, "_DESCRIPTION", str(tmp_path / "absent"))
+    assert cpu_features.features.__wrapped__() not in words

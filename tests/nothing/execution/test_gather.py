@@ -7,8 +7,8 @@ import pytest
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.array import array_of_shards
+from plugrt.execution.sharded_transfer import gather
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.spread import gather
 from plugrt.execution.transfer import move
 from support.fake_client import FakeClient
 

@@ -10,8 +10,8 @@ import pytest
 from plugrt.errors import Internal, NotAnArray, PjrtError, ShapeError
 from plugrt.execution.array import array_of_shards
 from plugrt.execution.resharding import exchange, reshard
+from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
-from plugrt.execution.spread import put_sharded
 from plugrt.execution.transfer import move
 from plugrt.interface import Buffer, Capabilities, CompileOptions, LoadedExecutable, Program
 from support.fake_client import FakeClient, FakeDevice

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from plugrt import monitoring
-from plugrt.config import Config
 from plugrt.errors import (
     ConfigError,
     Internal,
@@ -27,6 +26,7 @@ from plugrt.errors import (
 from plugrt.interface import Client
 from plugrt.plugins import Availability, Backends, Plugin, backends, hookimpl
 from plugrt.plugins.record import Record, Source, State
+from plugrt.settings.declarations import Config
 from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
 

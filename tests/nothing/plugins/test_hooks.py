@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import PluginBroken
 from plugrt.plugins import Backends, backends, hookspecs
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
+from plugrt.settings.declarations import Config
 from support.distributions import install
 
 OFFERS = """

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import (
     PluginBroken,
     PluginError,
@@ -21,6 +20,7 @@ from plugrt.plugins import Backends, jax_plugins
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load, load_for_names
 from plugrt.plugins.record import Record, Source, State
+from plugrt.settings.declarations import Config
 from support.distributions import install
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")

@@ -14,10 +14,10 @@ import pytest
 import plugrt_cuda.library
 import plugrt_tpu.library
 from plugrt.capi import load_library
-from plugrt.config import Config
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import Backends, LibraryPlugin
 from plugrt.plugins.env_paths import VARIABLE, libraries, missing
+from plugrt.settings.declarations import Config
 from support.distributions import run_python
 from support.fake_client import FakePlugin
 

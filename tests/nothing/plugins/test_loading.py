@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from plugrt import monitoring
-from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, PluginUnavailable
 from plugrt.plugins import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
+from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import DuplicatePlugin, PluginError, UnknownPlatform
 from plugrt.plugins.choice import parse_request
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
+from plugrt.settings.declarations import Config
 
 
 def record(name: str, source: Source = Source.ENTRY_POINT, distribution: str = "") -> Record:

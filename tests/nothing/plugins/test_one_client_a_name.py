@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugrt.config import Config
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import Backends, backends
+from plugrt.settings.declarations import Config
 from support.fake_client import FakeClient, FakePlugin
 
 WORDS = ("cpu", "gpu", "cuda", "a", "b", "c")

@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 from plugrt import plugins
-from plugrt.config import Config
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.plugins import Availability, Backends, Plugin, backends, platforms
+from plugrt.settings.declarations import Config
 from support.fake_client import FakePlugin
 
 ABSENT = Availability.no("no such device", "plug one in")

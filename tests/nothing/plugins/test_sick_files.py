@@ -46,7 +46,8 @@ root, json_file, library = sys.argv[1:]
 import plugrt
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken
-from plugrt.plugins import vendors, verdicts
+from plugrt.plugins import vendors
+from plugrt.plugins import probe_cache
 from plugrt_cuda.hardware import driver_branch
 from plugrt_tpu import hardware
 
@@ -56,9 +57,9 @@ try:
     load_library(library)
 except PluginBroken as error:
     found["library"] = str(error)
-found["known"] = [verdicts.is_known_good("/bin/sh", {}) for _ in range(3)]
-verdicts.remember_good("/bin/sh", {})
-found["known later"] = verdicts.is_known_good("/bin/sh", {})
+found["known"] = [probe_cache.is_known_good("/bin/sh", {}) for _ in range(3)]
+probe_cache.remember_good("/bin/sh", {})
+found["known later"] = probe_cache.is_known_good("/bin/sh", {})
 found["hardware"] = [vendors.missing_plugins([], root), driver_branch(root),
                      hardware.look(root).is_tpu_machine]
 print(json.dumps(found))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.plugins import Availability, Backends, backends
 from plugrt.plugins.record import Record
+from plugrt.settings.declarations import Config
 from support.distributions import install_plugin, run_python
 from support.fake_client import FakePlugin
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import plugrt.plugins
-from plugrt.config import Config
 from plugrt.errors import RegistrationError
 from plugrt.plugins import Backends, Plugin
 from plugrt.plugins.backends import clear_backends, get_backend
 from plugrt.plugins.record import Source, State
+from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from plugrt import capi
-from plugrt.capi.probe import ProbeResult
-from plugrt.config import Config, config
+from plugrt.capi.loading.probe import ProbeResult
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin, vendors
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
 from plugrt.plugins.start_variables import start_variables, variables_set
+from plugrt.settings.declarations import Config, config
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, torch_plugins
 from plugrt.plugins.record import Record, Source
+from plugrt.settings.declarations import Config
 from support.distributions import install, run_cli, run_python
 
 RECORD = Record("chip", Source.TORCH, "chip-torch", "1.0", "chip_torch:Chip")

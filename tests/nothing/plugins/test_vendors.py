@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.plugins import Availability, Backends, backends, vendors
+from plugrt.settings.declarations import Config
 from support.distributions import install_plugin
 from support.fake_client import FakePlugin
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import (
     ConfigError,
     Internal,
@@ -19,6 +18,7 @@ from plugrt.errors import (
 )
 from plugrt.plugins import Backends, backends
 from plugrt.plugins.record import Record, Source
+from plugrt.settings.declarations import Config
 from support import fake_client
 from support.clib import needs_cc, tiny_library
 from support.distributions import install_plugin, run_cli, run_python

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from plugrt.config import Config
 from plugrt.errors import ConfigError, InvalidArgument
-from plugrt_cuda import create_options, targets, topologies
+from plugrt.settings.declarations import Config
+from plugrt_cuda import create_options, gpu_targets, topologies
 from plugrt_cuda.plugin import CudaPlugin
 
 DEFAULTS = {
@@ -64,13 +64,13 @@ def test_an_option_of_a_wrong_type_never_reaches_the_library() -> None:
 )
 def test_names(name: str, gpu: str, shape: str) -> None:
     options = topologies.library_options(name, {})
-    assert options == {"target_config": targets.TARGETS[gpu].text(), "topology": shape}
+    assert options == {"target_config": gpu_targets.TARGETS[gpu].text(), "topology": shape}
 
 
 def test_options_win_over_the_name() -> None:
     assert topologies.library_options("h100:8", {"topology": "2x1x4"})["topology"] == "2x1x4"
     assert topologies.library_options("h100", {"topology": 4})["topology"] == "1x1x4"
-    mine = targets.TARGETS["a100"].text().replace("108", "54")
+    mine = gpu_targets.TARGETS["a100"].text().replace("108", "54")
     assert topologies.library_options("", {"target_config": mine})["target_config"] == mine
 
 
@@ -95,9 +95,9 @@ def test_what_is_refused(name: str, options: dict[str, Any], words: str) -> None
         topologies.library_options(name, options)
 
 
-@pytest.mark.parametrize("gpu", targets.TARGETS)
+@pytest.mark.parametrize("gpu", gpu_targets.TARGETS)
 def test_descriptions_have_all_that_the_compiler_divides_by(gpu: str) -> None:
-    text = targets.TARGETS[gpu].text()
+    text = gpu_targets.TARGETS[gpu].text()
     for field in topologies.NEEDED:
         assert re.search(rf"^  {field}: [1-9][\d.]*$", text, re.M), field
     assert text.count("{") == text.count("}")
@@ -109,6 +109,6 @@ def test_descriptions_have_all_that_the_compiler_divides_by(gpu: str) -> None:
      ("b200", "major: 10 minor: 0", 148)],
 )  # fmt: skip
 def test_the_gpus_that_were_promised(gpu: str, capability: str, cores: int) -> None:
-    text = targets.TARGETS[gpu].text()
+    text = gpu_targets.TARGETS[gpu].text()
     assert capability in text
     assert f"core_count: {cores}\n" in text

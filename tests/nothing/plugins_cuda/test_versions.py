@@ -14,7 +14,7 @@ import pytest
 
 from plugrt.errors import PluginIncompatible
 from plugrt.plugins import LibraryPlugin
-from plugrt_cuda import components, driver, library, versions
+from plugrt_cuda import driver, library, nvidia_libraries, versions
 from plugrt_cuda.plugin import CudaPlugin
 from support.clib import needs_cc
 
@@ -67,14 +67,14 @@ class Wheels:
         self.root, self.compiled = root, compiled
 
     def add(self, name: str, version: int, cuda: int = 12, status: int = 0) -> None:
-        component = next(c for c in components.COMPONENTS if c.name == name)
+        component = next(c for c in nvidia_libraries.COMPONENTS if c.name == name)
         shelf = component.folder if cuda == 12 or component.own else f"cu{cuda}"
         folder = self.root / shelf / "lib"
         folder.mkdir(parents=True, exist_ok=True)
         for file in component.files[cuda]:
             shutil.copy(self.compiled(source(name, version, status)), folder / file)
 
-    def good(self, cuda: int = 12, **changed: int) -> dict[str, components.Loaded]:
+    def good(self, cuda: int = 12, **changed: int) -> dict[str, nvidia_libraries.Loaded]:
         """Adds good versions but for those given (spaces as underscores), and loads all."""
         self.fill(cuda, **changed)
         return self.load(cuda)
@@ -83,8 +83,8 @@ class Wheels:
         for name, version in GOOD.items():
             self.add(name, changed.get(name.replace(" ", "_"), version), cuda)
 
-    def load(self, cuda: int = 12) -> dict[str, components.Loaded]:
-        return components.preload(cuda, [self.root])
+    def load(self, cuda: int = 12) -> dict[str, nvidia_libraries.Loaded]:
+        return nvidia_libraries.preload(cuda, [self.root])
 
 
 @pytest.fixture
@@ -107,7 +107,9 @@ def test_wheels_for_cuda_13_share_a_folder(wheels: Wheels) -> None:
 
 
 def test_all_that_is_missing_is_named_with_its_package() -> None:
-    none = {c.name: components.Loaded(c, fault="not here") for c in components.COMPONENTS}
+    none = {
+        c.name: nvidia_libraries.Loaded(c, fault="not here") for c in nvidia_libraries.COMPONENTS
+    }
     with pytest.raises(PluginIncompatible) as caught:
         versions.require(none, 12, "jax-cuda12-pjrt 0.10.2", [])
     text = str(caught.value)
@@ -174,7 +176,7 @@ def test_gpus_that_are_not_used_do_not_count(
 ) -> None:
     loaded = wheels.good(cuDNN=90800, cuBLAS=120900)
     started: list[Any] = []
-    monkeypatch.setattr(components, "preload", lambda cuda: loaded)
+    monkeypatch.setattr(nvidia_libraries, "preload", lambda cuda: loaded)
     monkeypatch.setattr(driver, "compute_capabilities", lambda: [90, 90])
     monkeypatch.setattr(library, "find_library", lambda: library.Found("l.so", "a wheel", 12))
     monkeypatch.setattr(LibraryPlugin, "create_client", lambda *args: started.append(args))
@@ -201,7 +203,7 @@ def test_what_is_loaded_and_what_is_not_is_recorded(wheels: Wheels) -> None:
     wheels.add("cuDNN", 91002)
     loaded = wheels.load()
     assert loaded["cuDNN"].path == str(wheels.root / "cudnn/lib/libcudnn.so.9")
-    assert list(loaded) == [c.name for c in components.COMPONENTS]
+    assert list(loaded) == [c.name for c in nvidia_libraries.COMPONENTS]
     for name, one in loaded.items():  # the system may have some
         assert bool(one.path) is (one.library is not None)
         assert one.path or one.component.files[12][0] in one.fault, name

@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.errors import ProgramError, ResourceExhausted, UnsupportedDtype
 from plugrt.interface import TensorType
-from plugrt.stablehlo import artifacts, types
+from plugrt.stablehlo import modules, types
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.passes import legalize_chlo
 from support.distributions import run_python
@@ -26,29 +26,29 @@ module @m {
 
 
 def test_every_form_is_read() -> None:
-    module = artifacts.parse(TEXT)
+    module = modules.parse(TEXT)
     text = str(module)
     assert "stablehlo.sine" in text
-    portable = artifacts.portable_artifact(module)
-    assert artifacts.is_portable_artifact(portable)
-    assert not artifacts.is_portable_artifact(artifacts.bytecode(module))
-    for form in (TEXT.encode(), artifacts.bytecode(module), portable):
-        assert str(artifacts.parse(form)) == text
+    portable = modules.portable_artifact(module)
+    assert modules.is_portable_artifact(portable)
+    assert not modules.is_portable_artifact(modules.bytecode(module))
+    for form in (TEXT.encode(), modules.bytecode(module), portable):
+        assert str(modules.parse(form)) == text
     assert str(module) == text  # writing an artifact leaves the module alone
 
 
 def test_versions() -> None:
-    module = artifacts.parse(TEXT)
-    oldest, newest = artifacts.minimum_version(), artifacts.current_version()
+    module = modules.parse(TEXT)
+    oldest, newest = modules.minimum_version(), modules.current_version()
     assert oldest < newest
     for version in (oldest, newest, (99, 0, 0)):
-        written = artifacts.portable_artifact(module, version)
+        written = modules.portable_artifact(module, version)
         stated = ".".join(map(str, min(version, newest)))
         assert f"StableHLO_v{stated}".encode() in written[:64]
-        assert "stablehlo.sine" in str(artifacts.parse(written))
-    assert artifacts.parse_version("1.2.3") == (1, 2, 3)
+        assert "stablehlo.sine" in str(modules.parse(written))
+    assert modules.parse_version("1.2.3") == (1, 2, 3)
     with pytest.raises(ProgramError, match=r"StableHLO 0\.1\.0"):
-        artifacts.portable_artifact(module, (0, 1, 0))
+        modules.portable_artifact(module, (0, 1, 0))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_wrong_programs_say_where(
     code: str | bytes, line: int | None, column: int | None, words: str, capfd: Any
 ) -> None:
     with pytest.raises(ProgramError, match=words) as caught:
-        artifacts.parse(code, "file.mlir")
+        modules.parse(code, "file.mlir")
     assert "file.mlir" in str(caught.value)
     assert caught.value.line == line
     if column is not None:
@@ -78,15 +78,15 @@ def test_wrong_programs_say_where(
 
 
 def test_truncated_and_damaged_bytes() -> None:
-    module = artifacts.parse(TEXT)
-    for whole in (artifacts.portable_artifact(module), artifacts.bytecode(module)):
+    module = modules.parse(TEXT)
+    for whole in (modules.portable_artifact(module), modules.bytecode(module)):
         for cut in (5, 20, len(whole) // 2, len(whole) - 1):
             with pytest.raises(ProgramError):
-                artifacts.parse(whole[:cut])
+                modules.parse(whole[:cut])
 
 
 def test_chlo_is_legalised() -> None:
-    module = artifacts.parse(TEXT.replace("stablehlo.sine %x", "chlo.tan %x").replace(
+    module = modules.parse(TEXT.replace("stablehlo.sine %x", "chlo.tan %x").replace(
         ": tensor<2xf32>\n    return", ": tensor<2xf32> -> tensor<2xf32>\n    return"
     ))  # fmt: skip
     assert "chlo.tan" in str(module)

@@ -15,7 +15,7 @@ import pytest
 import plugrt
 from plugrt import array_api, lax, random
 from plugrt.array_api.methods import METHODS
-from plugrt.execution import methods
+from plugrt.execution import array_methods
 from plugrt.execution.array import Array
 from plugrt.tracing.operation import Operation, operation
 from plugrt.tracing.tracer import Tracer
@@ -77,14 +77,16 @@ def test_signatures_name_arrays_inside_of_containers() -> None:
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
-    inner = inspect.unwrap(function, stop=lambda f: f.__wrapped__ in methods._DECLARED.values())
+    inner = inspect.unwrap(
+        function, stop=lambda f: f.__wrapped__ in array_methods._DECLARED.values()
+    )
     signature = inspect.signature(inner, follow_wrapped=False)
     return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
 
 
-@pytest.mark.parametrize("name", sorted(methods._DECLARED))
+@pytest.mark.parametrize("name", sorted(array_methods._DECLARED))
 def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
-    declared, given = methods._DECLARED[name], vars(methods.Methods)[name]
+    declared, given = array_methods._DECLARED[name], vars(array_methods.Methods)[name]
     if isinstance(declared, property):
         assert isinstance(given, property)
         return
@@ -96,7 +98,7 @@ def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
 @pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power", "min"])
 def test_updates_are_implemented_as_they_are_declared(name: str) -> None:
     given = parameters(getattr(array_api.at.Update, name))
-    assert given == parameters(methods.Updating.__call__)
+    assert given == parameters(array_methods.Updating.__call__)
 
 
 def test_help_of_methods_shows_types() -> None:

@@ -9,7 +9,7 @@ import pytest
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
 from support.requirements import cannot
 from support.xla_cpu import library_path
 

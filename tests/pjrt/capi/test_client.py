@@ -8,7 +8,7 @@ import pytest
 from plugrt.capi import create_client, create_topology
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotFound, Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment
 from support.xla_cpu import add

@@ -126,7 +126,7 @@ GRAPHS = """
 import gc, os, random, sys
 import numpy as np
 from plugrt.capi import create_client, load_library
-from plugrt.capi.ledger import Ledger
+from plugrt.capi.loading.handle_ledger import Ledger
 from plugrt.interface import CompileOptions, HostBufferSemantics, Program
 library = load_library(os.environ["PATH_OF_LIBRARY"])
 ledger = Ledger(library)

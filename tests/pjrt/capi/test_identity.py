@@ -11,7 +11,7 @@ import pytest
 
 from plugrt.capi import client as client_module
 from plugrt.capi.client import Client
-from plugrt.capi.elf import build_id
+from plugrt.capi.loading.elf import build_id
 from support.xla_cpu import library_path
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
 from support.requirements import cannot
 from support.xla_cpu import library_path, run_python
 
@@ -17,7 +17,7 @@ SETUP = """
 import gc, os, sys, threading, time
 import numpy as np
 from plugrt.capi import create_client, load_library
-from plugrt.capi.ledger import Ledger
+from plugrt.capi.loading.handle_ledger import Ledger
 from plugrt.interface import CompileOptions, HostBufferSemantics, Program
 def add(kind):
     return Program((

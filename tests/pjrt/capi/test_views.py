@@ -12,7 +12,7 @@ import pytest
 from plugrt.capi import create_client
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import CompileOptions
 from support.xla_cpu import DONATED, add, program, run_python

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
+from plugrt.capi.abi.proto_wire import integer, message
 from plugrt.capi.client import Client
-from plugrt.capi.protos import integer, message
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
 from plugrt.programs.parameters import PRIMITIVE_TYPES, parameter_types

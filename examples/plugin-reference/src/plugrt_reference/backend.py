@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Program
-from plugrt.stablehlo.artifacts import parse
 from plugrt.stablehlo.bindings import MLIRError, hlo, ir
+from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.types import element_type, tensor_type_of
 from plugrt_sdk import Backend
 

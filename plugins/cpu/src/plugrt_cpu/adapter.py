@@ -1,7 +1,7 @@
 """The one place that knows jaxlib's private Python API, and where its minors differ.
 
 jaxlib promises nothing about the names used here. All of them are listed in
-`plugrt_cpu.private_names`, and a test fails with the missing ones when a jaxlib drops any.
+`plugrt_cpu.jaxlib_private_api`, and a test fails with the missing ones when a jaxlib drops any.
 
 Two rules, because JAX may live in the same process: nothing here sets a state that is global to
 jaxlib (`plugrt_cpu.tracebacks` does, for moments, where JAX is not), and nothing on the way of an
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt_cpu.quiet import import_jaxlib, jaxlib_minor
+from plugrt_cpu.jaxlib_import import import_jaxlib, jaxlib_minor
 from plugrt_cpu.tracebacks import pause_while_collecting
 
 _jax, _hlo = import_jaxlib()

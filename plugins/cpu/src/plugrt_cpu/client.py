@@ -27,15 +27,15 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt_cpu import adapter, dlpack, serialization
-from plugrt_cpu import options as compile_options
+from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
 from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.interrupts import uninterrupted
-from plugrt_cpu.loaded import CpuLoadedExecutable, ManyDeviceExecutable
-from plugrt_cpu.quiet import jaxlib_version
+from plugrt_cpu.jaxlib_import import jaxlib_version
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable, ManyDeviceExecutable
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, DTYPES, array_type, require_dtype
 
@@ -49,7 +49,7 @@ _SEMANTICS = {
 
 
 class CpuClient(Client):
-    """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.starting.start`."""
+    """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.create_client.start`."""
 
     def __init__(self, raw: Any, asynchronous: bool) -> None:
         self._raw = raw

@@ -9,7 +9,7 @@ from plugrt.interface import Client, OptionValue
 from plugrt.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
-    from plugrt.config import Config
+    from plugrt.settings.declarations import Config
 
 
 class CpuPlugin(Plugin):
@@ -19,7 +19,7 @@ class CpuPlugin(Plugin):
     priority = 0
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
-        """Returns the create options that `plugrt_cpu.starting.start` takes."""
+        """Returns the create options that `plugrt_cpu.create_client.start` takes."""
         options: dict[str, OptionValue] = {
             "asynchronous": config.cpu_enable_async_dispatch,
             "collectives": config.cpu_collectives_implementation,
@@ -32,7 +32,7 @@ class CpuPlugin(Plugin):
         self, options: Mapping[str, OptionValue], distributed: Any | None = None
     ) -> Client:
         """Starts a client; raises `PluginIncompatible` when jaxlib does not fit."""
-        from plugrt_cpu.starting import start  # jaxlib is imported here and not before
+        from plugrt_cpu.create_client import start  # jaxlib is imported here and not before
 
         return start(options, distributed)
 

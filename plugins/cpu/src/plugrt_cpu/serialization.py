@@ -13,10 +13,10 @@ import json
 import struct
 from dataclasses import dataclass
 
-from plugrt import processor
+from plugrt import cpu_features
 from plugrt.errors import FailedPrecondition, InvalidArgument
 from plugrt.interface import DeviceAssignment
-from plugrt_cpu.quiet import jaxlib_version
+from plugrt_cpu.jaxlib_import import jaxlib_version
 
 MAGIC = b"PLUGRTCPU\x00\x00\x01"
 _DIGEST_SIZE = 32
@@ -38,7 +38,7 @@ def pack(payload: bytes, name: str, assignment: DeviceAssignment, options: bytes
     header = json.dumps(
         {
             "jaxlib": jaxlib_version(),
-            "machine": processor.features(),
+            "machine": cpu_features.features(),
             "name": name,
             "devices": assignment.device_ids,
             "options": base64.b64encode(options).decode(),
@@ -63,7 +63,7 @@ def unpack(data: bytes) -> Packed:
         raise InvalidArgument(f"this executable of {len(data)} bytes is cut off or damaged")
     (length,) = _LENGTH.unpack_from(body)
     header = json.loads(body[_LENGTH.size : _LENGTH.size + length])
-    for what, here in (("jaxlib", jaxlib_version()), ("machine", processor.features())):
+    for what, here in (("jaxlib", jaxlib_version()), ("machine", cpu_features.features())):
         if header[what] != here:
             raise FailedPrecondition(
                 f"this executable was compiled for {what} {header[what]}; here is {here}. "

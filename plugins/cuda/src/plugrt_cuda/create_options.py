@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plugrt.config import Config
 from plugrt.interface import OptionValue
 from plugrt.plugins import vendors
+from plugrt.settings.declarations import Config
 
 OPTION_TYPES: dict[str, type] = {
     "platform_name": str,

@@ -16,9 +16,9 @@ from plugrt.plugins.plugin import Availability
 from plugrt_cuda import hardware
 
 if TYPE_CHECKING:
-    from plugrt.capi.library import Library
-    from plugrt.config import Config
-    from plugrt_cuda.components import Loaded
+    from plugrt.capi.loading.library import Library
+    from plugrt.settings.declarations import Config
+    from plugrt_cuda.nvidia_libraries import Loaded
 
 Options = Mapping[str, OptionValue]
 _NO_GPU = "No visible GPU devices"
@@ -67,7 +67,7 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginIncompatible` naming all libraries that are missing or too old, unless
         JAX_SKIP_CUDA_CONSTRAINTS_CHECK is set, and `PluginBroken` when the driver offers no GPU.
         """
-        from plugrt.capi.options import check_options
+        from plugrt.capi.create_options import check_options
         from plugrt_cuda import create_options, library
 
         check_options(options, create_options.OPTION_TYPES, self.name)
@@ -87,10 +87,10 @@ class CudaPlugin(LibraryPlugin):
 
     def _prepare(self, cuda: int, who: str, options: Options) -> None:
         """Loads NVIDIA's libraries for a version of CUDA, and checks that they fit."""
-        from plugrt.config import config
-        from plugrt_cuda import components, driver, versions
+        from plugrt.settings.declarations import config
+        from plugrt_cuda import driver, nvidia_libraries, versions
 
-        self.components = components.preload(cuda)
+        self.components = nvidia_libraries.preload(cuda)
         if not config.skip_cuda_constraints_check:
             visible = options.get("visible_devices")
             versions.require(

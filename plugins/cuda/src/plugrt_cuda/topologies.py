@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue
-from plugrt_cuda.targets import TARGETS
+from plugrt_cuda.gpu_targets import TARGETS
 
 GRAMMAR = (
     "a name is GPU, GPU:DEVICES or GPU:PARTITIONSxHOSTSxDEVICES, such as h100, h100:8 or "

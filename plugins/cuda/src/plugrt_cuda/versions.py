@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plugrt.errors import PluginIncompatible
-from plugrt_cuda.components import Loaded
+from plugrt_cuda.nvidia_libraries import Loaded
 
 logger = logging.getLogger("plugrt.plugins")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from plugrt.config import config
 from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import OptionValue, Topology
 from plugrt.plugins.library import LibraryPlugin, named_library
 from plugrt.plugins.plugin import Availability
+from plugrt.settings.declarations import config
 from plugrt_tpu import hardware
 
 Options = Mapping[str, OptionValue]

@@ -9,44 +9,8 @@ dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install
 import sys
 from typing import TYPE_CHECKING
 
-from plugrt.array_api.arithmetic import (
-    abs,
-    add,
-    divide,
-    floor_divide,
-    multiply,
-    negative,
-    positive,
-    pow,
-    reciprocal,
-    remainder,
-    sign,
-    square,
-    subtract,
-)
-from plugrt.array_api.bitwise import (
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-)
-from plugrt.array_api.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-)
-from plugrt.array_api.complexes import conj, imag, real
+from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.constants import e, inf, nan, newaxis, pi
-from plugrt.array_api.conversion import asarray
 from plugrt.array_api.creation import (
     empty,
     empty_like,
@@ -63,7 +27,7 @@ from plugrt.array_api.creation import (
 )
 from plugrt.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
 from plugrt.array_api.dlpack import from_dlpack
-from plugrt.array_api.dtypes import (
+from plugrt.array_api.dtype_arguments import (
     bfloat16,
     bool,
     complex64,
@@ -90,7 +54,43 @@ from plugrt.array_api.dtypes import (
     uint32,
     uint64,
 )
-from plugrt.array_api.exponential import (
+from plugrt.array_api.elementwise.arithmetic import (
+    abs,
+    add,
+    divide,
+    floor_divide,
+    multiply,
+    negative,
+    positive,
+    pow,
+    reciprocal,
+    remainder,
+    sign,
+    square,
+    subtract,
+)
+from plugrt.array_api.elementwise.bitwise import (
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+)
+from plugrt.array_api.elementwise.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from plugrt.array_api.elementwise.complex import conj, imag, real
+from plugrt.array_api.elementwise.exponential import (
     exp,
     expm1,
     hypot,
@@ -101,7 +101,7 @@ from plugrt.array_api.exponential import (
     logaddexp,
     sqrt,
 )
-from plugrt.array_api.floats import (
+from plugrt.array_api.elementwise.float_properties import (
     clip,
     copysign,
     isfinite,
@@ -112,7 +112,23 @@ from plugrt.array_api.floats import (
     nextafter,
     signbit,
 )
-from plugrt.array_api.indexing import take, take_along_axis
+from plugrt.array_api.elementwise.rounding import ceil, floor, round, trunc
+from plugrt.array_api.elementwise.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
+from plugrt.array_api.indexing.functions import take, take_along_axis
 from plugrt.array_api.info import __array_namespace_info__
 from plugrt.array_api.manipulation import (
     broadcast_arrays,
@@ -129,10 +145,8 @@ from plugrt.array_api.manipulation import (
     swapaxes,
     unstack,
 )
-from plugrt.array_api.products import matmul, matrix_transpose, tensordot, vecdot
+from plugrt.array_api.matrix_products import matmul, matrix_transpose, tensordot, vecdot
 from plugrt.array_api.ranges import arange, linspace
-from plugrt.array_api.repetition import repeat, roll, tile
-from plugrt.array_api.rounding import ceil, floor, round, trunc
 from plugrt.array_api.searching import (
     argmax,
     argmin,
@@ -154,21 +168,7 @@ from plugrt.array_api.statistics import (
     sum,
     var,
 )
-from plugrt.array_api.trigonometry import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    sin,
-    sinh,
-    tan,
-    tanh,
-)
+from plugrt.array_api.tiling import repeat, roll, tile
 from plugrt.array_api.utility import all, any, diff
 
 __array_api_version__ = "2024.12"
@@ -204,7 +204,7 @@ __all__ = [
 if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
 
     def __getattr__(name: str) -> None:
-        from plugrt.array_api.numpy_names import missing_name
+        from plugrt.array_api.missing_names import missing_name
 
         raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
 

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api import dtypes
-from plugrt.array_api.dtypes import as_dtype
-from plugrt.array_api.placing import copied, placed
+from plugrt.array_api import dtype_arguments
+from plugrt.array_api.device_argument import copied, placed
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import python_scalar
@@ -114,7 +114,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
 
 
 _SCALARS: dict[type, Any] = {
-    builtins.bool: lambda: dtypes.bool,
+    builtins.bool: lambda: dtype_arguments.bool,
     int: default_int,
     float: default_float,
     complex: default_complex,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api import dtypes as kinds
+from plugrt.array_api import dtype_arguments as kinds
 from plugrt.array_api.data_types import isdtype
 from plugrt.execution.default_device import default_device
 from plugrt.interface import Device

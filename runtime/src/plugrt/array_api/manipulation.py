@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
-from plugrt.array_api.operands import ANY, common_dtype, common_shape, require
+from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap

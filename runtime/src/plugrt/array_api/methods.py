@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from plugrt import array_api as xp
-from plugrt.array_api.at import At
-from plugrt.array_api.complexes import imag, real
-from plugrt.array_api.indexing import _setitem, getitem
-from plugrt.array_api.products import matrix_transpose
+from plugrt.array_api.elementwise.complex import imag, real
+from plugrt.array_api.indexing.at import At
+from plugrt.array_api.indexing.functions import _setitem, getitem
+from plugrt.array_api.matrix_products import matrix_transpose
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int

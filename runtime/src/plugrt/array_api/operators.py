@@ -13,13 +13,13 @@ import numpy as np
 
 from plugrt import array_api
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.arithmetic import check_exponent, divided, power
+from plugrt.array_api.elementwise.arithmetic import check_exponent, divided, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
-from plugrt.config import config
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
+from plugrt.execution.array_methods import install
 from plugrt.execution.host_values import scalar_beside
-from plugrt.execution.methods import install
+from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.conversion import asarray
-from plugrt.array_api.dtypes import as_dtype
-from plugrt.array_api.operands import FLOATING, REAL, admit
-from plugrt.array_api.placing import on_device
+from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.device_argument import on_device
+from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select

@@ -8,9 +8,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
-from plugrt.array_api.gathering import gather, position
-from plugrt.array_api.hosts import concrete, like
-from plugrt.array_api.operands import (
+from plugrt.array_api.elementwise.operands import (
     ANY,
     INTEGER,
     REAL_OR_BOOLEAN,
@@ -20,6 +18,8 @@ from plugrt.array_api.operands import (
     require,
     unary,
 )
+from plugrt.array_api.host_fallback import concrete, like
+from plugrt.array_api.indexing.read import gather, position
 from plugrt.array_api.ordering import before
 from plugrt.array_api.reductions import by, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements

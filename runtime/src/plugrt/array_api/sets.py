@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.hosts import concrete, like
+from plugrt.array_api.host_fallback import concrete, like
 from plugrt.execution.array import Array
 from plugrt.tracing.promotion import default_int, kind_of
 from plugrt.typing import ArrayLike

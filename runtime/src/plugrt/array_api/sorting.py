@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plugrt.array_api.axes import normal_axis
-from plugrt.array_api.operands import unary
+from plugrt.array_api.elementwise.operands import unary
 from plugrt.array_api.ordering import before
 from plugrt.tracing.emit import hlo, iota, region, tracing, wrap
 from plugrt.tracing.operation import operation

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
-from plugrt.array_api.dtypes import as_dtype
-from plugrt.array_api.operands import ANY, NUMERIC, admit, unary
+from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.elementwise.operands import ANY, NUMERIC, admit, unary
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.array_api.reductions import (
     Combine,

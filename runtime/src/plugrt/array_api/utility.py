@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.axes import Axes, normal_axes, normal_axis
+from plugrt.array_api.elementwise.operands import ANY, common_dtype
 from plugrt.array_api.manipulation import part_of
-from plugrt.array_api.operands import ANY, common_dtype
 from plugrt.array_api.reductions import by, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError

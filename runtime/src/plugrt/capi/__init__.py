@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from plugrt.capi.capsule import library_in as library_in
     from plugrt.capi.create import create_client as create_client
     from plugrt.capi.create import create_topology as create_topology
-    from plugrt.capi.library import load_library as load_library
-    from plugrt.capi.probe import ProbeResult as ProbeResult
-    from plugrt.capi.probe import probe_library as probe_library
+    from plugrt.capi.loading.library import load_library as load_library
+    from plugrt.capi.loading.probe import ProbeResult as ProbeResult
+    from plugrt.capi.loading.probe import probe_library as probe_library
 
 _HOMES = {
     "capsule_of": "capsule",
     "create_client": "create",
     "create_topology": "create",
-    "load_library": "library",
-    "library_at": "library",
+    "load_library": "loading.library",
+    "library_at": "loading.library",
     "library_in": "capsule",
-    "Library": "library",
-    "probe_library": "probe",
-    "ProbeResult": "probe",
+    "Library": "loading.library",
+    "probe_library": "loading.probe",
+    "ProbeResult": "loading.probe",
 }
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import type_of
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Memory
-from plugrt.capi.dtypes import type_of
-from plugrt.capi.specs import BufferSpec
 from plugrt.errors import InvalidArgument, OutOfRange, PjrtError
 from plugrt.interface import OptionValue, TensorType
 
@@ -133,7 +133,7 @@ class AsyncTransfer:
     def fail(self, index: int, error: PjrtError) -> None:
         """Makes a buffer end in an error instead of data."""
         self._check(index)
-        message, size = values.chars(error.message)
+        message, size = c_values.chars(error.message)
         self._ask(
             "SetBufferError",
             buffer_index=index,
@@ -144,7 +144,7 @@ class AsyncTransfer:
 
     def add_metadata(self, metadata: dict[str, OptionValue]) -> None:
         """Attaches facts to the transfer, for the library's own tools."""
-        array, count, _keep = values.named_values(metadata)
+        array, count, _keep = c_values.named_values(metadata)
         self._ask("AddMetadata", transfer_metadata=array, num_metadata=count)
 
 
@@ -172,7 +172,7 @@ def error_buffer(client: Client, kind: TensorType, memory: Memory, error: PjrtEr
     """Returns a buffer that ends in ``error`` for all who use it (PJRT 0.82 and later)."""
     home = client.home()
     spec = BufferSpec(home, kind.shape, kind.dtype, memory.first_device(), memory)
-    message, size = values.chars(error.message)
+    message, size = c_values.chars(error.message)
     args = home.library.call(
         "Client_CreateErrorBuffer",
         client=home.pointer,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.dtypes import supported_dtypes
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.library import Library, library_at
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.library import Library, library_at
 from plugrt.errors import PluginBroken
 
 NAME = b"pjrt_c_api"

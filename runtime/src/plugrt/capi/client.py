@@ -12,23 +12,24 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.capi import artifact, protos, values
-from plugrt.capi._abi import ffi
-from plugrt.capi.artifact import Origin
-from plugrt.capi.buffers import Buffer
+from plugrt.capi import serialized_envelope
+from plugrt.capi.abi import c_values, proto_wire
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
 from plugrt.capi.capabilities import find_capabilities
+from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.compile_defaults import Strictness
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.dlpack import import_capsule
 from plugrt.capi.donation import may_donate
-from plugrt.capi.elf import build_id
-from plugrt.capi.executables import Executable, program_struct
+from plugrt.capi.executable import Executable, program_struct
 from plugrt.capi.extensions.abi_version import why_incompatible
-from plugrt.capi.handle import ClientHandle
-from plugrt.capi.library import Library
-from plugrt.capi.loaded import LoadedExecutable
-from plugrt.capi.strictness import Strictness
+from plugrt.capi.host_put import ClosedTransfers, Transfers
+from plugrt.capi.loaded_executable import LoadedExecutable
+from plugrt.capi.loading.elf import build_id
+from plugrt.capi.loading.library import Library
+from plugrt.capi.serialized_envelope import Origin
 from plugrt.capi.topology import Topology
-from plugrt.capi.transfers import ClosedTransfers, Transfers
 from plugrt.errors import FailedPrecondition, InvalidArgument, PluginBroken, Unimplemented
 from plugrt.interface import (
     Capabilities,
@@ -198,7 +199,7 @@ class Client(interface.Client):
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:
-            encoded, size = values.chars(protos.checked_options(options))
+            encoded, size = c_values.chars(proto_wire.checked_options(options))
             return self._ask(
                 "Compile", program=code, compile_options=encoded, compile_options_size=size
             )
@@ -208,7 +209,7 @@ class Client(interface.Client):
 
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
         """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
-        encoded, size = values.chars(protos.checked_options(options))
+        encoded, size = c_values.chars(proto_wire.checked_options(options))
         args = self._ask(
             "Load",
             executable=executable.pointer,
@@ -230,8 +231,8 @@ class Client(interface.Client):
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> LoadedExecutable:
-        opened = artifact.unseal(serialized)
-        differences = artifact.check_platform(opened, self.origin)
+        opened = serialized_envelope.unseal(serialized)
+        differences = serialized_envelope.check_platform(opened, self.origin)
         if opened.abi is not None:
             try:
                 reason = why_incompatible(self.library, self.home().pointer, opened.abi)
@@ -239,11 +240,11 @@ class Client(interface.Client):
             except Unimplemented:
                 pass  # The facts decide alone.
         if differences:
-            raise artifact.refusal("; ".join(differences), self.library)
-        content, size = values.chars(opened.payload)
+            raise serialized_envelope.refusal("; ".join(differences), self.library)
+        content, size = c_values.chars(opened.payload)
         inputs: dict[str, Any] = {}
         if options is not None:
-            encoded, encoded_size = values.chars(protos.checked_options(options))
+            encoded, encoded_size = c_values.chars(proto_wire.checked_options(options))
             inputs["overridden_serialized_compile_options"] = encoded
             inputs["overridden_serialized_compile_options_size"] = encoded_size
         home = self.home()

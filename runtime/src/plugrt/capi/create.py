@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
 from plugrt.capi.client import Client
-from plugrt.capi.kv import KeyValueCallbacks, KeyValueStore
-from plugrt.capi.library import Library, load_library
-from plugrt.capi.options import check_options
+from plugrt.capi.create_options import check_options
+from plugrt.capi.key_value_store import KeyValueCallbacks, KeyValueStore
+from plugrt.capi.loading.library import Library, load_library
 from plugrt.capi.topology import Topology
 from plugrt.interface import OptionValue
-from plugrt.kinds import forced_cpu_devices
+from plugrt.settings.option_types import forced_cpu_devices
 from plugrt.xla_environment import threads_for
 
 _USUAL_CPU_DEVICES = 4
@@ -45,7 +45,7 @@ def create_client(
     `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
     """
     check_options(options, option_types, name)
-    array, count, _keep = values.named_values(options)
+    array, count, _keep = c_values.named_values(options)
     library = _library(path_or_library)
     library.initialize()
     inputs: dict[str, Any] = {"create_options": array if count else ffi.NULL}
@@ -78,10 +78,10 @@ def create_topology(
 
     What ``name`` and ``options`` mean is the library's own; see its plugin.
     """
-    array, count, _keep = values.named_values(options)
+    array, count, _keep = c_values.named_values(options)
     library = _library(path_or_library)
     library.initialize()
-    text, size = values.chars(name)
+    text, size = c_values.chars(name)
     args = library.call(
         "TopologyDescription_Create",
         topology_name=text,
@@ -98,7 +98,7 @@ def topology_from_bytes(
     """Returns what `Topology.serialize` of the same library gave (PJRT 0.75 and later)."""
     library = _library(path_or_library)
     library.initialize()
-    content, size = values.chars(serialized)
+    content, size = c_values.chars(serialized)
     args = library.call(
         "TopologyDescription_Deserialize",
         serialized_topology=content,

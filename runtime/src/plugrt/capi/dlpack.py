@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
-from plugrt.capi.callbacks import entered, for_good
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec, layout_of
+from plugrt.capi.callback_threads import entered, for_good
+from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
-from plugrt.capi.dtypes import dtype_of
-from plugrt.capi.handle import ClientHandle
-from plugrt.capi.reads import minor_to_major
-from plugrt.capi.specs import BufferSpec, layout_of
+from plugrt.capi.host_read import minor_to_major
 from plugrt.errors import InvalidArgument, PjrtError, UnsupportedDtype
 
 if TYPE_CHECKING:

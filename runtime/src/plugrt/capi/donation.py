@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from plugrt.capi.protos import fields
+from plugrt.capi.abi.proto_wire import fields
 from plugrt.errors import PjrtError
 from plugrt.interface import Executable, Program, Shards
 

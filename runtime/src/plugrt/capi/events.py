@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt import interface
-from plugrt.capi._abi import ffi
-from plugrt.capi.callbacks import entered, for_good
-from plugrt.capi.handle import ClientHandle
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.callback_threads import entered, for_good
+from plugrt.capi.client_handle import ClientHandle
 from plugrt.errors import PjrtError
 
 _log = logging.getLogger(__name__)

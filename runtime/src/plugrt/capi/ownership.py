@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
-from plugrt.capi._abi import ffi
+from plugrt.capi.abi._abi import ffi
 
 
 class _Watch(weakref.ref[Any]):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
-from plugrt.capi.maps import AddressMap, is_memory
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.process_map import AddressMap, is_memory
 from plugrt.errors import InvalidReply
 from plugrt.interface import OptionValue
 
@@ -58,12 +58,12 @@ class Replies:
         if size and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
         with self.reading(args, field):
-            return _UNPRINTABLE.sub(_escape, values.text(pointer, size))
+            return _UNPRINTABLE.sub(_escape, c_values.text(pointer, size))
 
     def data(self, args: Any, field: str, size: str | None = None) -> bytes:
         """Returns bytes whose number is in ``<field>_size`` or another field."""
         with self.reading(args, field):
-            return values.data(getattr(args, field), getattr(args, size or f"{field}_size"))
+            return c_values.data(getattr(args, field), getattr(args, size or f"{field}_size"))
 
     def items(self, args: Any, field: str, count: str | int) -> list[Any]:
         """Returns the elements of an array whose length is in the field ``count``, or that."""
@@ -72,7 +72,7 @@ class Replies:
         if number and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {number} were stated")
         with self.reading(args, field):
-            return values.unpack(pointer, number)
+            return c_values.unpack(pointer, number)
 
     def handles(self, args: Any, field: str, count: str) -> list[Any]:
         """Returns an array of handles, none of them NULL."""
@@ -88,12 +88,12 @@ class Replies:
         pointers = self.items(args, field, number)
         with self.reading(args, field):
             lengths = self.items(args, sizes, number)
-            return [values.text(p, n) for p, n in zip(pointers, lengths, strict=True)]
+            return [c_values.text(p, n) for p, n in zip(pointers, lengths, strict=True)]
 
     def named_values(self, args: Any, field: str, count: str) -> dict[str, OptionValue]:
         """Returns an array of ``PJRT_NamedValue`` as a dict."""
         with self.reading(args, field):
-            return values.read_named_values(getattr(args, field), getattr(args, count))
+            return c_values.read_named_values(getattr(args, field), getattr(args, count))
 
     def owned_bytes(self, args: Any, field: str, owner: str, deleter: str) -> bytes:
         """Returns bytes that the library lends, and calls its deleter for the owner once."""

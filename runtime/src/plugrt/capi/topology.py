@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import interface
-from plugrt.capi import protos, values
-from plugrt.capi.artifact import Origin
+from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.devices import describe
-from plugrt.capi.executables import Executable, program_struct
+from plugrt.capi.executable import Executable, program_struct
 from plugrt.capi.extensions.memories import MemoryDescription, memory_descriptions
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
+from plugrt.capi.serialized_envelope import Origin
 from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Program
 
 
@@ -79,7 +79,7 @@ class Topology(interface.Topology):
 
     def compile(self, program: Program, options: CompileOptions) -> Executable:
         code, _keep = program_struct(program)
-        encoded, size = values.chars(protos.checked_options(options))
+        encoded, size = c_values.chars(proto_wire.checked_options(options))
         args = self._library.call(
             "Compile",
             topology=self._pointer,

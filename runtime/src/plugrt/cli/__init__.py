@@ -55,7 +55,7 @@ class _Group(click.Group):
             raise click.UsageError(f"{error.message} Did you mean {close[0]!r}?", ctx) from None
 
     def _add_plugin_commands(self) -> None:
-        from plugrt.cli.extensions import add_plugin_commands
+        from plugrt.cli.plugin_commands import add_plugin_commands
 
         if not self._has_plugin_commands:
             self._has_plugin_commands = True

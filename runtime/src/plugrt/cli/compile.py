@@ -14,7 +14,7 @@ from plugrt.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from plugrt.interface import OptionValue
-    from plugrt.transforms.ahead import AheadOfTime
+    from plugrt.transforms.aot import AheadOfTime
 
 
 @click.command("compile", short_help="Compile a program for devices that are not here.")
@@ -77,7 +77,7 @@ def command(
 
 
 def _option(text: str) -> tuple[str, OptionValue]:
-    from plugrt.kinds import option_value
+    from plugrt.settings.option_types import option_value
 
     key, found, value = text.partition("=")
     if not found or not key.strip():

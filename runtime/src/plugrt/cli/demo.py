@@ -28,8 +28,8 @@ def command(as_json: bool) -> int:
     The data-parallel run takes four devices; the cpu backend has four virtual ones unless
     JAX_NUM_CPU_DEVICES says otherwise. Exit code 1 if an accuracy is below 0.95.
     """
-    from plugrt.config import config
     from plugrt.demo.digits import load_digits
+    from plugrt.settings.declarations import config
 
     digits = load_digits()
     if config.num_cpu_devices is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plugrt.cli.examination import Examination, examine
+from plugrt.cli.doctor_checks import Examination, examine
 from plugrt.cli.output import json_option, print_json, print_line, print_table
 
 

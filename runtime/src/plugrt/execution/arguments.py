@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.config import config
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array
 from plugrt.execution.signature import Signature
@@ -21,7 +20,8 @@ from plugrt.execution.transfer import (
     taken_as_they_are,
 )
 from plugrt.interface import TensorType
-from plugrt.options import Token
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 
 _signature_of = attrgetter("_signature")
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
-from plugrt.execution.conversions import Conversions
-from plugrt.execution.frames import user_frame
-from plugrt.execution.kin import ArrayMeta
+from plugrt.execution.array_conversions import Conversions
+from plugrt.execution.array_type import ArrayMeta
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.user_frames import user_frame
 from plugrt.interface import Buffer, Device, Shards, TensorType
 
 
@@ -288,12 +288,12 @@ class Array(Conversions, metaclass=ArrayMeta):
         return self.__copy__()
 
     def __repr__(self) -> str:
-        from plugrt.execution.printing import array_repr
+        from plugrt.execution.array_repr import array_repr
 
         return array_repr(self)
 
     def __str__(self) -> str:
-        from plugrt.execution.printing import array_str
+        from plugrt.execution.array_repr import array_str
 
         return array_str(self)
 

@@ -14,12 +14,12 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from plugrt import processor
-from plugrt.config import config
+from plugrt import cpu_features
 from plugrt.errors import DataLoss, FailedPrecondition
 from plugrt.files import parse_json
 from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins import distributions
+from plugrt.settings.declarations import config
 
 _MAGIC = b"plugrt compilation cache entry 1\n"
 _FLAGS = ("_flags", "_init_args")
@@ -58,7 +58,7 @@ def facts_of(client: Client, program: Program, options: CompileOptions) -> Facts
         platform=f"{client.platform} {client.platform_version}",
         compiler=identity,
         devices=repr(sorted({device.kind for device in client.devices()})),
-        processor=processor.features(),
+        processor=cpu_features.features(),
         versions=repr(
             [distributions.version("plugrt"), client.capabilities.stablehlo_current_version]
         ),
@@ -78,7 +78,7 @@ def _without_lines(program: Program) -> bytes:
     """Returns the program without its source lines, so that moving a function keeps its entry."""
     if program.format != "mlir" or importlib.util.find_spec("jaxlib") is None:
         return program.code
-    from plugrt.stablehlo.artifacts import bytecode, parse
+    from plugrt.stablehlo.modules import bytecode, parse
     from plugrt.stablehlo.passes import run_passes
 
     module = parse(program.code, program.name)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.frames import warn_user
+from plugrt.execution.user_frames import warn_user
 
 _SMALL = 6e4
 """Numbers up to it fit every IEEE format, so that no warning can be due."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from plugrt.config import config
 from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostKind, Kind, ParameterType, read_arguments, widened
@@ -17,6 +16,7 @@ from plugrt.execution.pipeline import Runner, runner_of
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Executable, MemoryAnalysis, OptionValue, TensorType
+from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5
 _token = config.token

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plugrt.config import config
 from plugrt.errors import InvalidArgument
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
-from plugrt.options import Token
 from plugrt.plugins import backends
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 
 _defaults: dict[Token, Device] = {}
 backends.on_clear(_defaults.clear)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.config import config
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
-from plugrt.execution.frames import called_at
+from plugrt.execution.user_frames import called_at
+from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[Any]], Sequence[Array]]
 Rerun = Callable[[Sequence[Any], FloatingPointFault], None]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.config import config
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, share
 from plugrt.execution.caches import BoundedCache
@@ -14,6 +13,7 @@ from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device, home
 from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype
 from plugrt.interface import Device
+from plugrt.settings.declarations import config
 
 _scalars: BoundedCache[Any, Array] = BoundedCache(512)
 _beside: BoundedCache[Any, Array] = BoundedCache(512)

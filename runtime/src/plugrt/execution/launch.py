@@ -14,9 +14,9 @@ from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array, array_holding, share
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, lent_positions, make_placer
+from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
-from plugrt.execution.spread import put_sharded
 from plugrt.interface import LoadedExecutable, Shards
 
 _shards_of = attrgetter("_shards")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.execution.caches import BoundedCache
-from plugrt.execution.compile import compile_program, dump
+from plugrt.execution.compiler import compile_program, dump
 from plugrt.execution.regions import Region, first_split, shape_of, within
 from plugrt.interface import (
     Buffer,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from plugrt.config import config
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType, parameter_types
 from plugrt.execution.caches import BoundedCache
@@ -13,6 +12,7 @@ from plugrt.execution.float_checks import Rerun, checked, wants_checks
 from plugrt.execution.launch import LoadedProgram, Run
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import TracedProgram, load
+from plugrt.settings.declarations import config
 
 T = TypeVar("T", bound=TracedProgram)
 

@@ -13,8 +13,8 @@ from plugrt.execution.casting import cast
 from plugrt.execution.host_values import scalar_on
 from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
+from plugrt.execution.sharded_transfer import copy_buffer, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.spread import copy_buffer, put_sharded
 from plugrt.execution.transfer import duplicate, move
 from plugrt.interface import Device, Shards
 

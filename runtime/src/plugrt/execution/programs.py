@@ -11,13 +11,13 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.caches import BoundedCache
-from plugrt.execution.compile import compile_program
+from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch import LoadedProgram, Plan
 from plugrt.execution.placement import Launch, launch_on, resolve_device
 from plugrt.execution.resharding import reshard
+from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
-from plugrt.execution.spread import put_sharded
 from plugrt.execution.transfer import move
 from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
 

@@ -19,8 +19,8 @@ from plugrt.execution.part_programs import (
     slice_program,
 )
 from plugrt.execution.regions import Region, overlap, regions_of, shape_of
+from plugrt.execution.sharded_transfer import copy_buffer, holds_whole, join, put_sharded
 from plugrt.execution.sharding import Sharding
-from plugrt.execution.spread import copy_buffer, holds_whole, join, put_sharded
 from plugrt.interface import Buffer, Device
 
 logger = logging.getLogger("plugrt.compile")

@@ -9,19 +9,19 @@ import numpy as np
 import numpy.ma
 import numpy.typing as npt
 
-from plugrt.config import config
 from plugrt.errors import IntegerOverflow, InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, new_array
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
-from plugrt.execution.frames import warn_user
 from plugrt.execution.resharding import exchange, reshard
+from plugrt.execution.sharded_transfer import copy_buffer, gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
-from plugrt.execution.spread import copy_buffer, gather, put_sharded
+from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Device, HostBufferSemantics
-from plugrt.options import Token
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
 from plugrt.typing import ArrayLike, DeviceLike
 
 T = TypeVar("T")

@@ -5,7 +5,6 @@ arrays that meet must have one dtype and one shape; Python scalars take the dtyp
 What ``accuracy``, ``out_sharding`` and ``sharding`` ask for there is not offered.
 """
 
-from plugrt.lax.associative import associative_scan
 from plugrt.lax.binary import (
     add,
     atan2,
@@ -33,9 +32,11 @@ from plugrt.lax.binary import (
     sub,
     zeta,
 )
-from plugrt.lax.branches import cond, switch
-from plugrt.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.contraction import dot, dot_general
+from plugrt.lax.control_flow.associative import associative_scan
+from plugrt.lax.control_flow.conditionals import cond, switch
+from plugrt.lax.control_flow.loops import fori_loop, while_loop
+from plugrt.lax.control_flow.scans import map, scan
 from plugrt.lax.conversion import bitcast_convert_type, convert_element_type, reduce_precision
 from plugrt.lax.convolution import (
     ConvDimensionNumbers,
@@ -43,15 +44,7 @@ from plugrt.lax.convolution import (
     conv_dimension_numbers,
     conv_general_dilated,
 )
-from plugrt.lax.exchanges import (
-    all_gather,
-    all_to_all,
-    ppermute,
-    pshuffle,
-    psum_scatter,
-    pswapaxes,
-)
-from plugrt.lax.foreign import (
+from plugrt.lax.custom_calls import (
     RandomAlgorithm,
     custom_call,
     optimization_barrier,
@@ -59,7 +52,15 @@ from plugrt.lax.foreign import (
 )
 from plugrt.lax.fourier import FftType, fft
 from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from plugrt.lax.loops import fori_loop, while_loop
+from plugrt.lax.parallel.exchanges import (
+    all_gather,
+    all_to_all,
+    ppermute,
+    pshuffle,
+    psum_scatter,
+    pswapaxes,
+)
+from plugrt.lax.parallel.reductions import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.precision import Precision
 from plugrt.lax.reductions import (
     argmax,
@@ -77,7 +78,6 @@ from plugrt.lax.reductions import (
     reduce_sum,
     reduce_xor,
 )
-from plugrt.lax.scans import map, scan
 from plugrt.lax.scattering import (
     ScatterDimensionNumbers,
     scatter,
@@ -162,7 +162,7 @@ from plugrt.lax.unary import (
     tan,
     tanh,
 )
-from plugrt.lax.windows import reduce_window
+from plugrt.lax.windowed_reductions import reduce_window
 
 __all__ = [
     "ConvDimensionNumbers", "FftType", "GatherDimensionNumbers", "GatherScatterMode",

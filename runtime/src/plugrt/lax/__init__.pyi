@@ -7,41 +7,41 @@ from typing import Any
 import numpy as np
 
 from plugrt.execution.array import Array
-from plugrt.lax.associative import associative_scan as associative_scan
-from plugrt.lax.branches import cond as cond
-from plugrt.lax.branches import switch as switch
-from plugrt.lax.collectives import axis_index as axis_index
-from plugrt.lax.collectives import axis_size as axis_size
-from plugrt.lax.collectives import pmax as pmax
-from plugrt.lax.collectives import pmean as pmean
-from plugrt.lax.collectives import pmin as pmin
-from plugrt.lax.collectives import psum as psum
 from plugrt.lax.contraction import DotDimensionNumbers
+from plugrt.lax.control_flow.associative import associative_scan as associative_scan
+from plugrt.lax.control_flow.conditionals import cond as cond
+from plugrt.lax.control_flow.conditionals import switch as switch
+from plugrt.lax.control_flow.loops import fori_loop as fori_loop
+from plugrt.lax.control_flow.loops import while_loop as while_loop
+from plugrt.lax.control_flow.scans import map as map
+from plugrt.lax.control_flow.scans import scan as scan
 from plugrt.lax.convolution import ConvDimensionNumbers as ConvDimensionNumbers
 from plugrt.lax.convolution import conv as conv
 from plugrt.lax.convolution import conv_dimension_numbers as conv_dimension_numbers
-from plugrt.lax.exchanges import all_gather as all_gather
-from plugrt.lax.exchanges import all_to_all as all_to_all
-from plugrt.lax.exchanges import ppermute as ppermute
-from plugrt.lax.exchanges import pshuffle as pshuffle
-from plugrt.lax.exchanges import psum_scatter as psum_scatter
-from plugrt.lax.exchanges import pswapaxes as pswapaxes
-from plugrt.lax.foreign import RandomAlgorithm as RandomAlgorithm
-from plugrt.lax.foreign import T
-from plugrt.lax.foreign import custom_call as custom_call
+from plugrt.lax.custom_calls import RandomAlgorithm as RandomAlgorithm
+from plugrt.lax.custom_calls import T
+from plugrt.lax.custom_calls import custom_call as custom_call
 from plugrt.lax.fourier import FftType as FftType
 from plugrt.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from plugrt.lax.gathering import GatherScatterMode as GatherScatterMode
-from plugrt.lax.loops import fori_loop as fori_loop
-from plugrt.lax.loops import while_loop as while_loop
+from plugrt.lax.parallel.exchanges import all_gather as all_gather
+from plugrt.lax.parallel.exchanges import all_to_all as all_to_all
+from plugrt.lax.parallel.exchanges import ppermute as ppermute
+from plugrt.lax.parallel.exchanges import pshuffle as pshuffle
+from plugrt.lax.parallel.exchanges import psum_scatter as psum_scatter
+from plugrt.lax.parallel.exchanges import pswapaxes as pswapaxes
+from plugrt.lax.parallel.reductions import axis_index as axis_index
+from plugrt.lax.parallel.reductions import axis_size as axis_size
+from plugrt.lax.parallel.reductions import pmax as pmax
+from plugrt.lax.parallel.reductions import pmean as pmean
+from plugrt.lax.parallel.reductions import pmin as pmin
+from plugrt.lax.parallel.reductions import psum as psum
 from plugrt.lax.precision import Precision as Precision
 from plugrt.lax.precision import PrecisionLike
 from plugrt.lax.reductions import reduce as reduce
-from plugrt.lax.scans import map as map
-from plugrt.lax.scans import scan as scan
 from plugrt.lax.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
-from plugrt.lax.windows import Padding
-from plugrt.lax.windows import reduce_window as reduce_window
+from plugrt.lax.windowed_reductions import Padding
+from plugrt.lax.windowed_reductions import reduce_window as reduce_window
 from plugrt.typing import ArrayLike, DTypeLike
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from plugrt.array_api.ordering import larger, smaller
-from plugrt.lax.strict import admit, same_dtype, same_shape
+from plugrt.lax.operand_checks import admit, same_dtype, same_shape
 from plugrt.tracing.emit import chlo, compare, convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of

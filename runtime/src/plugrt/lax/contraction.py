@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimensions import dimensions_of
+from plugrt.lax.dimension_arguments import dimensions_of
 from plugrt.lax.precision import PrecisionLike, precision_config
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation

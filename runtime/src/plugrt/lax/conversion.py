@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.strict import admit
+from plugrt.lax.operand_checks import admit
 from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_complex, default_float, default_int, itemsize_bits

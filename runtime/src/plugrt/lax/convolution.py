@@ -11,10 +11,10 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.interface import TensorType
-from plugrt.lax.dimensions import per_dimension
+from plugrt.lax.dimension_arguments import per_dimension
+from plugrt.lax.operand_checks import admit, same_dtype
 from plugrt.lax.precision import PrecisionLike, precision_config
-from plugrt.lax.strict import admit, same_dtype
-from plugrt.lax.windows import Padding, pads
+from plugrt.lax.windowed_reductions import Padding, pads
 from plugrt.tracing.emit import emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimensions import per_dimension
+from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.tracing.emit import (
     broadcast_in_dim,
     compare,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Any, TypeAlias
 
-from plugrt.array_api.products import precision as stablehlo_precision
-from plugrt.config import config
+from plugrt.array_api.matrix_products import precision as stablehlo_precision
 from plugrt.errors import ArgumentError
+from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import ir
 
 

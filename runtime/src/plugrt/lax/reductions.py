@@ -13,11 +13,11 @@ from plugrt.array_api.reductions import Combine, accumulate, by, fold, highest, 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
-from plugrt.lax.blocks import closed_region
-from plugrt.lax.carry import describe
-from plugrt.lax.dimensions import dimension_of, dimensions_of
-from plugrt.lax.launches import launch
-from plugrt.lax.strict import admit
+from plugrt.lax.control_flow.eager import launch
+from plugrt.lax.control_flow.loop_carry import describe
+from plugrt.lax.control_flow.regions import closed_region
+from plugrt.lax.dimension_arguments import dimension_of, dimensions_of
+from plugrt.lax.operand_checks import admit
 from plugrt.tracing.emit import (
     as_tracer,
     compare,

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.errors import TracingError
 from plugrt.lax.gathering import GatherScatterMode, index_array, mode_of
-from plugrt.lax.strict import admit, same_dtype
+from plugrt.lax.operand_checks import admit, same_dtype
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import (
     broadcast_in_dim,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.lax.strict import admit, same_dtype
+from plugrt.lax.operand_checks import admit, same_dtype
 from plugrt.tracing.emit import (
     broadcast_to,
     compare,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.conversion import dtype_asked
-from plugrt.lax.dimensions import dimension_of, dimensions_of
-from plugrt.lax.strict import same_dtype
+from plugrt.lax.dimension_arguments import dimension_of, dimensions_of
+from plugrt.lax.operand_checks import same_dtype
 from plugrt.tracing import emit as e
 from plugrt.tracing.emit import emit, hlo, strong
 from plugrt.tracing.operation import operation

@@ -9,9 +9,9 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimensions import dimension_of, per_dimension
-from plugrt.lax.starts import start_scalars
-from plugrt.lax.strict import same_dtype
+from plugrt.lax.dimension_arguments import dimension_of, per_dimension
+from plugrt.lax.operand_checks import same_dtype
+from plugrt.lax.start_indices import start_scalars
 from plugrt.tracing.emit import (
     constant,
     hlo,

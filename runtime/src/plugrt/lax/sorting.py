@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.lax.dimensions import dimension_of
-from plugrt.lax.strict import admit
-from plugrt.stablehlo.comparisons import comparison
+from plugrt.lax.dimension_arguments import dimension_of
+from plugrt.lax.operand_checks import admit
+from plugrt.stablehlo.compare_types import comparison
 from plugrt.tracing.emit import (
     compare,
     constant,

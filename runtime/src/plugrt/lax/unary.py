@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.errors import ArgumentError
-from plugrt.lax.strict import admit
+from plugrt.lax.operand_checks import admit
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of

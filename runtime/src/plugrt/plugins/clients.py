@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from plugrt.config import Config
 from plugrt.errors import (
     PluginBroken,
     PluginError,
@@ -19,12 +18,13 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.choice import Choice, choose_automatically, choose_named, parse_request
-from plugrt.plugins.forks import warn_of_forks
+from plugrt.plugins.fork_warning import warn_of_forks
 from plugrt.plugins.loading import again, load, load_for_names
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, State
 from plugrt.plugins.starting import first_that_works, folded, prepare_topologies, start, stop
 from plugrt.plugins.table import Table
+from plugrt.settings.declarations import Config
 
 
 class Backends:

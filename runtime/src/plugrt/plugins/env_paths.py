@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from plugrt import files
 from plugrt.errors import ConfigError
 from plugrt.interface import OptionValue
-from plugrt.kinds import CREATE_OPTIONS
 from plugrt.plugins.plugin import NAME
 from plugrt.plugins.record import Record, Source, State
+from plugrt.settings.option_types import CREATE_OPTIONS
 
 VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 _KEYS = ("library_path", "create_options")

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from plugrt.config import Config, config
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.start_variables import start_variables
+from plugrt.settings.declarations import Config, config
 
 if TYPE_CHECKING:
-    from plugrt.capi.library import Library
-    from plugrt.capi.probe import ProbeResult
+    from plugrt.capi.loading.library import Library
+    from plugrt.capi.loading.probe import ProbeResult
 
 Options = Mapping[str, OptionValue]
 

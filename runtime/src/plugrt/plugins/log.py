@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plugrt.config import Config
     from plugrt.plugins.record import Record
+    from plugrt.settings.declarations import Config
 
 logger = logging.getLogger("plugrt.plugins")
 

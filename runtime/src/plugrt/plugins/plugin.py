@@ -11,7 +11,7 @@ from plugrt.errors import Unimplemented
 from plugrt.interface import Client, OptionValue, Topology
 
 if TYPE_CHECKING:
-    from plugrt.config import Config
+    from plugrt.settings.declarations import Config
 
 
 @dataclass(frozen=True, slots=True)

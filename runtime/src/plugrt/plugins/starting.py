@@ -20,7 +20,7 @@ from plugrt.errors import (
     text_of,
 )
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins import verdicts
+from plugrt.plugins import probe_cache
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import again, fail, load, named
 from plugrt.plugins.log import logger, watch
@@ -174,7 +174,7 @@ def _try_apart(
 ) -> None:
     """Tries a library in a process of its own, once for each file and options; raises its fault."""
     config = table.config
-    if not config.probe_libraries or verdicts.is_known_good(row.library, options, start):
+    if not config.probe_libraries or probe_cache.is_known_good(row.library, options, start):
         return
     table.log.step(f"trying the library of {row} in a process of its own", row)
     tried = plugin.try_apart(config, start=start)
@@ -183,7 +183,7 @@ def _try_apart(
         states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
         cure = f"; {tried.cure}" if tried.cure else ""
         raise states.get(tried.state, PluginBroken)(f"{row}: {tried.reason}{cure}")
-    verdicts.remember_good(row.library, options, start)
+    probe_cache.remember_good(row.library, options, start)
 
 
 def _failure(row: Record, error: BaseException) -> PluginError:

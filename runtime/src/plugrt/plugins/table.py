@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from plugrt.config import Config
-from plugrt.config import config as default_config
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
 from plugrt.plugins import discovery, env_paths, precedence, vendors
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
 from plugrt.plugins.record import Record, Source, State, order
+from plugrt.settings.declarations import Config
+from plugrt.settings.declarations import config as default_config
 
 if TYPE_CHECKING:
     from plugrt.plugins.hooks import Hooks

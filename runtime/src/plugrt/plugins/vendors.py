@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plugrt import files
-from plugrt.config import Config
 from plugrt.interface import OptionValue
+from plugrt.settings.declarations import Config
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
 """Names that mean any of several plugins, in order of preference. JAX has the same."""

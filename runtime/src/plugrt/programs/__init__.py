@@ -4,7 +4,7 @@ Works without jaxlib, too: a program is then handed to the backend as it is, and
 backend's parser that judges it.
 """
 
-from plugrt.programs.compiled import CompiledProgram, compile
+from plugrt.programs.compiled_program import CompiledProgram, compile
 from plugrt.programs.loading import load_program
 
 __all__ = ["CompiledProgram", "compile", "load_program"]

@@ -44,7 +44,7 @@ def load_program(source: Any, *, name: str = "") -> Program:
         raise ProgramError(f"{title} is empty; expected a StableHLO module")
     code = _unwrap_export(code, title)
     if has_bindings():
-        from plugrt.stablehlo.artifacts import parse
+        from plugrt.stablehlo.modules import parse
 
         try:
             parse(code, title)
@@ -154,7 +154,7 @@ def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorTy
         raise MissingTraceExtra(
             'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
         )
-    from plugrt.stablehlo.artifacts import parse
+    from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refusals import refuse_endless_calls
     from plugrt.stablehlo.types import tensor_type_of
 
@@ -203,7 +203,7 @@ def at_version(program: Program, version: tuple[int, int, int] | None) -> Progra
     """Returns the program as a reader of that StableHLO version takes it; see `for_client`."""
     if program.format != "mlir" or not has_bindings():
         return program
-    from plugrt.stablehlo.artifacts import portable_artifact
+    from plugrt.stablehlo.modules import portable_artifact
     from plugrt.stablehlo.passes import legalize_chlo
 
     module, _, _ = parsed(program)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from plugrt.capi.protos import fields, packed
+from plugrt.capi.abi.proto_wire import fields, packed
 from plugrt.errors import Unimplemented
 from plugrt.interface import Executable, TensorType
 

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.lax.dimensions import dimension_of
+from plugrt.lax.dimension_arguments import dimension_of
 from plugrt.lax.gathering import rows
 from plugrt.random.continuous import Shape, gumbel, row, uniform
 from plugrt.random.discrete import randint

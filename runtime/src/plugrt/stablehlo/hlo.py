@@ -70,7 +70,7 @@ def _hlo_module_class() -> Any:
 
 def _first_field(content: bytes) -> bytes:
     """Returns the HLO module of an ``HloModuleProtoWithConfig`` (its field 1)."""
-    from plugrt.capi.protos import fields
+    from plugrt.capi.abi.proto_wire import fields
 
     for number, value in fields(content):
         if number == 1 and isinstance(value, bytes):

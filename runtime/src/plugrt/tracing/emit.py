@@ -14,10 +14,10 @@ from plugrt.execution.casting import cast
 from plugrt.execution.transfer import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
-from plugrt.stablehlo.comparisons import comparison
-from plugrt.tracing.constants import can_splat, constant_value, splat_value
+from plugrt.stablehlo.compare_types import comparison
+from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import kind_of
-from plugrt.tracing.scalars import check_fits
+from plugrt.tracing.python_scalars import check_fits
 from plugrt.tracing.trace import Captured, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 

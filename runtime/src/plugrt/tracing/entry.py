@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.execution.frames import warn_user
 from plugrt.execution.launch import Source
+from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only, returned
-from plugrt.tracing.constants import constant_data, constant_nbytes
+from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
 
 _LITERAL = 1 << 16

@@ -11,7 +11,6 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 import numpy as np
 
 from plugrt.argument_errors import FROM_INSIDE, refuse
-from plugrt.config import config
 from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType, read_arguments
@@ -19,13 +18,14 @@ from plugrt.execution.array import Array
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import launch_here
+from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.public_signature import public_signature
-from plugrt.tracing.staging import Staged, parameters_of, stage
-from plugrt.tracing.statics import static_key
+from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
+from plugrt.tracing.trace_function import Staged, parameters_of, stage
 from plugrt.tracing.tracer import Tracer
 
 P = ParamSpec("P")

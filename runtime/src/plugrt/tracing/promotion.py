@@ -21,8 +21,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.config import config
 from plugrt.errors import DtypeError
+from plugrt.settings.declarations import config
 
 Dtype = np.dtype[Any]
 BOOL = np.dtype(np.bool_)

@@ -12,12 +12,12 @@ import numpy as np
 
 from plugrt.errors import LeakedTracer, UnboundAxis
 from plugrt.execution.casting import cast
-from plugrt.execution.frames import user_frame
+from plugrt.execution.user_frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, tensor_type_of
-from plugrt.tracing.constants import constant_value
+from plugrt.tracing.mlir_constants import constant_value
 
 
 class Scope:

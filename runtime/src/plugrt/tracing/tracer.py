@@ -9,10 +9,10 @@ import numpy as np
 
 from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
 from plugrt.execution.array import Array
-from plugrt.execution.methods import Methods
+from plugrt.execution.array_methods import Methods
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.provenance import provenance
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
+from plugrt.tracing.tracer_origin import provenance
 
 
 class Tracer(Methods):

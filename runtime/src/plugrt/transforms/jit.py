@@ -10,9 +10,9 @@ from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
-from plugrt.transforms.arguments import ArgumentRules, check_function
-from plugrt.transforms.calls import P, R
-from plugrt.transforms.jitted import JitFunction
+from plugrt.transforms.cached_function import P, R
+from plugrt.transforms.call_arguments import ArgumentRules, check_function
+from plugrt.transforms.jit_function import JitFunction
 
 __all__ = ["JitFunction", "jit"]
 

@@ -11,11 +11,10 @@ from plugrt.execution.arguments import Kind, ParameterType
 from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Device, TensorType
 from plugrt.plugins import backends
-from plugrt.tracing.staging import Staged, parameters_of, stage
 from plugrt.tracing.trace import Trace
-from plugrt.transforms.arguments import ArgumentRules, Bound, check_function
-from plugrt.transforms.calls import CachedFunction, P, R
-from plugrt.transforms.described import described_kinds
+from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.transforms.cached_function import CachedFunction, P, R
+from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
@@ -27,6 +26,7 @@ from plugrt.transforms.pmap_axes import (
     mapped_size,
 )
 from plugrt.transforms.pmap_stages import PmapTraced
+from plugrt.transforms.shape_dtype_struct import described_kinds
 from plugrt.transforms.stages import Lowered
 
 

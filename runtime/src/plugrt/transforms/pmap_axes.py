@@ -20,8 +20,8 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.interface import Device, TensorType
-from plugrt.tracing.staging import Staged
-from plugrt.transforms.arguments import Bound
+from plugrt.tracing.trace_function import Staged
+from plugrt.transforms.call_arguments import Bound
 
 Axis = int | None
 

@@ -8,8 +8,8 @@ from typing import Any
 from plugrt.execution import tree
 from plugrt.execution.programs import load
 from plugrt.interface import CompileOptions
-from plugrt.transforms.described import ShapeDtypeStruct
 from plugrt.transforms.pmap_axes import AxisPrefix, ReplicaMapping
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 from plugrt.transforms.stages import Compiled, Traced
 
 

@@ -13,9 +13,9 @@ from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.programs import launch_here, load
 from plugrt.interface import CompileOptions, Device, LoadedExecutable, Topology
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.staging import Staged
-from plugrt.transforms.ahead import AheadOfTime, compile_ahead
-from plugrt.transforms.described import ShapeDtypeStruct
+from plugrt.tracing.trace_function import Staged
+from plugrt.transforms.aot import AheadOfTime, compile_ahead
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from plugrt.capi import values
-from plugrt.capi.library import Library
+from plugrt.capi.abi import c_values
+from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, Unimplemented
 
 _PROTO = ("serialized_proto", "serialized_proto_holder", "serialized_proto_deleter")
@@ -33,7 +33,7 @@ def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
     table = library.extension("AbiVersion")
     runtime = table.call("Client_RuntimeAbiVersion", client=client).abi_version
     try:
-        content, size = values.chars(abi)
+        content, size = c_values.chars(abi)
         made = table.call(
             "ExecutableAbiVersion_FromProto",
             serialized_proto=content,

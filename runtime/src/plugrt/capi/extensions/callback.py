@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
-from plugrt.capi.callbacks import entered
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.callback_threads import entered
 from plugrt.errors import PjrtError, error_from_code
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
 
     def run(args: Any, _user: Any) -> None:
         told = ffi.cast("PJRT_Callback_PrefatalArgs*", args)
-        message = values.text(told.error_message, told.error_message_size)
+        message = c_values.text(told.error_message, told.error_message_size)
         callback(error_from_code(told.error_code, message))
 
     _register(client, PREFATAL, run)
@@ -51,7 +51,7 @@ def invoke_prefatal(client: Client, error: PjrtError) -> None:
     home = client.home()
     told = ffi.new("PJRT_Callback_PrefatalArgs*")
     told.struct_size = ffi.sizeof("PJRT_Callback_PrefatalArgs")
-    message, told.error_message_size = values.chars(error.message)
+    message, told.error_message_size = c_values.chars(error.message)
     told.error_code, told.error_message = error.code, message
     home.library.extension("Callback").call(
         "Callback_InvokeCallback", client=home.pointer, type=PREFATAL, args=told

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Device
 from plugrt.capi.events import Event
-from plugrt.capi.specs import BufferSpec
 from plugrt.errors import InvalidArgument
 from plugrt.interface import TensorType
 

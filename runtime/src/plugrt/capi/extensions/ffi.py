@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
-from plugrt.capi.callbacks import entered
-from plugrt.capi.dtypes import dtype_of
-from plugrt.capi.library import Library
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.callback_threads import entered
+from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
 
 Handler: TypeAlias = Callable[
@@ -66,8 +66,8 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
 
 def register_c_handler(library: Library, target: str, handler: Any, platform: str) -> None:
     """Registers a C function (an address, or a cffi pointer) of type ``XLA_FFI_Handler``."""
-    name, name_size = values.chars(target)
-    where, where_size = values.chars(platform)
+    name, name_size = c_values.chars(target)
+    where, where_size = c_values.chars(platform)
     library.extension("FFI").call(
         "FFI_Register_Handler",
         target_name=name,
@@ -100,7 +100,7 @@ def _call(handler: Handler, frame: Any) -> None:
 def _array(pointer: Any, writeable: bool) -> npt.NDArray[Any]:
     """Returns a view of a buffer, valid during the call."""
     buffer = ffi.cast("XLA_FFI_Buffer*", pointer)
-    shape = tuple(values.unpack(buffer.dims, buffer.rank))
+    shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
     dtype = dtype_of(_DTYPES.get(buffer.dtype, 0))
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if size == 0:
@@ -114,22 +114,22 @@ def _attributes(attrs: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for i in range(attrs.size):
         span = attrs.names[i]
-        found[values.text(span.ptr, span.len)] = _attribute(attrs.types[i], attrs.values[i])
+        found[c_values.text(span.ptr, span.len)] = _attribute(attrs.types[i], attrs.values[i])
     return found
 
 
 def _attribute(kind: int, pointer: Any) -> Any:
     if kind == _STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
-        return values.text(span.ptr, span.len)
+        return c_values.text(span.ptr, span.len)
     if kind == _SCALAR:
         scalar = ffi.cast("XLA_FFI_Scalar*", pointer)
         dtype = dtype_of(_DTYPES.get(scalar.dtype, 0))
-        return np.frombuffer(values.data(scalar.value, dtype.itemsize), dtype)[0]
+        return np.frombuffer(c_values.data(scalar.value, dtype.itemsize), dtype)[0]
     if kind == _ARRAY:
         array = ffi.cast("XLA_FFI_Array*", pointer)
         dtype = dtype_of(_DTYPES.get(array.dtype, 0))
-        return np.frombuffer(values.data(array.data, array.size * dtype.itemsize), dtype)
+        return np.frombuffer(c_values.data(array.data, array.size * dtype.itemsize), dtype)
     if kind == _DICTIONARY:
         return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
     raise ValueError(f"an attribute has the unknown kind {kind}")

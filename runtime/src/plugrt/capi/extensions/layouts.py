@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
-from plugrt.capi.dtypes import type_of
-from plugrt.capi.executables import Executable
-from plugrt.capi.tables import Table
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import type_of
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.executable import Executable
+from plugrt.capi.loading.function_table import Table
 
 if TYPE_CHECKING:
     from plugrt.capi.client import Client

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.capi.library import Library
+from plugrt.capi.loading.library import Library
 
 
 @dataclass(frozen=True, slots=True)

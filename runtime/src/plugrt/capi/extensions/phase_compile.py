@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.capi import protos, values
-from plugrt.capi._abi import ffi
-from plugrt.capi.library import Library
+from plugrt.capi.abi import c_values, proto_wire
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.library import Library
 from plugrt.capi.topology import Topology
 from plugrt.interface import CompileOptions
 
@@ -36,7 +36,7 @@ class PhaseCompiler:
             pointers = table.items(args, field, count)
             sizes = table.items(args, f"{field}_sizes", count)
             with table.reading(args, field):
-                return [values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
+                return [c_values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
         finally:
             table.call(
                 "PhaseCompile_C_Buffers_Destroy",
@@ -55,7 +55,7 @@ class PhaseCompiler:
         """Returns what ``phases`` make of ``programs`` (serialised ``PartialProgramProto``)."""
         inputs = [ffi.from_buffer(p) for p in programs]
         names = [ffi.from_buffer(p.encode()) for p in phases]
-        encoded, size = values.chars(protos.checked_options(options or CompileOptions()))
+        encoded, size = c_values.chars(proto_wire.checked_options(options or CompileOptions()))
         args = self._table.call(
             "PhaseCompile_Run_Phase",
             phase_compiler=self._pointer,

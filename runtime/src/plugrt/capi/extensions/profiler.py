@@ -7,11 +7,11 @@ import socket
 import time
 from pathlib import Path
 
-from plugrt.capi import protos, values
-from plugrt.capi._abi import ffi
-from plugrt.capi.library import Library
-from plugrt.capi.maps import AddressMap
-from plugrt.capi.tables import Table
+from plugrt.capi.abi import c_values, proto_wire
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.function_table import Table
+from plugrt.capi.loading.library import Library
+from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import FailedPrecondition, Unimplemented
 
 
@@ -56,7 +56,7 @@ class Profiler:
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
         size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
-        room = ffi.cast("uint8_t*", kept := values.room(size))
+        room = ffi.cast("uint8_t*", kept := c_values.room(size))
         args = self._table.call(
             "CollectData", profiler=self._pointer, buffer=room, buffer_size_in_bytes=size
         )
@@ -80,7 +80,7 @@ def _has_terminator(content: bytes) -> bool:
     if not content.endswith(b"\0"):
         return False
     try:
-        for _ in protos.fields(content):
+        for _ in proto_wire.fields(content):
             pass
     except ValueError:
         return True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plugrt.capi._abi import ffi
-from plugrt.capi.buffers import Buffer
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
 from plugrt.capi.devices import Memory
 from plugrt.capi.events import await_and_destroy
 from plugrt.errors import OutOfRange

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.capi import values
-from plugrt.capi._abi import ffi
-from plugrt.capi.executables import Executable
-from plugrt.capi.tables import Table
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.executable import Executable
+from plugrt.capi.loading.function_table import Table
 
 
 def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
@@ -17,7 +17,7 @@ def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
     sizes = table.items(args, "sharding_sizes", count)
     pointers = table.items(args, "shardings", count)
     with table.reading(args, "shardings"):
-        return [values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
+        return [c_values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
 
 
 def parameter_shardings(executable: Executable) -> Sequence[bytes]:

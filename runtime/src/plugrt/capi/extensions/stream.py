@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.capi.buffers import Buffer
+from plugrt.capi.buffer import Buffer
 from plugrt.capi.devices import Device
 
 

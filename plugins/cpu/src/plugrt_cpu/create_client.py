@@ -1,0 +1,62 @@
+"""Create options of the cpu plugin, and starting a client with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt.errors import InvalidArgument
+from plugrt.interface import OptionValue
+from plugrt.settings.option_types import forced_cpu_devices
+from plugrt.xla_environment import threads_for
+from plugrt_cpu import adapter
+from plugrt_cpu.client import CpuClient
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+
+COLLECTIVES = ("gloo", "mpi", "none")
+
+
+def start(options: Mapping[str, OptionValue], distributed: Any | None = None) -> CpuClient:
+    """Returns a started client.
+
+    ``options``: ``num_devices`` (int; absent: what XLA_FLAGS say, else 1), ``asynchronous`` (bool,
+    default True), ``collectives`` (``gloo``, ``mpi`` or ``none``; only with ``distributed``).
+    ``distributed`` is None in a single process, else it has ``client`` (jaxlib's), ``process_id``
+    and ``num_processes``. Raises `InvalidArgument` for an unknown option or a wrong value.
+    """
+    known = {"num_devices", "asynchronous", "collectives"}
+    if unknown := set(options) - known:
+        raise InvalidArgument(
+            f"the cpu plugin has no create option {sorted(unknown)}; it has {sorted(known)}"
+        )
+    asynchronous = options.get("asynchronous", True)
+    if not isinstance(asynchronous, bool):
+        raise InvalidArgument(f"option asynchronous must be a bool; got {asynchronous!r}")
+    arguments: dict[str, Any] = {"asynchronous": asynchronous}
+    if "num_devices" in options:
+        arguments["num_devices"] = _count(options["num_devices"])
+    collectives = options.get("collectives", "gloo")
+    if collectives not in COLLECTIVES:
+        raise InvalidArgument(
+            f"option collectives must be one of {COLLECTIVES}; got {collectives!r}"
+        )
+    try:
+        if distributed is not None:
+            arguments |= {
+                "distributed_client": distributed.client,
+                "node_id": distributed.process_id,
+                "num_nodes": distributed.num_processes,
+                "collectives": adapter.make_collectives(str(collectives), distributed.client),
+            }
+        with threads_for(arguments.get("num_devices") or forced_cpu_devices(os.environ) or 1):
+            raw = adapter.make_client(**arguments)
+        return CpuClient(raw, asynchronous)
+    except JAXLIB_ERRORS as error:
+        raise translate(error) from error
+
+
+def _count(value: OptionValue) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidArgument(f"option num_devices must be a whole number from 1; got {value!r}")
+    return value

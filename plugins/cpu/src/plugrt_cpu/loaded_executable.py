@@ -1,0 +1,331 @@
+"""`CpuLoadedExecutable`: launching."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
+from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
+from plugrt_cpu import adapter
+from plugrt_cpu.device import CpuDevice
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.per_device_launch import Replicas
+from plugrt_cpu.scratch import Launcher, lending_launcher
+from plugrt_cpu.shards import CpuShards
+from plugrt_cpu.types import array_type
+
+if TYPE_CHECKING:
+    from plugrt_cpu.client import CpuClient
+
+_new = object.__new__
+_raw_of = attrgetter("raw")
+_type_of = attrgetter("type")
+
+
+class CpuLoadedExecutable(LoadedExecutable):
+    """A program that is loaded on one device."""
+
+    __slots__ = (
+        "__weakref__",
+        "_client",
+        "_deleted",
+        "_devices",
+        "_donated",
+        "_executable",
+        "_handlers",
+        "_launch",
+        "_parameter_types",
+        "_result_pairs",
+        "_result_places",
+        "_result_types",
+        "_sources",
+    )
+
+    def __init__(
+        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        self._client = client
+        self._executable = executable
+        self._devices = tuple(d for d in devices if d.is_addressable)
+        self._deleted = False
+        self._donated = executable.donated
+        self._parameter_types = executable.parameter_types
+        self._sources = client.place(devices)
+        self._result_types = executable.output_types
+        self._result_places = [client.place(devices, k) for k in executable.output_memory_kinds]
+        pairs = [*zip(self._result_types, self._result_places, strict=True)]
+        self._result_pairs = pairs
+        self._handlers = [
+            adapter.result_handler(array_type(t.shape, t.dtype)[1], place.sharding)
+            for t, place in pairs
+        ]
+        self._launch: Callable[..., Any] = executable.raw.execute_sharded
+
+    @property
+    def client(self) -> CpuClient:
+        return self._client
+
+    @property
+    def executable(self) -> CpuExecutable:
+        return self._executable
+
+    @property
+    def addressable_devices(self) -> Sequence[CpuDevice]:
+        return self._devices
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        """Launches; faster on `CpuShards` (what a launch gives, and `CpuClient.shards`)."""
+        launch = self._launch
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        # The usual case: each argument is ours, and its type is what the program expects (types
+        # are interned, so that comparing them is comparing identities). jaxlib itself compares
+        # sizes only. Whatever else is looked at closely.
+        try:
+            fit = [*map(_type_of, arguments)] == self._parameter_types
+            raws = [*map(_raw_of, arguments)]
+        except AttributeError:
+            fit = False
+        if not fit:
+            adopted = self._adopt(arguments)
+            self._check(adopted)
+            raws = [argument.raw for argument in adopted]
+        return self._run(raws, launch)
+
+    def _run(self, raws: list[Any], launch: Callable[..., Any]) -> list[CpuShards]:
+        """Launches with jaxlib's arrays, and deletes those that are donated."""
+        try:
+            results = launch(raws).consume_with_handlers(self._handlers, False)
+        except JAXLIB_ERRORS as error:
+            raise self._launch_error(error, raws) from error
+        for index in self._donated:
+            if not raws[index].is_deleted():  # as in `_launch_donating`
+                adapter.delete(raws[index])
+        made = [*map(_new, repeat(CpuShards, len(results)))]  # as calling the class, at half
+        for shards, raw, (kind, place) in zip(made, results, self._result_pairs):  # noqa: B905  # hot
+            shards.raw = raw
+            shards.type = kind
+            shards.place = place
+        return made
+
+    @property
+    def launcher(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """`execute` without its checks, from jaxlib's arrays to jaxlib's arrays.
+
+        A wrapper around each, read and made at every launch, costs a tenth of one with 40
+        arguments and results.
+        """
+        return self._launch_donating if self._donated else self._launch_raw
+
+    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
+        """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
+        if self._donated or not self._result_types:  # without results, when is the memory read?
+            return None
+        wanted = [(i, self._parameter_types[i]) for i in lent]
+        return lending_launcher(self._client, self._devices[0], self.launcher, wanted)
+
+    def _launch_raw(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        try:
+            results: list[Any] = self._launch(arguments).consume_with_handlers(
+                self._handlers, False
+            )
+        except JAXLIB_ERRORS as error:
+            # Among them may be `Shards`, or None in the place of what was deleted.
+            raws = self._raws(arguments)
+            if type(error) is TypeError and [*map(id, raws)] != [*map(id, arguments)]:
+                return self._launch_raw(raws)
+            raise self._launch_error(error, raws) from error
+        return results
+
+    def _launch_donating(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        results = self._launch_raw(arguments)
+        for index in self._donated:
+            raw = arguments[index]
+            if type(raw) is not adapter.RawArray:
+                [raw] = self._raws((raw,))
+            if not raw.is_deleted():  # jaxlib leaves it alive when a host array looks at it
+                adapter.delete(raw)
+        return results
+
+    def _raws(self, arguments: Sequence[Any]) -> list[Any]:
+        """Returns jaxlib's arrays of arguments some of which are `Shards`."""
+        return [
+            argument if type(argument) is adapter.RawArray else self._adopt((argument,))[0].raw
+            for argument in arguments
+        ]
+
+    def delete(self) -> None:
+        self._deleted = True
+        self._launch = self._refuse_launch
+
+    def is_deleted(self) -> bool:
+        return self._deleted
+
+    def _prepare(
+        self, arguments: Sequence[Shards], options: ExecuteOptions
+    ) -> tuple[list[CpuShards], Callable[..., Any]]:
+        """Returns the arguments and jaxlib's launch function for a launch with options."""
+        adopted = self._adopt(arguments)
+        for index in options.non_donatable_input_indices:
+            if index in self._donated:
+                adopted[index] = self._copy(adopted[index])
+        return adopted, adapter.with_launch_id(self._launch, options.launch_id)
+
+    def _adopt(self, arguments: Sequence[Shards]) -> list[CpuShards]:
+        return [a if type(a) is CpuShards else CpuShards.of(a, self._sources) for a in arguments]
+
+    def _copy(self, shards: CpuShards) -> CpuShards:
+        copies = [b.copy_to_memory(b.memory) for b in shards.buffers()]
+        return CpuShards.of(copies, shards.place)
+
+    def _check(self, arguments: list[CpuShards]) -> None:
+        """Raises `InvalidArgument` if number or types do not fit."""
+        expected, name = self._parameter_types, self._executable.name
+        if len(arguments) != len(expected):
+            raise InvalidArgument(
+                f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
+            )
+        for i, (argument, wanted) in enumerate(zip(arguments, expected, strict=True)):
+            if argument.type is not wanted and argument.type != wanted:
+                raise InvalidArgument(
+                    f"argument {i} of the program {name!r} must be {wanted}; "
+                    f"{argument.type} was given"
+                )
+
+    def _launch_error(self, error: Exception, raws: Sequence[Any]) -> PlugrtError:
+        # jaxlib's own words for a lost argument depend on how it was lost: deleted, an array is one
+        # without shards.
+        translated = translate(error)
+        if isinstance(translated, DeletedBuffer) or "shards, got: [" in str(error):
+            lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]
+            if lost:
+                return DeletedBuffer(
+                    f"arguments {lost} of the program {self._executable.name!r} were deleted or "
+                    "donated before"
+                )
+        return translated
+
+    def _refuse_launch(self, *_: Any, **__: Any) -> NoReturn:
+        raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+
+
+class ManyDeviceExecutable(CpuLoadedExecutable):
+    """A program that is loaded on several devices.
+
+    jaxlib (0.10) crashes when such a launch finds a fault in its arguments, so that everything is
+    looked at first. Launches are made one at a time: two whose collectives meet in another order
+    on another device would wait for each other for ever. A small program whose replicas exchange
+    nothing is launched on each device by itself (see `plugrt_cpu.per_device_launch`).
+    """
+
+    __slots__ = ("_fresh", "_replicas")
+
+    def __init__(
+        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        super().__init__(client, executable, devices)
+        self._fresh = True
+        self._replicas: Replicas | None = None
+
+    @property
+    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        return self.execute
+
+    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
+        return None
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        return self._execute(arguments, options, with_token=False)[0]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results, token = self._execute(arguments, options, with_token=True)
+        return results, _nothing if token is None else partial(_wait, token)
+
+    def _execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
+        """Returns the results, and jaxlib's token of the launch if asked for and if there is one.
+
+        Launches on each device by itself have none: they share no threads that could run out.
+        """
+        launch, token = self._launch, None
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        if self._fresh:
+            self._fresh = False
+            self._replicas = Replicas.of(self)
+        adopted = self._adopt(arguments)
+        self._check(adopted)
+        with self._client.launch_lock:
+            for shards in adopted:
+                shards.require_alive()
+                if shards.place.devices != self._devices:
+                    raise InvalidArgument(
+                        f"{shards!r} was given to a program on {list(self._devices)}"
+                    )
+            if self._donated:
+                self._require_distinct(adopted)
+            # jaxlib leaves those alive that a host array still looks at, and of what is whole it
+            # says whether the first buffer is.
+            donated = [adopted[i] for i in self._donated]
+            doomed = [shards.raw.clone() for shards in donated if not shards.is_apart]
+            # What is whole stays whole: to take it apart costs more than the launch saves.
+            if self._replicas and options is None and all(shards.is_apart for shards in adopted):
+                made = self._replicas.launch([shards.parts() for shards in adopted])
+            else:
+                made, token = self._launch_together(adopted, launch, with_token)
+        if donated:
+            with adapter.memory_lock:
+                for raw in doomed:
+                    raw.delete()
+                for shards in donated:
+                    shards.delete()
+        return made, token
+
+    def delete(self) -> None:
+        super().delete()
+        self._replicas = None
+        self._fresh = False
+
+    def _launch_together(
+        self, adopted: list[CpuShards], launch: Callable[..., Any], with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
+        raws = [shards.raw for shards in adopted]
+        adapter.prepare_several_devices()
+        try:
+            results = launch(raws, with_tokens=True) if with_token else launch(raws)
+            token = results.consume_token() if with_token else None
+            made = results.consume_with_handlers(self._handlers, False)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return list(map(CpuShards, made, self._result_types, self._result_places)), token
+
+    def _require_distinct(self, arguments: list[CpuShards]) -> None:
+        first = [id(s.parts()[0] if s.is_apart else s.raw) for s in arguments]
+        for i in self._donated:
+            if first.count(first[i]) > 1:
+                raise InvalidArgument(
+                    f"argument {i} of {self._executable.name!r} is donated and passed twice"
+                )
+
+
+def _wait(token: Any) -> None:
+    # What failed is said where a result is read.
+    with contextlib.suppress(*JAXLIB_ERRORS):
+        token.block_until_ready()
+
+
+def _nothing() -> None:
+    """Waits for nothing."""

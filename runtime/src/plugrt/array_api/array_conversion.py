@@ -1,0 +1,190 @@
+"""Arrays from other things: `asarray`."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import FROM_INSIDE, refuse
+from plugrt.array_api.data_types import converted, is_weak
+from plugrt.array_api.device_argument import copied, placed
+from plugrt.array_api.dlpack import from_dlpack
+from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
+from plugrt.execution.array import Array
+from plugrt.execution.casting import cast
+from plugrt.execution.transfer import device_put, host_array, scalar_dtype
+from plugrt.tracing.emit import as_tracer, concatenate, convert, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import (
+    default_complex,
+    default_float,
+    kind_of,
+    result_dtype,
+)
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DeviceLike, DTypeLike
+
+Dtype = np.dtype[Any]
+_SCALARS = (bool, int, float, complex)
+_BUFFERS = (str, bytes, bytearray, memoryview, array)
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+) -> Array:
+    """Returns ``obj`` as an array: arrays, scalars, nested sequences, NumPy, DLPack, buffers.
+
+    NumPy data keep their dtype, Python scalars get the default dtype of their kind. With ``copy``
+    True the memory is the array's own, with False that of ``obj`` (`ValueError` where that cannot
+    be), with None there is a copy where it is needed. ``device`` commits the result to a device.
+    Raises `NotAnArray` for what is no array, and `ShapeError` for ragged sequences.
+
+    >>> xp.asarray([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> xp.asarray([1.5, 2], dtype=xp.bfloat16).dtype.name
+    'bfloat16'
+    """
+    try:  # not a decorator: a frame more is half of what it costs to pass an array through
+        kind = None if dtype is None else as_dtype(dtype)
+        if isinstance(obj, Array):
+            return _of_array(obj, kind, device, copy)
+        if _is_nested(obj):
+            leaves = list(_leaves(obj))
+            if any(isinstance(leaf, Array) for leaf in leaves):
+                _refuse(copy is False, "a sequence of arrays is put together")
+                joined = _joined(*leaves, shape=_shape_of(obj))
+                return _of_array(joined, kind, device, None)
+            host = _of_sequence(obj, leaves, kind)
+        elif type(obj) in _SCALARS:
+            if kind is None and device is None and copy is not False:
+                return _of_scalar(obj)
+            host = _cast(obj, scalar_dtype(obj) if kind is None else kind)
+        elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
+            return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
+        else:
+            host = _of_foreign(obj, kind)
+        return _put(obj, host, device, copy)
+    except FROM_INSIDE as error:
+        refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
+
+
+def _of_scalar(x: bool | int | float | complex) -> Array:
+    # Weak, as in jax.numpy, so that a function gives one dtype eagerly and traced.
+    return device_put(x) if current_trace() is None else as_tracer(x)  # type: ignore[return-value]
+
+
+def _of_array(x: Array, kind: Dtype | None, device: Any, copy: bool | None) -> Array:
+    if kind is not None and kind != x.dtype:
+        _refuse(copy is False, f"{x.dtype.name} becomes {kind.name}")
+        return placed(converted(x, dtype=kind), device)
+    if kind is not None and is_weak(x):
+        x = converted(x, dtype=kind)
+    result = placed(copied(x) if copy else x, device)
+    if copy is False and type(x) is Array:
+        _refuse(result._shards is not x._shards, "the data are on another device")
+    return result
+
+
+def _put(obj: Any, host: npt.NDArray[Any], device: Any, copy: bool | None) -> Array:
+    _refuse(copy is False and not np.may_share_memory(host, obj), "the data are converted")
+    if current_trace() is not None:
+        return as_tracer(host)  # type: ignore[return-value]
+    result: Array = device_put(host, device, may_alias=True if copy is False else None)
+    if copy is False:
+        shares = result.unsafe_buffer_pointer() == host.ctypes.data
+        _refuse(not shares, f"{result.device!r} cannot use memory like this")
+    return result
+
+
+def _refuse(needed: bool, why: str) -> None:
+    if needed:
+        raise ArgumentError(f"asarray was called with copy=False, and a copy is needed: {why}")
+
+
+def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:
+    host = obj if isinstance(obj, np.ndarray | np.generic) else np.asarray(obj)
+    if host.dtype.hasobject and host.ndim == 0:
+        raise NotAnArray(
+            f"asarray got {obj!r:.60} of type {type(obj).__module__}.{type(obj).__qualname__}; it "
+            "takes arrays, scalars, nested sequences of these, and what has __dlpack__, a buffer "
+            "or __array__"
+        )
+    host = host_array(host, "the argument of asarray")
+    return host if kind is None else cast(host, kind)
+
+
+def _of_sequence(obj: Any, leaves: list[Any], kind: Dtype | None) -> npt.NDArray[Any]:
+    try:
+        host = np.asarray(obj) if kind is None else _cast(obj, kind)
+    except IntegerOverflow:
+        raise
+    except ValueError as error:
+        _shape_of(obj)  # raises a `ShapeError` that says where the sequence is ragged
+        raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
+    if kind is None and all(type(leaf) in _SCALARS for leaf in leaves):
+        host = cast(host, _default(host, leaves))
+    return host_array(host, "the argument of asarray")
+
+
+def _cast(obj: Any, kind: Dtype) -> npt.NDArray[Any]:
+    try:
+        return cast(obj, kind)
+    except OverflowError as error:
+        raise IntegerOverflow(
+            f"asarray was asked for {kind.name}, which cannot hold all of {obj!r:.60}: {error}"
+        ) from error
+
+
+def _default(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
+    """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
+    found = "i" if leaves and all(isinstance(x, int) for x in leaves) else kind_of(host.dtype)
+    if found in "iu" and host.dtype != np.bool_:
+        # NumPy makes uint64, floats or objects of integers beyond int64, which no scalar has.
+        ends = (min(leaves), max(leaves))
+        return max((scalar_dtype(int(x)) for x in ends), key=lambda dtype: dtype.itemsize)
+    return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)
+
+
+def _is_nested(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, _BUFFERS)
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if _is_nested(x):
+        for element in x:
+            yield from _leaves(element)
+    else:
+        yield x
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    if not _is_nested(x):
+        return x.shape if isinstance(x, Array) else np.shape(x)
+    shapes = [_shape_of(element) for element in x]
+    for i, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"asarray got a ragged sequence: element 0 has shape {shapes[0]}, element {i} has "
+                f"shape {shape}"
+            )
+    return (len(x), *(shapes[0] if shapes else ()))
+
+
+@operation(static=("shape",), strong=True)
+def _joined(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
+    dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
+    rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]
+    return reshape(concatenate(rows, 0), shape)

@@ -1,0 +1,244 @@
+"""Arithmetic on arrays, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.elementwise.float_properties import is_infinite, sign_bits, with_sign
+from plugrt.array_api.elementwise.operands import (
+    ANY,
+    FLOATING,
+    NUMERIC,
+    REAL,
+    SIGNED,
+    binary,
+    unary,
+)
+from plugrt.array_api.reductions import highest
+from plugrt.errors import DtypeError
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
+
+# StableHLO says that the sum of booleans is their disjunction, and MLIR folds constants to the
+# exclusive one (true + true came to false): so bool has operations of its own below.
+
+
+@operation
+def add(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give whether one holds."""
+    a, b = binary("add", x1, x2, ANY)
+    return emit(hlo.or_ if a.dtype.kind == "b" else hlo.add, a, b)
+
+
+@operation
+def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 - x2``. Integers wrap around on overflow; two bools are refused, as in NumPy."""
+    return emit(hlo.subtract, *binary("subtract", x1, x2, SIGNED))
+
+
+@operation
+def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give whether both hold."""
+    a, b = binary("multiply", x1, x2, ANY)
+    return emit(hlo.and_ if a.dtype.kind == "b" else hlo.multiply, a, b)
+
+
+@operation
+def divide(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 / x2``. Integers give float32, those of 64 bits float64, as in JAX."""
+    return emit(hlo.divide, *binary("divide", x1, x2, FLOATING))
+
+
+@operation
+def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 / x2`` rounded towards minus infinity, as Python's ``//``. Real dtypes.
+
+    Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
+    by 0 gives 0, as in NumPy (XLA alone would give -1).
+
+    >>> xp.floor_divide(xp.asarray([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
+    """
+    a, b = binary("floor_divide", x1, x2, REAL)
+    return _float_divmod(a, b)[0] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[0]
+
+
+@operation
+def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``x1 % x2`` with the sign of ``x2``, as Python's ``%``. Real dtypes.
+
+    ``x % 0`` is NaN for floats and 0 for integers, as in NumPy.
+
+    >>> xp.remainder(xp.asarray([7, -7]), 3)
+    Array([1, 2], dtype=int32)
+    """
+    a, b = binary("remainder", x1, x2, REAL)
+    return _float_divmod(a, b)[1] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[1]
+
+
+@operation
+def divided(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
+    """Returns ``(floor_divide(x1, x2), remainder(x1, x2))`` as one launch."""
+    a, b = binary("divmod", x1, x2, REAL)
+    quotient, rest = (_float_divmod if kind_of(a.dtype) == "f" else _integer_divmod)(a, b)
+    return quotient, rest
+
+
+def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    by_zero = compare(b, zero, "EQ")
+    divisor = select(by_zero, one, b)
+    quotient, rest = emit(hlo.divide, a, divisor), emit(hlo.remainder, a, divisor)
+    if kind_of(a.dtype) == "i":
+        # StableHLO truncates; Python's quotient is one less where a rest is left of other sign.
+        opposite = compare(emit(hlo.xor, rest, divisor), zero, "LT")
+        low = emit(hlo.and_, opposite, compare(rest, zero, "NE"))
+        quotient = select(low, emit(hlo.subtract, quotient, one), quotient)
+        rest = select(low, emit(hlo.add, rest, divisor), rest)
+    return select(by_zero, zero, quotient), rest
+
+
+def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
+    narrow = a.dtype
+    if itemsize_bits(narrow) < 32:  # (a - rest) / b is exact enough only in a wider format
+        a, b = convert(a, np.float32), convert(b, np.float32)
+    zero = full(a.shape, 0, a.dtype)
+    rest = emit(hlo.remainder, a, b)
+    exact = compare(rest, zero, "EQ")
+    quotient = emit(hlo.divide, emit(hlo.subtract, a, rest), b)
+    # The rest takes the divisor's sign, so one divisor is added where the signs differ.
+    differs = emit(hlo.xor, compare(b, zero, "LT"), compare(rest, zero, "LT"))
+    low = emit(hlo.and_, differs, emit(hlo.not_, exact))
+    quotient = select(low, emit(hlo.subtract, quotient, full(a.shape, 1, a.dtype)), quotient)
+    rest = select(low, emit(hlo.add, rest, b), select(exact, with_sign(zero, sign_bits(b)), rest))
+    # (a - rest) / b is within rounding of a whole number.
+    whole = emit(hlo.round_nearest_even, quotient)
+    ratio = emit(hlo.divide, a, b)
+    whole = select(compare(quotient, zero, "EQ"), with_sign(zero, sign_bits(ratio)), whole)
+    whole = select(compare(b, zero, "EQ"), ratio, whole)
+    return convert(whole, narrow), convert(rest, narrow)
+
+
+@with_argument_errors
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
+
+    Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
+    is as the backend computes it. As in JAX a scalar exponent of integers must not be negative
+    (`DtypeError`); to a negative power in an array, or in an argument of a traced function, they
+    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined).
+    """
+    check_exponent(x1, x2)
+    result: Array = power(x1, x2)
+    return result
+
+
+def check_exponent(base: Any, exponent: Any) -> None:
+    """Raises `DtypeError` for integers to a negative power, where the one exponent is known."""
+    known = exponent.scalar if type(exponent) is Tracer else exponent
+    if not isinstance(known, int):
+        if getattr(known, "ndim", 1) or not _is_integral(known):
+            return
+        known = int(known)
+    if known < 0 and _is_integral(base):
+        what = f"integers ({base.dtype.name})" if hasattr(base, "dtype") else repr(base)
+        raise DtypeError(
+            f"pow got {what} to the power {known}; integers have no negative powers. Make the base "
+            f"a float (astype), or the exponent ({float(known)})"
+        )
+
+
+def _is_integral(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return isinstance(x, int) if dtype is None else kind_of(dtype) in "biu"
+
+
+def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
+    a, b = binary("pow", x1, x2, NUMERIC)
+    kind = kind_of(a.dtype)
+    if kind in "iu":
+        return _integer_power(a, b)
+    return _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
+
+
+_power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
+power = operation(_power)
+"""`pow` as one program, whatever the exponent is."""
+
+
+def _integer_power(a: Tracer, b: Tracer) -> Tracer:
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    # XLA heeds six bits of the exponent. They suffice for 1 and -1; even bases come to 0 by then.
+    low = full(a.shape, min(63, int(highest(a.dtype))), a.dtype)
+    power = emit(hlo.power, a, emit(hlo.and_, b, low))
+    if itemsize_bits(a.dtype) >= 8:
+        even = compare(emit(hlo.and_, a, one), zero, "EQ")
+        power = select(emit(hlo.and_, even, compare(b, low, "GT")), zero, power)
+    if kind_of(a.dtype) == "i":
+        unit = compare(emit(hlo.abs, a), one, "EQ")
+        vanishes = emit(hlo.and_, compare(b, zero, "LT"), emit(hlo.not_, unit))
+        power = select(vanishes, zero, power)
+    return power
+
+
+def _complex_power(a: Tracer, b: Tracer) -> Tracer:
+    # The logarithm of 0 makes NaN of XLA's result; a positive power of 0 is 0.
+    zero, real_part = full(a.shape, 0, a.dtype), emit(hlo.real, b)
+    positive_ = compare(real_part, full(a.shape, 0, real_part.dtype), "GT")
+    vanishes = emit(hlo.and_, compare(a, zero, "EQ"), positive_)
+    return select(vanishes, zero, emit(hlo.power, a, b))
+
+
+@operation
+def negative(x: Tracer, /) -> Tracer:
+    """Returns ``-x``. Numeric dtypes; unsigned integers wrap around."""
+    return emit(hlo.negate, unary("negative", x, SIGNED))
+
+
+@operation
+def positive(x: Tracer, /) -> Tracer:
+    """Returns ``x`` as it is."""
+    return unary("positive", x, ANY)
+
+
+@operation
+def abs(x: Tracer, /) -> Tracer:
+    """Returns the absolute value; real for complex arrays."""
+    x = unary("abs", x, ANY)
+    if kind_of(x.dtype) in "bu":
+        return x
+    size = emit(hlo.abs, x)
+    if kind_of(x.dtype) != "c":
+        return size
+    # XLA gives NaN for an infinity beside NaN, where C has the infinity.
+    return select(is_infinite(x), full(x.shape, np.inf, size.dtype), size)
+
+
+@operation
+def sign(x: Tracer, /) -> Tracer:
+    """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN."""
+    x = unary("sign", x, SIGNED)
+    if kind_of(x.dtype) == "u":
+        return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
+    return emit(hlo.sign, x)
+
+
+@operation
+def square(x: Tracer, /) -> Tracer:
+    """Returns ``x * x``; int32 for bool."""
+    x = unary("square", x, NUMERIC)
+    return emit(hlo.multiply, x, x)
+
+
+@operation
+def reciprocal(x: Tracer, /) -> Tracer:
+    """Returns ``1 / x``. Dtypes as `divide`."""
+    x = unary("reciprocal", x, FLOATING)
+    return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -1,0 +1,82 @@
+"""Comparisons, and logic on booleans, element by element."""
+
+from __future__ import annotations
+
+from plugrt.array_api.elementwise.operands import ANY, BOOLEAN, INTEGER, binary, unary
+from plugrt.array_api.ordering import compared
+from plugrt.tracing.emit import compare, convert, emit, hlo
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of, promote_dtypes
+from plugrt.tracing.tracer import Tracer
+
+
+def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
+    # A Python integer may be beyond the array's dtype, where it would wrap around: uint8 < 300.
+    if {kind_of(x1.dtype), kind_of(x2.dtype)} <= set(INTEGER) and x1.weak != x2.weak:
+        array, scalar = (x2, x1) if x1.weak else (x1, x2)
+        # Integers of 4 bits have no implicit promotion, and that of the scalar holds them.
+        narrow = itemsize_bits(array.dtype) < 8
+        dtype = scalar.dtype if narrow else promote_dtypes(array.dtype, scalar.dtype)
+        if kind_of(dtype) in INTEGER:
+            x1, x2 = convert(x1, dtype), convert(x2, dtype)
+    return binary(function, x1, x2, ANY)
+
+
+@operation
+def equal(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 == x2``; NaN equals nothing. Any dtypes that have a common one."""
+    return compare(*_sides("equal", x1, x2), "EQ")
+
+
+@operation
+def not_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 != x2``; NaN differs from all. Any dtypes that have a common one."""
+    return compare(*_sides("not_equal", x1, x2), "NE")
+
+
+@operation
+def less(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 < x2``; of complex by their parts, real part first."""
+    return compared(*_sides("less", x1, x2), "LT")
+
+
+@operation
+def less_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 <= x2``; of complex by their parts, real part first."""
+    return compared(*_sides("less_equal", x1, x2), "LE")
+
+
+@operation
+def greater(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 > x2``; of complex by their parts, real part first."""
+    return compared(*_sides("greater", x1, x2), "GT")
+
+
+@operation
+def greater_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether ``x1 >= x2``; of complex by their parts, real part first."""
+    return compared(*_sides("greater_equal", x1, x2), "GE")
+
+
+@operation
+def logical_and(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether both hold: are true, not zero."""
+    return emit(hlo.and_, *binary("logical_and", x1, x2, BOOLEAN))
+
+
+@operation
+def logical_or(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether one or both hold: are true, not zero."""
+    return emit(hlo.or_, *binary("logical_or", x1, x2, BOOLEAN))
+
+
+@operation
+def logical_xor(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns whether just one holds: is true, not zero."""
+    return emit(hlo.xor, *binary("logical_xor", x1, x2, BOOLEAN))
+
+
+@operation
+def logical_not(x: Tracer, /) -> Tracer:
+    """Returns whether ``x`` does not hold: is false, zero."""
+    return emit(hlo.not_, unary("logical_not", x, BOOLEAN))

@@ -1,0 +1,117 @@
+"""Exponentials, logarithms and roots, element by element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.array_api.elementwise.complex import symmetric
+from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binary, unary
+from plugrt.array_api.ordering import parts
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def widened(x: Tracer) -> Tracer:
+    """Returns floats of fewer than 32 bits as float32, for formulas that would lose too much."""
+    return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
+
+
+@operation
+def exp(x: Tracer, /) -> Tracer:
+    """Returns e to the power ``x``. Floating dtypes."""
+    x = unary("exp", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.exponential, x)
+    # XLA gives NaN at -inf with an imaginary part that is not finite, where C has 0.
+    u, v = parts(x)
+    lowest = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
+    vanishes = emit(hlo.and_, lowest, emit(hlo.not_, emit(hlo.is_finite, v)))
+    return select(vanishes, full(x.shape, 0, x.dtype), emit(hlo.exponential, x))
+
+
+@operation
+def expm1(x: Tracer, /) -> Tracer:
+    """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes."""
+    return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
+
+
+@operation
+def log(x: Tracer, /) -> Tracer:
+    """Returns the natural logarithm; NaN for negative reals. Floating dtypes."""
+    return emit(hlo.log, unary("log", x, FLOATING))
+
+
+@operation
+def log1p(x: Tracer, /) -> Tracer:
+    """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes."""
+    return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
+
+
+@operation(strong=True)
+def log2(x: Tracer, /) -> Tracer:
+    """Returns the logarithm to base 2. Floating dtypes."""
+    return _log_to_base(unary("log2", x, FLOATING), 2)
+
+
+@operation(strong=True)
+def log10(x: Tracer, /) -> Tracer:
+    """Returns the logarithm to base 10. Floating dtypes."""
+    return _log_to_base(unary("log10", x, FLOATING), 10)
+
+
+def _log_to_base(x: Tracer, base: int) -> Tracer:
+    def scaled(part: Tracer) -> Tracer:
+        return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
+
+    if kind_of(x.dtype) == "c":
+        # Part by part: a complex division would turn infinities into NaN.
+        return emit(hlo.complex, *[scaled(p) for p in parts(emit(hlo.log, x))])
+    return convert(scaled(emit(hlo.log, widened(x))), x.dtype)
+
+
+@operation
+def sqrt(x: Tracer, /) -> Tracer:
+    """Returns the square root; NaN for negative reals. Floating dtypes."""
+    x = unary("sqrt", x, FLOATING)
+    return symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
+
+
+def _complex_root(z: Tracer) -> Tracer:
+    # XLA gives NaN at (NaN, inf), where C has infinities.
+    y = parts(z)[1]
+    infinite = full(y.shape, np.inf, y.dtype)
+    both = emit(hlo.complex, infinite, infinite)
+    return select(compare(y, infinite, "EQ"), both, emit(hlo.sqrt, z))
+
+
+@operation(strong=True)
+def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
+
+    An infinity gives infinity, even where the other is NaN.
+    """
+    a, b = binary("hypot", x1, x2, REAL_FLOATING)
+    dtype = a.dtype
+    a, b = emit(hlo.abs, widened(a)), emit(hlo.abs, widened(b))
+    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
+    infinite = full(a.shape, np.inf, a.dtype)
+    large, small = emit(hlo.maximum, a, b), emit(hlo.minimum, a, b)
+    ratio = emit(hlo.divide, small, select(compare(large, zero, "EQ"), one, large))
+    root = emit(hlo.sqrt, emit(hlo.add, one, emit(hlo.multiply, ratio, ratio)))
+    either = emit(hlo.or_, compare(a, infinite, "EQ"), compare(b, infinite, "EQ"))
+    return convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
+
+
+@operation
+def logaddexp(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes."""
+    a, b = binary("logaddexp", x1, x2, REAL_FLOATING)
+    dtype = a.dtype
+    a, b = widened(a), widened(b)
+    distance = emit(hlo.negate, emit(hlo.abs, emit(hlo.subtract, a, b)))
+    # Equal infinities have no distance.
+    distance = select(compare(a, b, "EQ"), full(a.shape, 0, a.dtype), distance)
+    excess = emit(hlo.log_plus_one, emit(hlo.exponential, distance))
+    return convert(emit(hlo.add, emit(hlo.maximum, a, b), excess), dtype)

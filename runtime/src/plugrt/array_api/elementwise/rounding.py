@@ -1,0 +1,75 @@
+"""Rounding, element by element."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from plugrt.array_api.data_types import finfo
+from plugrt.array_api.elementwise.operands import REAL_OR_BOOLEAN, SIGNED, unary
+from plugrt.errors import Unimplemented
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+@operation
+def ceil(x: Tracer, /) -> Tracer:
+    """Returns the smallest whole number that is not less than ``x``. Real dtypes and bool."""
+    x = unary("ceil", x, REAL_OR_BOOLEAN)
+    return emit(hlo.ceil, x) if kind_of(x.dtype) == "f" else x
+
+
+@operation
+def floor(x: Tracer, /) -> Tracer:
+    """Returns the largest whole number that is not greater than ``x``. Real dtypes and bool."""
+    x = unary("floor", x, REAL_OR_BOOLEAN)
+    return emit(hlo.floor, x) if kind_of(x.dtype) == "f" else x
+
+
+@operation
+def trunc(x: Tracer, /) -> Tracer:
+    """Returns ``x`` without its fraction. Real dtypes and bool."""
+    x = unary("trunc", x, REAL_OR_BOOLEAN)
+    if kind_of(x.dtype) != "f":
+        return x
+    below = compare(x, full(x.shape, 0, x.dtype), "LT")
+    return select(below, emit(hlo.ceil, x), emit(hlo.floor, x))
+
+
+@operation(static=("decimals",))
+def round(x: Tracer, /, decimals: int = 0) -> Tracer:
+    """Returns ``x`` rounded to so many decimal places, halves to even; for complex, of each part.
+
+    As in JAX integers are taken as they are, and `Unimplemented` is raised for a negative number
+    of places of them; floats are scaled, rounded and scaled back, so that the last digit may be
+    off by one. (The standard has no ``decimals``.)
+    """
+    x = unary("round", x, SIGNED)
+    places = operator.index(decimals)
+    kind = kind_of(x.dtype)
+    if kind in "iu":
+        if places < 0:
+            raise Unimplemented(
+                f"round to {places} places of an array of {x.dtype.name}: integers can be rounded "
+                "to decimal places from 0 only; astype converts"
+            )
+        return x
+    if places > math.log10(finfo(x.dtype).max):
+        return x
+    if kind == "c":
+        parts = [_rounded(emit(part, x), places) for part in (hlo.real, hlo.imag)]
+        return emit(hlo.complex, *parts)
+    return _rounded(x, places)
+
+
+def _rounded(x: Tracer, places: int) -> Tracer:
+    if not places:
+        return emit(hlo.round_nearest_even, x)
+    wide = convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
+    factor = full(x.shape, 10.0**places, wide.dtype)
+    whole = emit(hlo.round_nearest_even, emit(hlo.multiply, wide, factor))
+    return convert(emit(hlo.divide, whole, factor), x.dtype)

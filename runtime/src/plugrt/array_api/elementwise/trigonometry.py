@@ -1,0 +1,127 @@
+"""Trigonometric and hyperbolic functions, element by element.
+
+Of complex numbers, they take the principal value; branch cuts are those of C and NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.array_api.elementwise.complex import symmetric
+from plugrt.array_api.elementwise.operands import FLOATING, binary, unary
+from plugrt.array_api.ordering import parts
+from plugrt.tracing.emit import chlo, compare, emit, full, hlo, select
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+
+def _inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
+    if kind_of(x.dtype) != "c":
+        return emit(builder, x)
+    return symmetric(lambda z: emit(builder, z), x, odd=odd)
+
+
+def _with_zeros(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
+    """Returns an imaginary part with the sign of zero that it has where ``b`` is 0: slope * b.
+
+    The exponentials that XLA makes hyperbolic functions of lose it.
+    """
+    exact = emit(hlo.and_, compare(b, full(b.shape, 0, b.dtype), "EQ"), emit(hlo.is_finite, slope))
+    return select(exact, emit(hlo.multiply, slope, b), imaginary)
+
+
+def _times_i(z: Tracer) -> Tracer:
+    x, y = parts(z)
+    return emit(hlo.complex, emit(hlo.negate, y), x)
+
+
+@operation
+def acos(x: Tracer, /) -> Tracer:
+    """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes."""
+    return _inverse(chlo.acos, unary("acos", x, FLOATING))
+
+
+@operation
+def acosh(x: Tracer, /) -> Tracer:
+    """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes."""
+    return _inverse(chlo.acosh, unary("acosh", x, FLOATING))
+
+
+@operation
+def asin(x: Tracer, /) -> Tracer:
+    """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes."""
+    return _inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
+
+
+@operation
+def asinh(x: Tracer, /) -> Tracer:
+    """Returns the inverse hyperbolic sine. Floating dtypes."""
+    return _inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
+
+
+@operation
+def atan(x: Tracer, /) -> Tracer:
+    """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes."""
+    return _inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
+
+
+@operation
+def atanh(x: Tracer, /) -> Tracer:
+    """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes."""
+    return _inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
+
+
+@operation
+def cos(x: Tracer, /) -> Tracer:
+    """Returns the cosine of radians. Floating dtypes."""
+    x = unary("cos", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.cosine, x)
+    # XLA's complex cosine turns infinities into NaN; cos(z) == cosh(iz).
+    u, v = parts(emit(chlo.cosh, _times_i(x)))
+    a, b = parts(x)
+    return emit(hlo.complex, u, _with_zeros(v, emit(hlo.negate, emit(hlo.sine, a)), b))
+
+
+@operation
+def cosh(x: Tracer, /) -> Tracer:
+    """Returns the hyperbolic cosine. Floating dtypes."""
+    return emit(chlo.cosh, unary("cosh", x, FLOATING))
+
+
+@operation
+def sin(x: Tracer, /) -> Tracer:
+    """Returns the sine of radians. Floating dtypes."""
+    x = unary("sin", x, FLOATING)
+    if kind_of(x.dtype) != "c":
+        return emit(hlo.sine, x)
+    u, v = parts(emit(chlo.sinh, _times_i(x)))  # as in cos; sin(z) == -i sinh(iz)
+    a, b = parts(x)
+    real = select(compare(a, full(a.shape, 0, a.dtype), "EQ"), a, v)
+    return emit(hlo.complex, real, _with_zeros(emit(hlo.negate, u), emit(hlo.cosine, a), b))
+
+
+@operation
+def sinh(x: Tracer, /) -> Tracer:
+    """Returns the hyperbolic sine. Floating dtypes."""
+    return emit(chlo.sinh, unary("sinh", x, FLOATING))
+
+
+@operation
+def tan(x: Tracer, /) -> Tracer:
+    """Returns the tangent of radians. Floating dtypes."""
+    return emit(chlo.tan, unary("tan", x, FLOATING))
+
+
+@operation
+def tanh(x: Tracer, /) -> Tracer:
+    """Returns the hyperbolic tangent. Floating dtypes."""
+    return emit(hlo.tanh, unary("tanh", x, FLOATING))
+
+
+@operation
+def atan2(x1: Tracer, x2: Tracer, /) -> Tracer:
+    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; of complex, JAX's formula."""
+    return emit(hlo.atan2, *binary("atan2", x1, x2, FLOATING))

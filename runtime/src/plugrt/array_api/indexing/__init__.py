@@ -1,0 +1,1 @@
+"""Indexing: keys, reads, writes and ``x.at[...]``."""

@@ -1,0 +1,263 @@
+"""``x.at[key]``: updates of immutable arrays that return the new array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.indexing.key import Key, Spec, parse
+from plugrt.array_api.indexing.read import read
+from plugrt.array_api.indexing.write import write
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_COMBINE: dict[str, Callable[..., Any]] = {
+    "add": hlo.add,
+    "subtract": hlo.subtract,
+    "multiply": hlo.multiply,
+    "min": hlo.minimum,
+    "max": hlo.maximum,
+}
+_WRITE_MODES = (None, "drop", "fill", "clip", "promise_in_bounds")
+
+
+class At:
+    """What ``x.at`` gives: index it with a key and call an update, ``x.at[key].set(value)``."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Update:
+        return Update(self._array, key)
+
+    def __repr__(self) -> str:
+        return f"At({self._array!r})"
+
+
+def _updating(how: str, says: str) -> Callable[..., Any]:
+    def method(
+        self: Update,
+        values: Any,
+        *,
+        mode: str | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        return self._update(how, values, mode, indices_are_sorted, unique_indices)
+
+    method.__name__ = how
+    method.__qualname__ = f"Update.{how}"
+    method.__doc__ = f"Returns ``x`` with {says}."
+    return with_argument_errors(method)
+
+
+class Update:
+    """The elements ``x[key]``, to be updated. Every method returns a new array; ``x`` stays.
+
+    A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and take the dtype of
+    ``x``; a value of a higher kind (a float for integers) is refused with `DtypeError`. Where
+    index arrays name an element twice, ``add`` and the like count it twice, and which one ``set``
+    takes is open. ``mode`` says what becomes of positions in arrays that are out of bounds:
+    ``drop`` (the default) leaves them out, ``clip`` moves them to the nearest. Negative ones count
+    from the back. A boolean array may be traced if the value does not depend on how many elements
+    it picks. ``indices_are_sorted`` and ``unique_indices`` are promises that make updates faster.
+    As ``jax.numpy.ndarray.at``.
+    """
+
+    __slots__ = ("_array", "_key")
+
+    def __init__(self, array: Any, key: Any) -> None:
+        self._array = array
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"Update({self._array!r}, {self._key!r})"
+
+    set = _updating("set", "the elements replaced by ``values``")
+    add = _updating("add", "``values`` added to the elements")
+    subtract = _updating("subtract", "``values`` subtracted from the elements")
+    multiply = mul = _updating("multiply", "the elements multiplied by ``values``")
+    divide = _updating("divide", "the elements divided by ``values``; floating dtypes")
+    power = _updating("power", "the elements raised to the power of ``values``")
+    min = _updating("min", "the lesser of elements and ``values``")
+    max = _updating("max", "the greater of elements and ``values``")
+
+    @with_argument_errors
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        mode: str | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        """Returns ``x`` with ``function``, which works element by element, applied."""
+        flags = (mode, indices_are_sorted, unique_indices)
+        return self._update("apply", 0, *flags, function=function)
+
+    @with_argument_errors
+    def get(
+        self,
+        *,
+        mode: str | None = None,
+        fill_value: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        """Returns ``x[key]``; positions in arrays that are out of bounds give by ``mode``
+
+        ``clip`` (the default) the nearest element, ``fill`` (the default with a ``fill_value``)
+        the ``fill_value``, by default NaN, the least signed or the greatest unsigned integer.
+        """
+        del indices_are_sorted, unique_indices  # promises that reading has no use for
+        key = parse(self._array.shape, self._key, embed=current_trace() is not None)
+        return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value)
+
+    def _update(
+        self,
+        how: str,
+        values: Any,
+        mode: str | None,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        function: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        x, mask = self._array, self._key
+        if how == "divide" and kind_of(x.dtype) not in "fc":
+            raise DtypeError(
+                f"x.at[key].divide got x of dtype {x.dtype.name}; it takes floating dtypes"
+            )
+        if mode not in _WRITE_MODES:
+            raise ArgumentError(
+                f"mode is {mode!r}; updates take {', '.join(map(repr, _WRITE_MODES))}"
+            )
+        if not isinstance(values, Array | np.ndarray | np.generic | bool | int | float | complex):
+            values = np.asarray(values)
+        if _is_mask(mask, x, values):
+            return update_where(x, mask, values, how=how, function=function)
+        key = parse(x.shape, mask, embed=current_trace() is not None)
+        return update_at(
+            x,
+            key.operands,
+            values,
+            spec=key.spec,
+            how=how,
+            function=function,
+            mode=mode,
+            sorted_=indices_are_sorted,
+            unique=unique_indices,
+        )
+
+
+def _is_mask(key: Any, x: Any, values: Any) -> bool:
+    """Whether an update is a choice between old and new: the mask's count does not matter."""
+    if not isinstance(key, Array | np.ndarray) or kind_of(key.dtype) != "b" or not key.ndim:
+        return False
+    if key.shape != x.shape[: key.ndim]:
+        return False  # `parse` says what is wrong
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    rest: int = x.ndim - key.ndim
+    return len(shape) <= rest or (len(shape) == rest + 1 and shape[0] == 1)
+
+
+@operation(static=("spec", "mode", "fill_value"))
+def get_at(
+    x: Tracer,
+    operands: tuple[Tracer, ...],
+    *,
+    spec: Spec,
+    mode: str | None,
+    fill_value: Any,
+) -> Tracer:
+    """Returns the elements that a key's parts pick, by ``mode`` where they are out of bounds."""
+    return read(x, Key(spec, operands), mode, fill_value)
+
+
+@operation(static=("how", "function"))
+def update_where(
+    x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
+) -> Tracer:
+    """Returns ``x`` updated where ``mask`` holds by a value that does not depend on how often."""
+    value = _of_kind(x, value, how)
+    rest = x.shape[mask.ndim :]
+    if value.ndim > len(rest):
+        value = reshape(value, value.shape[1:])
+    if any(n not in (1, m) for n, m in zip(value.shape[::-1], rest[::-1], strict=False)):
+        raise ShapeError(
+            f"the value of shape {value.shape} does not broadcast to the shape {rest} that x of "
+            f"shape {x.shape} has behind the boolean index of shape {mask.shape}"
+        )
+    new = _combine(how, function)(x, broadcast_to(value, x.shape))
+    aligned = reshape(mask, mask.shape + (1,) * len(rest))
+    return select(broadcast_to(aligned, x.shape), new, x)
+
+
+@operation(static=("spec", "how", "function", "mode", "sorted_", "unique"))
+def update_at(
+    x: Tracer,
+    operands: tuple[Tracer, ...],
+    value: Tracer,
+    *,
+    spec: Spec,
+    how: str,
+    function: Callable[[Any], Any] | None,
+    mode: str | None,
+    sorted_: bool,
+    unique: bool,
+) -> Tracer:
+    """Returns ``x`` updated at the elements that a key's parts pick."""
+    key = Key(spec, operands)
+    value = _of_kind(x, value, how)
+
+    def written(y: Tracer, combine: Callable[[Tracer, Tracer], Tracer]) -> Tracer:
+        return write(y, key, value, combine, mode=mode, sorted_=sorted_, unique=unique)
+
+    if how in ("divide", "power"):
+        # A scatter combines in no certain order, which these do not allow: multiply first.
+        factors = written(full(x.shape, 1, x.dtype), _combine("multiply", None))
+        return emit(_LATE[how], x, factors)
+    return written(strong(x), _combine(how, function))
+
+
+_LATE = {"divide": hlo.divide, "power": hlo.power}
+
+
+def _combine(how: str, function: Callable[[Any], Any] | None) -> Callable[[Tracer, Tracer], Tracer]:
+    if how == "set":
+        return lambda old, new: new
+    if function is not None:
+        applied = function
+
+        def apply(old: Tracer, new: Tracer) -> Tracer:
+            result = applied(old)
+            if not isinstance(result, Tracer) or result.shape != old.shape:
+                raise ShapeError(
+                    f"the function of x.at[key].apply returned {result!r} for {old!r}; it must "
+                    "keep the shape"
+                )
+            return convert(result, old.dtype)
+
+        return apply
+    builder = _COMBINE.get(how) or _LATE[how]
+    return lambda old, new: emit(builder, old, new)
+
+
+def _of_kind(x: Tracer, value: Tracer, how: str) -> Tracer:
+    """Returns the value in the dtype of ``x``, unless that would drop more than precision."""
+    if _RANK[kind_of(value.dtype)] > _RANK[kind_of(x.dtype)]:
+        raise DtypeError(
+            f"x.at[key].{how} got values of dtype {value.dtype.name} for x of dtype "
+            f"{x.dtype.name}, which cannot hold them; convert one with array_api.astype"
+        )
+    return convert(value, x.dtype)

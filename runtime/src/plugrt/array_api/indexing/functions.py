@@ -1,0 +1,170 @@
+"""Indexing: ``x[key]``, `take` and `take_along_axis`."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plugrt.array_api.axes import normal_axis
+from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shapes
+from plugrt.array_api.indexing.key import (
+    Key,
+    Scalar,
+    Shape,
+    Slice,
+    Spec,
+    parse,
+    position_in,
+    with_open_starts,
+)
+from plugrt.array_api.indexing.read import filled, fills, gather, position, read, within
+from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.execution.host_values import scalar_beside
+from plugrt.execution.sharded_transfer import slice_in_place
+from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+
+
+def getitem(x: Any, key: Any, /) -> Any:
+    """Returns ``x[key]`` by NumPy's rules.
+
+    A key is an integer, a slice, an ellipsis, None, an integer array, a boolean array or a tuple
+    of these. Integers out of bounds raise `InvalidIndex`, an `IndexError`. Positions in arrays are
+    clamped to the axis, as in JAX, since a launched program cannot raise; ``x.at[key].get(...)``
+    offers other modes. A boolean array picks as many elements as it holds, so it must not be
+    traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
+    compiles once, and so does one over ``x[i : i + 5]``; other slices are part of the program.
+    """
+    traced = current_trace() is not None
+    if type(key) is int and type(x) is Array and x.ndim and not traced:
+        position = position_in(key, x.shape, 0)
+        part = slice_in_place(x, position)
+        return row(x, scalar_beside(position, x)) if part is None else part
+    parsed = parse(x.shape, key, embed=traced)
+    if not traced:
+        parsed = with_open_starts(x.shape, parsed)
+    return read_at(x, parsed.operands, spec=parsed.spec)
+
+
+@operation
+def row(x: Tracer, index: Tracer) -> Tracer:
+    """Returns ``x[index]`` for a single position within bounds."""
+    rest = [Slice(0, n, 1) for n in x.shape[1:]]
+    return read(x, Key((Scalar(safe=True), *rest), (index,)))
+
+
+@operation(static=("spec",))
+def read_at(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
+    """Returns the elements that a key's parts pick."""
+    return read(x, Key(spec, operands))
+
+
+@operation(static=("axis", "mode", "fill_value"))
+def take(
+    x: Tracer,
+    indices: Tracer,
+    /,
+    *,
+    axis: int | None = None,
+    mode: str | None = None,
+    fill_value: complex | np.generic | None = None,
+) -> Tracer:
+    """Returns the slices of ``x`` at ``indices`` along ``axis``, where their dimensions stand.
+
+    ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode`` says
+    what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
+    ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
+
+    >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0, -1]))
+    Array([30, 10, 30], dtype=int32)
+    """
+    admit("take", "indices", indices.dtype, INTEGER)
+    if axis is None and x.ndim != 1:
+        raise AxisError(
+            f"take got x of shape {x.shape} and no axis; axis may be left out for arrays of one "
+            "dimension only"
+        )
+    along = normal_axis("take", 0 if axis is None else axis, x.ndim)
+    shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
+    if _is_empty("take", x.shape, along, shape):
+        return full(shape, 0, x.dtype)
+    positions = [(along, position(indices, x.shape[along], mode))]
+    result = gather(x, positions, indices.shape, along)
+    if fills(mode or "fill", fill_value):
+        where = range(along, along + indices.ndim)
+        result = filled(result, within(x.shape, positions), where, fill_value)
+    return result
+
+
+@operation(static=("axis", "mode", "fill_value"))
+def take_along_axis(
+    x: Tracer,
+    indices: Tracer,
+    /,
+    *,
+    axis: int = -1,
+    mode: str | None = None,
+    fill_value: complex | np.generic | None = None,
+) -> Tracer:
+    """Returns for each row along ``axis`` its elements at the same row of ``indices``.
+
+    The other dimensions of the two broadcast. Indices out of bounds as in `take`. Serves to apply
+    what `argsort`, `argmax` and `argmin` give.
+
+    >>> x = xp.asarray([[3, 1], [2, 4]])
+    >>> xp.take_along_axis(x, xp.argsort(x, axis=1), axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    admit("take_along_axis", "indices", indices.dtype, INTEGER)
+    along = normal_axis("take_along_axis", axis, x.ndim)
+    rest = [tuple(n for i, n in enumerate(s) if i != along) for s in (x.shape, indices.shape)]
+    common = broadcast_shapes((rest[0], rest[1])) if x.ndim == indices.ndim else None
+    if common is None:
+        raise ShapeError(
+            f"take_along_axis along axis {along} got x of shape {x.shape} and indices of shape "
+            f"{indices.shape}; they must broadcast but for that axis"
+        )
+    size, count = x.shape[along], indices.shape[along]
+    shape = (*common[:along], count, *common[along:])
+    if _is_empty("take_along_axis", x.shape, along, shape):
+        return full(shape, 0, x.dtype)
+    x = broadcast_to(x, (*common[:along], size, *common[along:]))
+    p = broadcast_to(position(indices, size, mode), shape)
+    batch = [i for i in range(x.ndim) if i != along]
+    result: Tracer = emit(
+        hlo.gather,
+        x,
+        reshape(p, (*shape, 1)),
+        dimension_numbers=hlo.GatherDimensionNumbers.get(
+            [], [along], batch, batch, [along], x.ndim
+        ),
+        slice_sizes=[1] * x.ndim,
+    )
+    if fills(mode or "fill", fill_value):
+        result = filled(result, within(x.shape, [(along, p)]), range(x.ndim), fill_value)
+    return result
+
+
+def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
+    """Whether there is nothing to take; `ShapeError` for taking something from nothing."""
+    if 0 in result:
+        return True
+    if shape[axis] == 0:
+        raise ShapeError(f"{function} from axis {axis} of x of shape {shape}, which is empty there")
+    return False
+
+
+def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
+    """What ``x[key] = value`` does: raises a `TypeError` that tells what works instead."""
+    raise ArgumentTypeError(
+        "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
+        "array with the elements replaced; .add, .multiply, .min, .max and others go along"
+    )
+
+
+__all__ = ["getitem", "take", "take_along_axis"]

@@ -1,0 +1,322 @@
+"""`Key`: what stands between the brackets of ``x[key]``, checked and split.
+
+The static part (slices, new axes, the order of things) becomes part of a cache key; the dynamic
+part (integers and integer arrays) becomes operands, so that ``x[i]`` in a loop compiles once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.elementwise.operands import broadcast_shapes
+from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
+from plugrt.execution.array import Array
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """``None``: a new axis of size 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """``...`` that stands for no axis, but still parts the arrays on its two sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The elements ``start + i * step`` of an axis, for i below ``count``."""
+
+    start: int
+    count: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """``count`` elements of an axis that stand together, from the next operand on."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One position, known when the program is made and within bounds."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One position, the next operand. ``safe`` means that it is known to be within bounds."""
+
+    safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """An array of positions along an axis, the next operand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unravelled(Indices):
+    """The positions along axis ``axis`` of a boolean array of ``shape``: where it holds.
+
+    The operand, one for all of its axes, holds the positions in the flattened array.
+    """
+
+    shape: Shape
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A single boolean: a new axis of size ``count``, 1 or 0, that broadcasts as arrays do."""
+
+    count: int
+
+
+Item = New | Gap | Slice | Window | At | Scalar | Indices | Flag
+Spec = tuple[Item, ...]
+"""Items in order; each but `New`, `Gap` and `Flag` takes an axis."""
+
+_TAKE_AXIS = (Slice, Window, At, Scalar, Indices)
+_ADVANCED = (At, Scalar, Indices, Flag)
+"""What broadcasts together where there is an array among the items (NumPy's rule)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The static ``spec`` of a key and its dynamic ``operands``, in order."""
+
+    spec: Spec
+    operands: tuple[Any, ...]
+
+
+def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
+    """Returns a key for an array of ``shape``, as NumPy understands it.
+
+    With ``embed``, integers become part of the spec. Raises `InvalidIndex` for integers out of
+    bounds, too many indices and wrong types; `DataDependentShape` for a traced boolean array.
+    """
+    elements = [_element(k) for k in (key if isinstance(key, tuple) else (key,))]
+    elements = _without_ellipsis(shape, elements, key)
+    items: list[Item] = []
+    operands: list[Any] = []
+    axis = 0
+    for k in elements:
+        if k is None:
+            items.append(New())
+        elif k is Ellipsis:
+            items.append(Gap())
+        elif isinstance(k, slice):
+            items.append(_slice(k, shape[axis]))
+            axis += 1
+        elif isinstance(k, int):
+            position = position_in(k, shape, axis)
+            items.append(At(position) if embed else Scalar(safe=True))
+            operands.extend([] if embed else [position])
+            axis += 1
+        elif kind_of(k.dtype) == "b":
+            axis += _mask(k, shape, axis, items, operands)
+        else:
+            items.append(Indices() if k.shape else Scalar(safe=False))
+            operands.append(k)
+            axis += 1
+    return Key(tuple(items), tuple(operands))
+
+
+def with_open_starts(shape: Shape, key: Key) -> Key:
+    """Returns the key with operands for the starts of its slices, so that all starts compile once.
+
+    Slices that count in steps or take the whole axis stay part of the spec, and so do all beside
+    arrays, whose gathers are programs of their own anyway.
+    """
+    if is_advanced(key.spec):
+        return key
+    pending = iter(key.operands)
+    spec: list[Item] = []
+    operands: list[Any] = []
+    sizes = iter(shape)
+    for item in key.spec:
+        size = next(sizes) if isinstance(item, _TAKE_AXIS) else 0
+        if isinstance(item, Slice) and item.step == 1 and 0 < item.count < size:
+            spec.append(Window(item.count))
+            operands.append(item.start)
+        else:
+            spec.append(item)
+            operands.extend([next(pending)] if isinstance(item, Scalar) else [])
+    return Key(tuple(spec), tuple(operands))
+
+
+def _element(k: Any) -> Any:
+    """Returns an element of a key as None, an ellipsis, a slice, an int, or an array."""
+    if k is None or k is Ellipsis or isinstance(k, slice):
+        return k
+    if isinstance(k, list):
+        k = _listed(k)
+    if isinstance(k, bool | np.bool_):
+        k = np.asarray(k)
+    elif not isinstance(k, np.ndarray) and type(k) not in (Array, Tracer):
+        try:
+            return operator.index(k)
+        except TypeError as error:
+            raise InvalidIndex(
+                f"{k!r:.60} of type {type(k).__qualname__} is no index; an index is an integer, a "
+                "slice, an ellipsis, None, or an array of integers or booleans"
+            ) from error
+    if kind_of(k.dtype) not in "biu":
+        raise InvalidIndex(
+            f"an array of dtype {k.dtype.name} is no index; arrays in an index hold integers or "
+            "booleans (astype converts)"
+        )
+    return k
+
+
+def _axes_of(k: Any) -> int:
+    """Returns how many axes an element takes."""
+    if k is None or k is Ellipsis:
+        return 0
+    if isinstance(k, slice | int) or kind_of(k.dtype) != "b":
+        return 1
+    return int(k.ndim)
+
+
+def _without_ellipsis(shape: Shape, elements: list[Any], key: Any) -> list[Any]:
+    """Returns the elements with one for each axis: whole slices fill in for ``...``."""
+    where = [i for i, k in enumerate(elements) if k is Ellipsis]
+    if len(where) > 1:
+        raise InvalidIndex(f"the index {key!r} has more than one ellipsis (...)")
+    missing = len(shape) - sum(map(_axes_of, elements))
+    if missing < 0:
+        raise InvalidIndex(
+            f"the index takes {len(shape) - missing} axes, and the array of shape {shape} has "
+            f"{len(shape)}"
+        )
+    filling: list[Any] = [slice(None)] * missing
+    if not where:
+        return [*elements, *filling]
+    i = where[0]
+    return [*elements[:i], *(filling or [Ellipsis]), *elements[i + 1 :]]
+
+
+def _slice(k: slice, size: int) -> Slice:
+    try:
+        start, stop, step = k.indices(size)
+    except TracingError as error:
+        raise TracingError(
+            f"a bound of the slice {k} is a traced array, and the shape of a result must be known "
+            "when the program is made; take a part of known size with lax.dynamic_slice"
+        ) from error
+    except (TypeError, ValueError) as error:
+        raise InvalidIndex(f"{k} is no index: {error}") from error
+    count = len(range(start, stop, step))
+    return Slice(start, count, step) if count else Slice(0, 0, 1)
+
+
+def position_in(k: int, shape: Shape, axis: int) -> int:
+    """Returns an integer index counted from the front; `InvalidIndex` if it is out of bounds."""
+    size = shape[axis]
+    if not -size <= k < size:
+        raise InvalidIndex(
+            f"index {k} is out of bounds for axis {axis} of an array of shape {shape}"
+        )
+    return k % size
+
+
+def _listed(k: list[Any]) -> Any:
+    """Returns a list as an index array; `InvalidIndex` for rows of different lengths."""
+    try:
+        return np.asarray(k) if k else np.zeros(0, np.int32)
+    except ValueError as error:
+        raise InvalidIndex(f"the list {k!r:.60} is no index: {error}") from error
+
+
+def _mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[Any]) -> int:
+    """Adds a boolean array as the positions where it holds; returns how many axes it takes."""
+    if type(mask) is Tracer:
+        raise DataDependentShape(
+            f"x[mask] with the traced boolean array {mask!r}: how many elements it picks, and so "
+            "the result's shape, depends on the data. Use array_api.where(mask, x, other), or "
+            "x.at[mask].set(value) to update; or leave this part outside of the traced function"
+        )
+    if not mask.ndim:
+        items.append(Flag(int(bool(mask))))
+        return 0
+    covered = shape[axis : axis + mask.ndim]
+    if mask.shape != covered:
+        raise InvalidIndex(
+            f"a boolean index of shape {mask.shape} meets axes of shape {covered} (from axis "
+            f"{axis} of an array of shape {shape}); they must be equal"
+        )
+    positions = np.flatnonzero(np.asarray(mask))
+    narrow = mask.size <= np.iinfo(np.int32).max
+    operands.append(positions.astype(np.int32 if narrow else np.int64))
+    items.extend(Unravelled(mask.shape, i) for i in range(mask.ndim))
+    return int(mask.ndim)
+
+
+# --- what follows from a spec ---------------------------------------------------------------------
+
+
+def is_advanced(spec: Spec) -> bool:
+    """Whether there is an array among the items, so that a gather is needed."""
+    return any(isinstance(item, Indices | Flag) for item in spec)
+
+
+def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
+    """Returns the shapes of what broadcasts together, in the order of the items."""
+    pending = iter(operands)
+    shapes: list[Shape] = []
+    for item in spec:
+        if isinstance(item, Flag):
+            shapes.append((item.count,))
+        elif isinstance(item, Unravelled) and item.axis:
+            shapes.append(shapes[-1])
+        elif isinstance(item, Scalar | Indices):
+            shapes.append(tuple(next(pending).shape))
+    return shapes
+
+
+def block_shape(spec: Spec, operands: Sequence[Any]) -> Shape:
+    """Returns the common shape of the arrays in a key; `InvalidIndex` where there is none."""
+    shapes = operand_shapes(spec, operands)
+    common = broadcast_shapes(tuple(shapes))
+    if common is None:
+        raise InvalidIndex(
+            f"arrays in an index broadcast together, and those of shapes "
+            f"{', '.join(map(str, shapes))} do not"
+        )
+    return common
+
+
+def layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
+    """Returns the axes of ``x[key]``: the item that each comes from, None for ``block``'s.
+
+    The block of axes that arrays make stands where the arrays stand if they stand together, and
+    in front if something parts them (NumPy's rule).
+    """
+    advanced = [i for i, item in enumerate(spec) if isinstance(item, _ADVANCED)]
+    rest = [(i, item) for i, item in enumerate(spec) if isinstance(item, New | Slice | Window)]
+    axes: list[tuple[Item | None, int]] = [
+        (item, 1 if isinstance(item, New) else item.count) for _, item in rest
+    ]
+    if not is_advanced(spec):
+        return axes
+    together = advanced[-1] - advanced[0] == len(advanced) - 1
+    at = sum(i < advanced[0] for i, _ in rest) if together else 0
+    return [*axes[:at], *[(None, n) for n in block], *axes[at:]]
+
+
+def axis_items(spec: Spec) -> list[Item]:
+    """Returns the items that take an axis: one for each axis of the array."""
+    return [item for item in spec if isinstance(item, _TAKE_AXIS)]

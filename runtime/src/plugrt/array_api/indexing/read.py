@@ -1,0 +1,297 @@
+"""Reading elements by a `Key`: slices, dynamic slices and gathers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.indexing.key import (
+    At,
+    Indices,
+    Item,
+    Key,
+    Scalar,
+    Shape,
+    Slice,
+    Spec,
+    Unravelled,
+    Window,
+    axis_items,
+    block_shape,
+    is_advanced,
+    layout,
+)
+from plugrt.array_api.manipulation import reverse
+from plugrt.errors import ArgumentError, InvalidIndex
+from plugrt.tracing.emit import (
+    broadcast_in_dim,
+    broadcast_to,
+    compare,
+    concatenate,
+    constant,
+    convert,
+    emit,
+    full,
+    hlo,
+    reshape,
+    select,
+    slice_,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.tracer import Tracer
+
+Positions = list[tuple[int, Tracer]]
+"""Axes, each with the positions along it."""
+
+MODES = (None, "fill", "drop", "clip", "promise_in_bounds", "wrap")
+
+
+def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -> Tracer:
+    """Returns ``x[key]``. See `plugrt.array_api.indexing.functions.getitem` for the meaning."""
+    if is_advanced(key.spec):
+        return _read_arrays(x, key, mode, fill_value)
+    shape = [n for _, n in layout(key.spec, ())]
+    items = axis_items(key.spec)
+    scalars = positions_of(x.shape, key)
+    if scalars:
+        there = [_whole(item) for item in items]
+        sizes = [
+            t.count if isinstance(t, Slice) and t is not item else n
+            for t, item, n in zip(there, items, x.shape, strict=True)
+        ]
+        result = dynamic_window(x, scalars, sizes)
+        result = _static_part(result, there)
+        unsafe = [
+            p
+            for p, item in zip(scalars, _given(items), strict=True)
+            if isinstance(item, Scalar) and not item.safe
+        ]
+        result = reshape(result, shape)
+        if fills(mode, fill_value) and unsafe:
+            return filled(result, within(x.shape, unsafe), (), fill_value)
+        return result
+    return reshape(_static_part(x, items), shape)
+
+
+def _given(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if isinstance(item, Scalar | Window)]
+
+
+def _whole(item: Item) -> Item:
+    """Returns what is left to take of an axis when the operand has been followed: all of it."""
+    if isinstance(item, Scalar):
+        return Slice(0, 1, 1)
+    return Slice(0, item.count, 1) if isinstance(item, Window) else item
+
+
+def _read_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
+    block = block_shape(key.spec, key.operands)
+    axes = layout(key.spec, block)
+    shape = tuple(n for _, n in axes)
+    positions = positions_of(x.shape, key, mode)
+    if math.prod(shape) == 0:
+        return full(shape, 0, x.dtype)
+    whole = [Slice(0, n, 1) for n in x.shape]
+    items = [
+        item if isinstance(item, Slice) else whole[i] for i, item in enumerate(axis_items(key.spec))
+    ]
+    part = _static_part(x, items)
+    before = 0
+    for item, _ in axes:
+        if item is None:
+            break
+        before += isinstance(item, Slice)
+    gathered = gather(part, positions, block, before)
+    if fills(mode, fill_value):
+        valid = broadcast_to(within(x.shape, positions), block)
+        where = range(before, before + len(block))
+        gathered = filled(gathered, valid, where, fill_value)
+    return reshape(gathered, shape)
+
+
+def fills(mode: str | None, fill_value: Any) -> bool:
+    """Whether positions out of bounds are to give ``fill_value``; checks ``mode``."""
+    if mode not in MODES:
+        raise ArgumentError(f"mode is {mode!r}; it takes {', '.join(map(repr, MODES))}")
+    return mode in ("fill", "drop") or (mode is None and fill_value is not None)
+
+
+def filled(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any) -> Tracer:
+    """Returns ``x`` with the filling where ``valid``, whose axes are ``where``, does not hold."""
+    value = default_fill(x.dtype) if fill_value is None else fill_value
+    mask = broadcast_in_dim(valid, x.shape, where) if valid.shape != x.shape else valid
+    return select(mask, x, full(x.shape, value, x.dtype))
+
+
+def default_fill(dtype: np.dtype[Any]) -> Any:
+    """Returns JAX's filling: NaN, or for integers the least (signed) or greatest (unsigned)."""
+    kind = kind_of(dtype)
+    if kind in "fc":
+        return np.nan
+    if kind == "b":
+        return True
+    bits = dtype.itemsize * 8
+    return -(2 ** (bits - 1)) if kind == "i" else 2**bits - 1
+
+
+# --- parts of reading and writing -----------------------------------------------------------------
+
+
+def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
+    """Returns the part of ``x`` that slices and known positions pick, with all axes."""
+    if any(isinstance(item, Slice) and item.count == 0 for item in items):
+        counts = [item.count if isinstance(item, Slice) else 1 for item in items]
+        return full(tuple(counts), 0, x.dtype)
+    bounds = [static_bounds(item) for item in items]
+    if any(b != (0, n, 1) for b, n in zip(bounds, x.shape, strict=True)):
+        low, high, strides = zip(*bounds, strict=True)
+        x = slice_(x, low, high, strides)
+    backwards = [i for i, k in enumerate(items) if isinstance(k, Slice) and k.step < 0]
+    return reverse(x, backwards)
+
+
+def static_bounds(item: Item) -> tuple[int, int, int]:
+    """Returns start, limit and stride of what a slice or a known position picks, ascending."""
+    if isinstance(item, At):
+        return item.position, item.position + 1, 1
+    assert isinstance(item, Slice)
+    last = item.start + (item.count - 1) * item.step
+    low, high = min(item.start, last), max(item.start, last)
+    return (low, high + 1, abs(item.step)) if item.count > 1 else (low, high + 1, 1)
+
+
+def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
+    """Returns the positions that come as operands, and known ones that broadcast with arrays.
+
+    Negative ones are counted from the front. With mode ``wrap``, all are taken modulo the size.
+    """
+    pending = iter(key.operands)
+    found: Positions = []
+    flat: Any = None
+    for axis, item in enumerate(axis_items(key.spec)):
+        if isinstance(item, Unravelled):
+            flat = next(pending) if item.axis == 0 else flat
+            found.append((axis, _unravelled(flat, item)))
+        elif isinstance(item, Scalar | Window | Indices):
+            p = next(pending)
+            if shape[axis] == 0 and 0 not in p.shape:
+                raise InvalidIndex(
+                    f"an array of indices for axis {axis} of an array of shape {shape}, which has "
+                    "no elements there"
+                )
+            safe = isinstance(item, Window) or (isinstance(item, Scalar) and item.safe)
+            found.append((axis, position(p, shape[axis], mode, safe=safe)))
+        elif isinstance(item, At) and is_advanced(key.spec):
+            found.append((axis, known_position(item.position)))
+    return found
+
+
+def _unravelled(flat: Tracer, item: Unravelled) -> Tracer:
+    """Returns the positions along one axis of a mask, of those in the flattened mask."""
+    stride = math.prod(item.shape[item.axis + 1 :])
+    if stride > 1:
+        flat = emit(hlo.divide, flat, full(flat.shape, stride, flat.dtype))
+    if item.axis and item.shape[item.axis]:
+        flat = emit(hlo.remainder, flat, full(flat.shape, item.shape[item.axis], flat.dtype))
+    return flat
+
+
+def position(p: Tracer, size: int, mode: str | None = None, *, safe: bool = False) -> Tracer:
+    """Returns positions along an axis in a signed dtype, counted from the front."""
+    wide = p.dtype.itemsize > 4 or p.dtype.name == "uint32" or size > np.iinfo(np.int32).max
+    unsigned = kind_of(p.dtype) == "u"
+    p = convert(p, np.int64 if wide else np.int32)
+    if safe:
+        return p
+    sizes = full(p.shape, size, p.dtype)
+    if mode == "wrap" and size:
+        p = emit(hlo.remainder, p, sizes)
+    if unsigned:
+        return p
+    negative = compare(p, full(p.shape, 0, p.dtype), "LT")
+    return select(negative, emit(hlo.add, p, sizes), p)
+
+
+def dtype_for(position: int) -> np.dtype[Any]:
+    """Returns the dtype of positions up to this one: int32, or int64 beyond its range."""
+    return np.dtype(np.int64 if position > np.iinfo(np.int32).max else np.int32)
+
+
+def known_position(position: int) -> Tracer:
+    """Returns a position that is known when the program is made, as a constant."""
+    return constant(position, dtype_for(position))
+
+
+def within(shape: Shape, positions: Positions) -> Tracer:
+    """Returns booleans: whether positions lie within their axes, all of them together."""
+    block = np.broadcast_shapes(*[p.shape for _, p in positions])
+    result: Tracer | None = None
+    for axis, p in positions:
+        low = compare(p, full(p.shape, 0, p.dtype), "GE")
+        high = compare(p, full(p.shape, shape[axis], p.dtype), "LT")
+        both = broadcast_to(emit(hlo.and_, low, high), block)
+        result = both if result is None else emit(hlo.and_, result, both)
+    return full(block, True, np.dtype(np.bool_)) if result is None else result
+
+
+def dynamic_part(x: Tracer, scalars: Positions) -> Tracer:
+    """Returns the part of ``x`` at 0-d positions, whose axes stay with size 1; clamped."""
+    taken = {axis for axis, _ in scalars}
+    return dynamic_window(x, scalars, [1 if i in taken else n for i, n in enumerate(x.shape)])
+
+
+def dynamic_window(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
+    """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
+    trace = tracing()
+    starts = [p.value for p in starts_of(x.shape, scalars)]
+    return wrap(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))  # type: ignore[no-any-return]
+
+
+def starts_of(shape: Shape, scalars: Positions) -> list[Tracer]:
+    """Returns a 0-d start for each axis, in one dtype: the position, or 0."""
+    given = dict(scalars)
+    wide = any(p.dtype == np.int64 for p in given.values())
+    dtype = np.dtype(np.int64) if wide else dtype_for(max(shape, default=0))
+    return [
+        convert(given[i], dtype) if i in given else constant(0, dtype) for i in range(len(shape))
+    ]
+
+
+def index_vectors(positions: Positions, block: Shape) -> Tracer:
+    """Returns positions broadcast to ``block`` and stacked along a new last axis."""
+    wide = any(p.dtype == np.int64 for _, p in positions)
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    if not positions:
+        return full((*block, 0), 0, dtype)
+    parts = [reshape(broadcast_to(convert(p, dtype), block), (*block, 1)) for _, p in positions]
+    return concatenate(parts, len(block))
+
+
+def gather(x: Tracer, positions: Positions, block: Shape, before: int) -> Tracer:
+    """Returns the slices of ``x`` at ``positions``, clamped.
+
+    The result has ``before`` of the axes that have no positions, then ``block``, then the others.
+    """
+    taken = [axis for axis, _ in positions]
+    rest = x.ndim - len(taken)
+    offset = [i if i < before else i + len(block) for i in range(rest)]
+    if not positions:
+        kept = [*x.shape[:before], *block, *x.shape[before:]]
+        return broadcast_in_dim(x, kept, offset)
+    numbers = hlo.GatherDimensionNumbers.get(offset, taken, [], [], taken, len(block))
+    sizes = [1 if i in taken else n for i, n in enumerate(x.shape)]
+    return emit(
+        hlo.gather,
+        x,
+        index_vectors(positions, block),
+        dimension_numbers=numbers,
+        slice_sizes=sizes,
+    )
+
+
+__all__ = ["MODES", "Spec", "default_fill", "gather", "position", "read", "within"]

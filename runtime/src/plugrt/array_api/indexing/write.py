@@ -1,0 +1,279 @@
+"""Writing elements by a `Key`: slices and scatters that return the new array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.indexing.key import (
+    Item,
+    Key,
+    Scalar,
+    Shape,
+    Slice,
+    axis_items,
+    block_shape,
+    is_advanced,
+    layout,
+)
+from plugrt.array_api.indexing.read import (
+    Positions,
+    dtype_for,
+    dynamic_part,
+    index_vectors,
+    known_position,
+    positions_of,
+    starts_of,
+    static_bounds,
+    within,
+)
+from plugrt.array_api.manipulation import reverse
+from plugrt.errors import ShapeError
+from plugrt.tracing.emit import (
+    broadcast_to,
+    constant,
+    emit,
+    full,
+    hlo,
+    iota,
+    region,
+    reshape,
+    select,
+    slice_,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.tracer import Tracer
+
+Combine = Callable[[Tracer, Tracer], Tracer]
+"""Takes old and given elements and returns the new ones."""
+
+
+def write(
+    x: Tracer,
+    key: Key,
+    value: Tracer,
+    combine: Combine,
+    *,
+    mode: str | None = None,
+    sorted_: bool = False,
+    unique: bool = False,
+) -> Tracer:
+    """Returns ``x`` with the elements at ``key`` combined with ``value``, which broadcasts.
+
+    Where arrays in the key name an element twice, it is combined twice, in no certain order. What
+    lies out of bounds is left out, or with mode ``clip`` goes to the nearest element.
+    """
+    block = block_shape(key.spec, key.operands) if is_advanced(key.spec) else ()
+    axes = layout(key.spec, block)
+    value = _fit(value, tuple(n for _, n in axes))
+    value = reshape(value, [n for item, n in axes if item is None or isinstance(item, Slice)])
+    if 0 in value.shape or 0 in x.shape:
+        positions_of(x.shape, key)  # for its check
+        return x
+    if is_advanced(key.spec):
+        hints = {"indices_are_sorted": sorted_, "unique_indices": unique}
+        return _scatter(x, key, block, axes, value, combine, mode, hints)
+    return _write_slices(x, key, value, combine, mode)
+
+
+def _fit(value: Tracer, shape: Shape) -> Tracer:
+    squeezed = value
+    while squeezed.ndim > len(shape) and squeezed.shape[0] == 1:
+        squeezed = reshape(squeezed, squeezed.shape[1:])
+    fits = squeezed.ndim <= len(shape) and all(
+        n in (1, m) for n, m in zip(squeezed.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ShapeError(
+            f"the value of shape {value.shape} does not broadcast to the shape {shape} of x[key]"
+        )
+    return broadcast_to(squeezed, shape)
+
+
+# --- keys without arrays --------------------------------------------------------------------------
+
+
+def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: str | None) -> Tracer:
+    """Combines a part that slices and single positions pick; each element is there once."""
+    items = axis_items(key.spec)
+    scalars = positions_of(x.shape, key)
+    bounds = [(0, 1, 1) if isinstance(i, Scalar) else static_bounds(i) for i in items]
+    slab = dynamic_part(x, scalars) if scalars else x
+    counts = [item.count if isinstance(item, Slice) else 1 for item in items]
+    value = reverse(
+        reshape(value, counts),
+        [i for i, item in enumerate(items) if isinstance(item, Slice) and item.step < 0],
+    )
+    low, high, strides = (list(b) for b in zip(*bounds, strict=True)) if bounds else ([], [], [])
+    part = slice_(slab, low, high, strides) if slab.shape != tuple(counts) else slab
+    part = combine(part, value)
+    unsafe = [
+        p
+        for p, item in zip(scalars, [i for i in items if isinstance(i, Scalar)], strict=True)
+        if not item.safe
+    ]
+    if unsafe and mode != "clip":
+        old = slice_(slab, low, high, strides)
+        part = select(broadcast_to(within(x.shape, unsafe), part.shape), part, old)
+    if any(s != 1 for s in strides):
+        part = _interleaved(slab, part, bounds)
+        low = [0] * x.ndim
+    if part.shape == x.shape:
+        return part
+    return _put(x, part, scalars, low)
+
+
+def _put(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tracer:
+    starts = starts_of(x.shape, scalars)
+    moving = {axis for axis, _ in scalars}
+    starts = [s if i in moving else constant(low[i], s.dtype) for i, s in enumerate(starts)]
+    trace = tracing()
+    return wrap(  # type: ignore[no-any-return]
+        hlo.dynamic_update_slice(
+            x.value, part.value, [s.value for s in starts], loc=trace.location()
+        )
+    )
+
+
+def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, int]]) -> Tracer:
+    """Returns ``slab`` with every stride-th element replaced: by padding, not by a scatter."""
+    padding = [
+        (low, size - high, stride - 1)
+        for (low, high, stride), size in zip(bounds, slab.shape, strict=True)
+    ]
+
+    def spread(y: Tracer) -> Tracer:
+        return emit(
+            hlo.pad,
+            y,
+            constant(0, y.dtype),
+            edge_padding_low=[p[0] for p in padding],
+            edge_padding_high=[p[1] for p in padding],
+            interior_padding=[p[2] for p in padding],
+        )
+
+    mask = spread(full(part.shape, True, np.dtype(np.bool_)))
+    return select(mask, spread(part), slab)
+
+
+# --- keys with arrays -----------------------------------------------------------------------------
+
+
+@dataclass
+class _Walk:
+    """How the axes of an update meet those of the array: as whole windows, or step by step."""
+
+    windows: list[int] = field(default_factory=list)
+    """Axes of the update that are copied as a whole: slices of step 1."""
+    window_axes: list[int] = field(default_factory=list)
+    """The axes of the array that they are."""
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    """Those of them of which the window is a part, and where it begins."""
+    sizes: list[int] = field(default_factory=list)
+    """The sizes of the update's other axes, which are walked, in order."""
+    strided: list[tuple[int, Slice, int]] = field(default_factory=list)
+    """Axes of the array that slices of other steps walk, and which of ``sizes`` they are."""
+    block: int = 0
+    """Which of ``sizes`` the block of the key's arrays begins at."""
+
+
+def _walk(x: Tracer, items: Sequence[Item], axes: Sequence[tuple[Item | None, int]]) -> _Walk:
+    walk = _Walk()
+    slices = iter([i for i, item in enumerate(items) if isinstance(item, Slice)])
+    in_block = False
+    for i, (item, n) in enumerate(axes):
+        if item is None:
+            walk.block = walk.block if in_block else len(walk.sizes)
+            in_block = True
+            walk.sizes.append(n)
+            continue
+        axis = next(slices)
+        assert isinstance(item, Slice)
+        if item.step == 1 or item.count == 1:
+            walk.windows.append(i)
+            walk.window_axes.append(axis)
+            if item.count != x.shape[axis]:
+                walk.starts.append((axis, item.start))
+        else:
+            walk.strided.append((axis, item, len(walk.sizes)))
+            walk.sizes.append(n)
+    return walk
+
+
+def _scatter(
+    x: Tracer,
+    key: Key,
+    block: Shape,
+    axes: list[tuple[Item | None, int]],
+    value: Tracer,
+    combine: Combine,
+    mode: str | None,
+    hints: dict[str, bool],
+) -> Tracer:
+    """Combines at the positions of arrays, with windows for slices where they allow it."""
+    axes = [(item, n) for item, n in axes if item is None or isinstance(item, Slice)]
+    walk = _walk(x, axis_items(key.spec), axes)
+    shape = tuple(walk.sizes)
+    positions: Positions = [(axis, known_position(start)) for axis, start in walk.starts]
+    for axis, p in positions_of(x.shape, key, mode):
+        if mode == "clip":
+            p = _clipped(p, x.shape[axis])
+        positions.append((axis, _along(p, block, walk.block, shape)))
+    for axis, item, at in walk.strided:
+        positions.append((axis, _steps(item, at, shape)))
+    numbers = hlo.ScatterDimensionNumbers.get(
+        walk.windows,
+        [i for i in range(x.ndim) if i not in walk.window_axes],
+        [],
+        [],
+        [axis for axis, _ in positions],
+        len(shape),
+    )
+    return _emit_scatter(x, index_vectors(positions, shape), value, numbers, combine, hints)
+
+
+def _emit_scatter(
+    x: Tracer,
+    vectors: Tracer,
+    value: Tracer,
+    numbers: Any,
+    combine: Combine,
+    hints: dict[str, bool],
+) -> Tracer:
+    trace = tracing()
+    op = hlo.ScatterOp(
+        [trace.mlir_type(x.shape, x.dtype)],
+        [x.value],
+        vectors.value,
+        [value.value],
+        numbers,
+        loc=trace.location(),
+        **hints,
+    )
+    scalar = trace.mlir_type((), x.dtype)
+    region(op.regions[0], [scalar, scalar], lambda old, new: [combine(old, new)])
+    (result,) = wrap(op)
+    return result  # type: ignore[no-any-return]
+
+
+def _along(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
+    """Returns positions of shape ``block`` as they lie in the walked axes from ``at`` on."""
+    p = broadcast_to(p, block)
+    after = len(shape) - at - len(block)
+    return broadcast_to(reshape(p, (*block, *[1] * after)), shape)
+
+
+def _steps(item: Slice, at: int, shape: Shape) -> Tracer:
+    """Returns the positions of a slice along one of the walked axes."""
+    dtype = dtype_for(max(item.start, item.start + item.count * item.step))
+    count = iota(shape, at, dtype)
+    scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))
+    return emit(hlo.add, scaled, full(shape, item.start, dtype))
+
+
+def _clipped(p: Tracer, size: int) -> Tracer:
+    return emit(hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype))

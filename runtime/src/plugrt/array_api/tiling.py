@@ -1,0 +1,170 @@
+"""Manipulation functions that repeat and rotate: `repeat`, `tile` and `roll`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.axes import Axes, normal_axis
+from plugrt.array_api.elementwise.operands import INTEGER, admit
+from plugrt.array_api.host_fallback import concrete
+from plugrt.array_api.indexing.read import dynamic_window, gather, position
+from plugrt.array_api.manipulation import sizes_of
+from plugrt.array_api.reductions import accumulate, by
+from plugrt.array_api.searching import bisect
+from plugrt.errors import ArgumentError, AxisError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.tracing import emit
+from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota
+from plugrt.tracing.operation import operation
+from plugrt.tracing.promotion import default_int
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
+
+
+@with_argument_errors
+def repeat(
+    x: ArrayLike,
+    repeats: ArrayLike | Sequence[int],
+    /,
+    *,
+    axis: int | None = None,
+    total_repeat_length: int | None = None,
+) -> Array:
+    """Returns each element along ``axis`` (None: of the flattened array) ``repeats`` times.
+
+    ``repeats`` is an integer or an array of integers, one for all elements or one for each. The
+    size of the result is the sum of such an array: it is read, or, for a traced one, given as
+    ``total_repeat_length`` (the rest is cut off, or filled with the last element, as
+    ``jnp.repeat``); without it `DataDependentShape`.
+
+    >>> xp.repeat(xp.asarray([1, 2]), xp.asarray([2, 1]))
+    Array([1, 1, 2], dtype=int32)
+    """
+    if isinstance(repeats, int | np.integer) and not isinstance(repeats, bool):
+        if repeats < 0:
+            raise ArgumentError(f"repeats of repeat is {repeats}; it takes 0 or more")
+        each: Array = repeat_each(x, times=operator.index(repeats), axis=axis)
+        return each
+    if isinstance(repeats, list | tuple):
+        repeats = np.asarray(repeats, None if repeats else np.int32)
+    if total_repeat_length is None:
+        counts = concrete("repeat", repeats, "Pass total_repeat_length", "repeats")
+        admit("repeat", "repeats", counts.dtype, INTEGER)
+        host = np.asarray(counts)
+        if host.size and host.min() < 0:
+            raise ArgumentError(f"repeats of repeat has {host.min()}; it takes 0 or more")
+        repeats = counts
+        if host.size == 1:
+            alike: Array = repeat_each(x, times=int(host.reshape(())), axis=axis)
+            return alike
+        total_repeat_length = int(host.sum())
+    result: Array = repeat_by(x, repeats, total=total_repeat_length, axis=axis)
+    return result
+
+
+@operation(static=("times", "axis"))
+def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
+    """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
+    x, along = _flat("repeat", x, axis)
+    shape = x.shape
+    wide = (*shape[: along + 1], times, *shape[along + 1 :])
+    kept = [i for i in range(x.ndim + 1) if i != along + 1]
+    result = (*shape[:along], shape[along] * times, *shape[along + 1 :])
+    return emit.reshape(emit.broadcast_in_dim(x, wide, kept), result)
+
+
+@operation(static=("total", "axis"))
+def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
+    """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
+    admit("repeat", "repeats", repeats.dtype, INTEGER)
+    x, along = _flat("repeat", x, axis)
+    size, index = x.shape[along], default_int()
+    if repeats.ndim > 1 or repeats.shape not in ((), (1,), (size,)):
+        raise ShapeError(
+            f"repeat along axis {along} of x of shape {x.shape} got repeats of shape "
+            f"{repeats.shape}; it takes one number or {size} numbers"
+        )
+    shape = (*x.shape[:along], total, *x.shape[along + 1 :])
+    if 0 in shape:
+        return full(shape, 0, x.dtype)
+    if not size:
+        raise ShapeError(f"repeat of nothing (x of shape {x.shape}) cannot fill {total} elements")
+    counts = emit.broadcast_to(convert(repeats, index), (size,))
+    ends = accumulate(by(hlo.add), counts, 0, 0)
+    source = bisect(ends, iota((total,), 0, index), left=False)
+    return gather(x, [(along, source)], (total,), along)
+
+
+@operation(static=("repetitions",))
+def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
+    """Returns ``x`` repeated ``repetitions[i]`` times along axis i, as a block.
+
+    The shorter of shape and repetitions is filled up with ones in front.
+
+    >>> xp.tile(xp.asarray([1, 2]), (2, 1))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    counts = sizes_of("tile", repetitions, what="repetitions")
+    ndim = max(x.ndim, len(counts))
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    counts = (1,) * (ndim - len(counts)) + counts
+    pairs = [n for pair in zip(counts, shape, strict=True) for n in pair]
+    blocks = emit.broadcast_in_dim(emit.reshape(x, shape), pairs, [2 * i + 1 for i in range(ndim)])
+    return emit.reshape(blocks, [n * c for n, c in zip(shape, counts, strict=True)])
+
+
+@operation(static=("axis",))
+def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tracer:
+    """Returns ``x`` with its elements moved ``shift`` places along ``axis``, round the end.
+
+    Without an axis the flattened array is rolled. Several shifts go with several axes, of which
+    one may be named twice; one shift serves all of them. A shift may be a 0-d integer array, and
+    is an operand of the program in any case: other shifts do not compile again.
+
+    >>> xp.roll(xp.arange(4), 1)
+    Array([3, 0, 1, 2], dtype=int32)
+    """
+    shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
+    if axis is None:
+        if len(shifts) != 1:
+            raise AxisError(f"roll got {len(shifts)} shifts and no axis; it takes one of each")
+        return emit.reshape(_rolled(emit.reshape(x, (x.size,)), shifts[0], 0), x.shape)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    along = [normal_axis("roll", a, x.ndim) for a in axes]
+    if len(shifts) == 1:
+        shifts *= len(along)
+    elif len(along) == 1:
+        along *= len(shifts)
+    if len(shifts) != len(along):
+        raise AxisError(f"roll got {len(shifts)} shifts for {len(along)} axes")
+    for places, a in zip(shifts, along, strict=True):
+        x = _rolled(x, places, a)
+    return emit.strong(x)
+
+
+def _rolled(x: Tracer, shift: Any, axis: int) -> Tracer:
+    """Returns the window into two copies that begins ``-shift`` behind the first's start."""
+    admit("roll", "shift", shift.dtype, INTEGER)
+    if shift.ndim:
+        raise ShapeError(f"roll got a shift of shape {shift.shape}; a shift is a single integer")
+    size = x.shape[axis]
+    if not size:
+        return x
+    places = position(shift, size, "wrap")
+    start = emit.emit(hlo.subtract, constant(size, places.dtype), places)
+    return dynamic_window(concatenate([x, x], axis), [(axis, start)], x.shape)
+
+
+def _flat(function: str, x: Tracer, axis: int | None) -> tuple[Tracer, int]:
+    if axis is None:
+        return emit.reshape(x, (x.size,)), 0
+    return emit.strong(x), normal_axis(function, axis, x.ndim)
+
+
+__all__ = ["repeat", "roll", "tile"]

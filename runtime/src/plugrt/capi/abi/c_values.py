@@ -1,0 +1,119 @@
+"""Strings, lists and named values across the C boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.process_map import read_memory
+from plugrt.errors import InvalidArgument, InvalidReply
+from plugrt.interface import OptionValue
+
+_STRING, _INT64, _INT64_LIST, _FLOAT, _BOOL = range(5)
+_INT64_LIMIT = 1 << 63
+
+
+def data(pointer: Any, size: int) -> bytes:
+    """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` where no memory is."""
+    if not size or pointer == ffi.NULL:
+        return b""
+    return read_memory(int(ffi.cast("uintptr_t", pointer)), size)
+
+
+def text(pointer: Any, size: int) -> str:
+    """Returns a string that need not end with NUL; bytes that are not UTF-8 are escaped."""
+    return data(pointer, size).decode("utf-8", "backslashreplace")
+
+
+def chars(content: str | bytes) -> tuple[Any, int]:
+    """Returns (``char*``, size) of a string, alive as long as the first of them."""
+    try:
+        encoded = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"{content!r} is no text that a library could read: {error}"
+        ) from None
+    return ffi.from_buffer(encoded), len(encoded)
+
+
+def unpack(pointer: Any, count: int) -> list[Any]:
+    """Returns ``count`` elements at a pointer; nothing for NULL."""
+    if not count or pointer == ffi.NULL:
+        return []
+    data(pointer, count * ffi.sizeof(ffi.typeof(pointer).item))  # refuses what is no memory
+    return list(ffi.unpack(pointer, count))
+
+
+def room(size: int) -> Any:
+    """Returns ``char[size]`` to be filled; `InvalidReply` for more than there is memory for."""
+    try:
+        return ffi.new("char[]", max(size, 1))
+    except (OverflowError, MemoryError):
+        raise InvalidReply(f"{size} bytes are more than there is memory for") from None
+
+
+def read_named_values(pointer: Any, count: int) -> dict[str, OptionValue]:
+    """Returns an array of ``PJRT_NamedValue`` as a dict; kinds unknown to us are left out."""
+    found: dict[str, OptionValue] = {}
+    for item in unpack(pointer, count):
+        name = text(item.name, item.name_size)
+        if item.type == _STRING:
+            found[name] = text(item.string_value, item.value_size)
+        elif item.type == _INT64:
+            found[name] = item.int64_value
+        elif item.type == _INT64_LIST:
+            found[name] = unpack(item.int64_array_value, item.value_size)
+        elif item.type == _FLOAT:
+            found[name] = item.float_value
+        elif item.type == _BOOL:
+            found[name] = bool(item.bool_value)
+    return found
+
+
+def _integer(name: str, value: Any) -> int:
+    number = int(value)
+    if not -_INT64_LIMIT <= number < _INT64_LIMIT:
+        raise InvalidArgument(f"the option {name!r} is {number}, which does not fit 64 bits")
+    return number
+
+
+def _fill(item: Any, name: str, value: Any) -> Any:
+    """Writes one value; returns what must stay alive."""
+    if isinstance(value, bool | np.bool_):
+        item.type, item.bool_value, item.value_size = _BOOL, bool(value), 1
+        return None
+    if isinstance(value, int | np.integer):
+        item.type, item.int64_value, item.value_size = _INT64, _integer(name, value), 1
+        return None
+    if isinstance(value, float | np.floating):
+        item.type, item.float_value, item.value_size = _FLOAT, float(value), 1
+        return None
+    if isinstance(value, str):
+        keep, size = chars(value)
+        item.type, item.string_value, item.value_size = _STRING, keep, size
+        return keep
+    if isinstance(value, list | tuple) and all(
+        isinstance(v, int | np.integer) and not isinstance(v, bool) for v in value
+    ):
+        keep = ffi.new("int64_t[]", [_integer(name, v) for v in value])
+        item.type, item.int64_array_value, item.value_size = _INT64_LIST, keep, len(value)
+        return keep
+    raise InvalidArgument(
+        f"the option {name!r} is {value!r}; a PJRT option is a string, an integer, a list of "
+        "integers, a float or a bool"
+    )
+
+
+def named_values(options: Mapping[str, Any]) -> tuple[Any, int, list[Any]]:
+    """Returns (``PJRT_NamedValue*``, count, what must stay alive) of a mapping."""
+    array = ffi.new("PJRT_NamedValue[]", len(options))
+    keep: list[Any] = [array]
+    for item, (name, value) in zip(array, options.items(), strict=True):
+        item.struct_size = ffi.sizeof("PJRT_NamedValue")
+        pointer, item.name_size = chars(name)
+        item.name = pointer
+        keep += [pointer, _fill(item, name, value)]
+    return array, len(options), keep

@@ -1,0 +1,107 @@
+"""The PJRT C API in this project's own words: the one place that states its layout.
+
+A table has one entry a function (or a struct), and an entry reads::
+
+    slot[@since] Name: type field; type field; =type field
+
+``slot`` is the 1-based position in the table of functions, ``since`` the minor version that
+brought it (those without were there before 0.29, the oldest version accepted), ``=`` marks what
+the library fills in. Names lack their prefix ``PJRT_``. Each function takes one pointer to a
+struct ``PJRT_<Name>_Args`` that begins with ``size_t struct_size`` and ``extension_start``; a
+leading ``!`` means that ``extension_start`` is missing, ``~`` that both are. A function returns an
+error, or nothing where ``void`` precedes its name.
+
+Nothing here is needed while plugrt runs: `plugrt.capi.abi.generate` makes the module ``_abi.py``
+from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plugrt.capi.abi.declarations.basics import BASICS
+from plugrt.capi.abi.declarations.buffer import BUFFER
+from plugrt.capi.abi.declarations.client import CLIENT
+from plugrt.capi.abi.declarations.device import DEVICE
+from plugrt.capi.abi.declarations.executable import EXECUTABLE
+from plugrt.capi.abi.declarations.extensions import EXTENSIONS
+from plugrt.capi.abi.declarations.values import ENUMS, STRUCTS
+
+API_MAJOR = 0
+API_MINOR = 114
+"""The version that the declarations describe."""
+
+OLDEST_MINOR = 29
+"""The oldest minor version of a library that hosts accept."""
+
+_ENTRY = re.compile(
+    r"(?:(?P<slot>\d+)(?:@(?P<since>\d+))? )?(?P<mark>[!~]?)(?P<void>void )?(?P<name>\w+):"
+    r"(?P<fields>.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One function with its argument struct, or one struct."""
+
+    name: str
+    fields: tuple[str, ...]
+    outputs: frozenset[str]
+    slot: int = 0
+    since: int = 0
+    returns_error: bool = True
+    header: int = 2
+    """How many of ``struct_size`` and ``extension_start`` it begins with."""
+
+
+def field_name(declaration: str) -> str:
+    """Returns the name that a C declaration declares, ``""`` for an unnamed union."""
+    if declaration.startswith("union"):
+        return ""
+    pointer = re.search(r"\(\*(\w+)\)", declaration)
+    return pointer.group(1) if pointer else declaration.split()[-1].lstrip("*")
+
+
+def split_fields(fields: str) -> Iterator[str]:
+    """Yields the declarations of a struct's body, nested braces and parentheses kept whole."""
+    depth, start = 0, 0
+    for i, char in enumerate(fields):
+        depth += (char in "({") - (char in ")}")
+        if char == ";" and depth == 0:
+            yield fields[start:i].strip()
+            start = i + 1
+    if fields[start:].strip():
+        yield fields[start:].strip()
+
+
+def entries(table: str) -> Iterator[Entry]:
+    """Yields the entries of a table in its own order; a malformed one raises `ValueError`."""
+    text = re.sub(r"\n\s+", " ", table)
+    for line in filter(None, map(str.strip, text.splitlines())):
+        match = _ENTRY.fullmatch(line)
+        if match is None:
+            raise ValueError(f"cannot read the declaration {line!r}")
+        parts = list(split_fields(match["fields"]))
+        yield Entry(
+            name=match["name"],
+            fields=tuple(p.removeprefix("=") for p in parts),
+            outputs=frozenset(field_name(p[1:]) for p in parts if p.startswith("=")),
+            slot=int(match["slot"] or 0),
+            since=int(match["since"] or 0),
+            returns_error=not match["void"],
+            header=2 - " !~".index(match["mark"] or " "),
+        )
+
+
+def functions() -> list[Entry]:
+    """Returns all functions of ``PJRT_Api`` in slot order."""
+    chapters = (BASICS, CLIENT, DEVICE, EXECUTABLE, BUFFER)
+    return sorted((e for c in chapters for e in entries(c)), key=lambda e: e.slot)
+
+
+__all__ = [
+    "API_MAJOR", "API_MINOR", "ENUMS", "EXTENSIONS", "OLDEST_MINOR", "STRUCTS", "Entry",
+    "entries", "field_name", "functions", "split_fields",
+]  # fmt: skip

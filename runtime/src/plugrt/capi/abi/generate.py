@@ -1,0 +1,163 @@
+"""Makes the modules ``_abi.py`` and ``_handles.py`` from `plugrt.capi.abi.declarations`.
+
+Run ``python -m plugrt.capi.abi.generate`` after a change there; a test keeps the two in step.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from plugrt.capi.abi import declarations as d
+from plugrt.capi.abi.declarations.extensions import (
+    EXTENSION_OPAQUE,
+    EXTENSION_STRUCTS,
+    PROFILER,
+)
+from plugrt.capi.abi.declarations.ffi_handler import FFI_HANDLER
+from plugrt.capi.abi.declarations.values import CALLBACKS, OPAQUE
+
+MODULE = "plugrt.capi.abi._abi"
+TARGET = Path(__file__).with_name("_abi.py")
+HANDLES_TARGET = Path(__file__).with_name("_handles.py")
+
+
+def _prefixed(text: str, prefix: str = "PJRT_") -> str:
+    """Returns C text with the prefix before each type name (those begin with a capital)."""
+    return re.sub(r"\b(?!PJRT_|PLUGIN_|XLA_)(?=[A-Z])", prefix, text)
+
+
+def _struct(name: str, entry: d.Entry, prefix: str = "PJRT_") -> str:
+    header = ("size_t struct_size;", "PJRT_Extension_Base* extension_start;")[: entry.header]
+    if prefix != "PJRT_":
+        header = ("size_t struct_size;",)
+    fields = " ".join(f"{_prefixed(f, prefix)};" for f in entry.fields)
+    # A bool of C has two values; what a library writes into its byte may be any of 256.
+    fields = re.sub(r"\bbool\b", "uint8_t", fields)
+    return f"struct {name} {{ {' '.join(header)} {fields} }};"
+
+
+def _function(entry: d.Entry, prefix: str = "PJRT_") -> str:
+    result = f"{prefix}Error*" if entry.returns_error else "void"
+    return f"{result} (*{entry.name})(struct {prefix}{entry.name}_Args*);"
+
+
+def _callback(name: str, signature: str) -> str:
+    return "typedef " + _prefixed(signature).replace("(*)", f"(*PJRT_{name})", 1) + ";"
+
+
+def _table(name: str, first: str, members: list[d.Entry], prefix: str = "PJRT_") -> list[str]:
+    lines = [_struct(f"{prefix}{e.name}_Args", e, prefix) for e in members]
+    slots = "\n  ".join(_function(e, prefix) for e in members)
+    return [*lines, f"typedef struct {{ {first}\n  {slots}\n}} {name};"]
+
+
+def cdef() -> str:
+    """Returns the C declarations of the whole API, for cffi."""
+    structs = [*d.entries(d.STRUCTS), *d.entries(EXTENSION_STRUCTS)]
+    members = d.functions()
+    out = [f"typedef int PJRT_{name};" for name in d.ENUMS]
+    out += [f"typedef struct PJRT_{name} PJRT_{name};" for name in (*OPAQUE, *EXTENSION_OPAQUE)]
+    out += [f"typedef struct PJRT_{e.name} PJRT_{e.name};" for e in structs]
+    out += [
+        "typedef struct PJRT_Extension_Base { size_t struct_size; PJRT_Extension_Type type; "
+        "struct PJRT_Extension_Base* next; } PJRT_Extension_Base;",
+        "typedef struct { size_t struct_size; PJRT_Extension_Base* extension_start; "
+        "int major_version; int minor_version; } PJRT_Api_Version;",
+    ]
+    out += [_callback(*item) for item in CALLBACKS.items()]
+    out += [_struct(f"PJRT_{e.name}", e) for e in structs]
+    first = (
+        "size_t struct_size; PJRT_Extension_Base* extension_start; "
+        "PJRT_Api_Version pjrt_api_version;"
+    )
+    out += _table("PJRT_Api", first, members)
+    for name, table in d.EXTENSIONS.items():
+        extension = f"PJRT_{name}_Extension"
+        out += _table(extension, "PJRT_Extension_Base base;", list(d.entries(table)))
+    out += [f"typedef struct PLUGIN_Profiler_{n} PLUGIN_Profiler_{n};" for n in _PROFILER_HANDLES]
+    profiler_first = "size_t struct_size; void* priv;"
+    profiler = list(d.entries(PROFILER))
+    out += _table("PLUGIN_Profiler_Api", profiler_first, profiler, "PLUGIN_Profiler_")
+    out += [
+        "typedef struct { PJRT_Extension_Base base; PLUGIN_Profiler_Api* profiler_api; "
+        "int64_t traceme_context_id; } PJRT_Profiler_Extension;",
+        FFI_HANDLER,
+        DLPACK,
+        "const PJRT_Api* GetPjrtApi(void);",
+    ]
+    return "\n".join(out)
+
+
+DLPACK = """
+typedef struct {
+  void* data; int32_t device_type; int32_t device_id; int32_t ndim; uint8_t code; uint8_t bits;
+  uint16_t lanes; int64_t* shape; int64_t* strides; uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor; void* manager_ctx; void (*deleter)(struct DLManagedTensor* self);
+} DLManagedTensor;
+"""
+"""DLPack's tensor, as https://dmlc.github.io/dlpack/latest/c_api.html lays it out."""
+
+_PROFILER_HANDLES = ("Error", "Profiler", "ConsumeResult")
+
+_HANDLE = re.compile(r"(?:const )?(\w+)\* (\w+)")
+
+
+def handles() -> dict[str, tuple[str, ...]]:
+    """Returns argument struct to the fields in which its function returns a handle.
+
+    What comes with a function that frees it is no handle to work with, and may be NULL.
+    """
+    members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
+    opaque = {*OPAQUE, *EXTENSION_OPAQUE}
+    found = {f"PJRT_{e.name}_Args": _handle_fields(e, opaque) for e in members}
+    for entry in d.entries(PROFILER):
+        fields = _handle_fields(entry, {*_PROFILER_HANDLES})
+        found[f"PLUGIN_Profiler_{entry.name}_Args"] = fields
+    return {struct: fields for struct, fields in found.items() if fields}
+
+
+def _handle_fields(entry: d.Entry, kinds: set[str]) -> tuple[str, ...]:
+    deleters = " ".join(f for f in entry.fields if "deleter" in d.field_name(f))
+    matches = filter(None, map(_HANDLE.fullmatch, entry.fields))
+    return tuple(
+        field
+        for kind, field in (match.groups() for match in matches)
+        if kind in kinds and field in entry.outputs and f"{kind}*" not in deleters
+    )
+
+
+def handles_module() -> str:
+    """Returns the text of the module ``_handles.py``."""
+    lines = (f'    "{name}": {fields!r},' for name, fields in handles().items())
+    return f"""# Made by plugrt.capi.abi.generate from the declarations; do not edit.
+\"""Argument struct to the fields in which its function returns a handle.\"""
+
+HANDLES: dict[str, tuple[str, ...]] = {{
+{chr(10).join(lines)}
+}}
+""".replace("'", '"')
+
+
+def generate(target: Path = TARGET) -> None:
+    """Writes the out-of-line module and, beside it, ``_handles.py``.
+
+    Needs pycparser (a dependency of cffi), but no compiler.
+    """
+    import cffi
+
+    ffi = cffi.FFI()
+    ffi.cdef(cdef())
+    ffi.set_source(MODULE, None)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made.py"
+        ffi.emit_python_code(str(made))
+        target.write_text("# ruff: noqa\n" + made.read_text())
+    target.with_name(HANDLES_TARGET.name).write_text(handles_module())
+
+
+if __name__ == "__main__":
+    generate()

@@ -1,0 +1,48 @@
+"""`Prepared`: argument structs that are made once and used for many calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.function_table import struct_type
+
+_WORD = 8
+"""What every struct of the API is aligned to."""
+
+
+class Prepared:
+    """Structs side by side in one block, which is put back to how it was before each use.
+
+    A library may have written to any of it, to what it should only read, too; and what it should
+    write and did not must not be what it wrote the last time.
+    """
+
+    __slots__ = ("block", "fixed", "pristine", "structs")
+
+    def __init__(self, *kinds: str, room: int = 0) -> None:
+        sizes = [-(-ffi.sizeof(kind) // _WORD) * _WORD for kind in kinds]
+        self.block = ffi.new("char[]", sum(sizes) + room)
+        """The memory: the structs, then ``room`` bytes for what they point to."""
+        self.structs: list[Any] = []
+        """Pointers to the structs, each of which states its size; `block` must outlive them."""
+        at = 0
+        for kind, size in zip(kinds, sizes, strict=True):
+            pointer, stated = struct_type(kind)
+            made = ffi.cast(pointer, self.block + at)
+            made.struct_size = stated
+            self.structs.append(made)
+            at += size
+        self.fix()
+
+    def fix(self, size: int | None = None) -> None:
+        """Takes what the first ``size`` bytes hold now (None: all) as what is restored."""
+        size = ffi.sizeof(self.block) if size is None else size
+        self.fixed = slice(0, size)
+        self.pristine = ffi.new("char[]", size)
+        """``block[fixed] = pristine`` restores it: the fastest way that cffi has."""
+        ffi.memmove(self.pristine, self.block, size)
+
+    def restore(self) -> None:
+        """Puts the memory back to how it was."""
+        self.block[self.fixed] = self.pristine

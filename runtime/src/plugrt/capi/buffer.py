@@ -1,0 +1,324 @@
+"""`Buffer`: an array of a library on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from sys import getrefcount
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import interface
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.devices import Device, Memory
+from plugrt.capi.events import Event, await_and_destroy
+from plugrt.capi.executable import Executable
+from plugrt.capi.host_read import minor_to_major, read, wait_for
+from plugrt.capi.ownership import ALONE, own
+from plugrt.errors import DeletedBuffer, InvalidArgument, OutOfRange, PjrtError, Unimplemented
+
+_Place = TypeVar("_Place", Device, Memory)
+
+
+class Buffer(interface.Buffer, Sequence[interface.Buffer]):
+    """A ``PJRT_Buffer`` that this object owns.
+
+    It is also the sequence of itself alone, the shards of an array on one device: a launch then
+    takes its arguments and makes its results without a tuple for each.
+
+    ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
+    nobody refers to this object, because another thread may be launching with it.
+
+    A finaliser of its own costs a launch half of what `plugrt.capi.ownership.own` does. One that
+    the garbage collector calls for a member of a cycle, which may be used after that, leaves the
+    handle to `own`.
+    """
+
+    __slots__ = ("_dead", "_lease", "_pointer", "_reason", "_spec")
+
+    def __init__(self, pointer: Any, spec: BufferSpec) -> None:
+        self._pointer = pointer
+        self._spec = spec
+
+    # The defaults are there when the interpreter has emptied this module at its end.
+    def __del__(
+        self, _getrefcount: Callable[[Any], int] = getrefcount, _alone: int = ALONE
+    ) -> None:
+        pointer = self._pointer
+        if pointer is None:
+            pointer = self._dead
+        if _getrefcount(self) > _alone:
+            if not self._spec.home.exiting:
+                self._lend(pointer)
+            return
+        self._pointer = None  # a weak reference may give this object to another thread until now
+        home = self._spec.home
+        frames = home.destroy_frames
+        try:
+            args = frames.pop()
+        except IndexError:
+            if home.exiting:
+                return
+            args = home.new_destroy_frame()
+        args.buffer = pointer
+        error = home.buffer_destroy(args)
+        if error:
+            home.library.log_failure("Buffer_Destroy", error)
+        frames.append(args)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Buffer]:
+        yield self
+
+    def __getitem__(self, index: Any) -> Any:
+        return (self,)[index]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._spec.dtype
+
+    @property
+    def device(self) -> Device:
+        return self._spec.device
+
+    @property
+    def memory(self) -> Memory:
+        memory = self._spec.memory
+        return self._spec.device.default_memory() if memory is None else memory
+
+    @property
+    def backend_name(self) -> str:
+        return self._spec.device.client.backend_name
+
+    def _live(self) -> Any:
+        """Returns the pointer; raises `DeletedBuffer` when there is none."""
+        pointer = self._pointer
+        if pointer is None:
+            raise self._gone(self.fate)
+        return pointer
+
+    def _gone(self, fate: str) -> DeletedBuffer:
+        return DeletedBuffer(
+            f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {fate}"
+        )
+
+    @property
+    def fate(self) -> str:
+        """What made it unusable, for messages."""
+        unsaid = "was freed" if self._pointer is None else "was deleted or donated meanwhile"
+        return getattr(self, "_reason", unsaid)
+
+    def is_gone(self) -> bool:
+        """Whether it is deleted or donated, or another thread is just doing that."""
+        pointer = self._pointer
+        if pointer is None:
+            return True
+        try:
+            args = self._spec.home.library.call("Buffer_IsDeleted", buffer=pointer)
+        except PjrtError:
+            return False
+        return bool(args.is_deleted)
+
+    def _explain(self, error: PjrtError) -> Exception:
+        """Returns the error of a call on this buffer, or that another thread took it away."""
+        if isinstance(error, Unimplemented) or not self.is_gone():
+            return error
+        return self._gone(self.fate)
+
+    def _ask(self, function: str, **inputs: Any) -> Any:
+        """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
+        pointer = self._live()
+        try:
+            return self._spec.home.library.call(function, buffer=pointer, **inputs)
+        except PjrtError as error:
+            raise self._explain(error) from None
+
+    def to_host(self) -> npt.NDArray[Any]:
+        pointer = self._live()
+        try:
+            return read(self._spec.home, pointer, self._spec, self._lend)
+        except PjrtError as error:
+            raise self._explain(error) from None
+
+    def _lend(self, pointer: Any) -> Any:
+        """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
+
+        None if it cannot be lent.
+        """
+        home = self._spec.home
+        with home.lock:
+            if type(self) is Buffer:
+                self._lease = own(pointer, home.free_buffer)
+                # The usual finaliser is not to pay for a question that only these need.
+                self.__class__ = LentBuffer
+            return self._lease
+
+    def block_until_ready(self) -> None:
+        pointer = self._live()
+        try:
+            wait_for(self._spec.home, pointer)
+        except PjrtError as error:
+            raise self._explain(error) from None
+
+    def delete(self) -> None:
+        # First of all: who comes now is to hear of the deletion, not of what the library makes
+        # of it.
+        pointer = self._retire("was deleted")
+        if pointer is not None:
+            self._spec.home.library.call("Buffer_Delete", buffer=pointer)
+
+    def _retire(self, reason: str) -> Any:
+        """Makes it unusable; ``reason`` says what happened. Returns the pointer if it had one."""
+        with self._spec.home.lock:
+            pointer = self._pointer
+            if pointer is not None:
+                self._dead = pointer
+                self._reason = reason
+                self._pointer = None
+            return pointer
+
+    def is_deleted(self) -> bool:
+        return self._pointer is None
+
+    def _was_donated(self, by: Executable, known: bool) -> None:
+        """Notes that a launch of ``by`` took the memory; where that is not known, if it did."""
+        pointer = self._pointer
+        if pointer is None:
+            return
+        call = self._spec.home.library.call
+        if not call("Buffer_IsDeleted", buffer=pointer).is_deleted:
+            if not known:
+                return
+            call("Buffer_Delete", buffer=pointer)
+        self._retire(f"was donated to a launch of {by.name!r}")
+
+    def ready_event(self) -> Event:
+        event = Event(self._spec.home, self._ask("Buffer_ReadyEvent").event)
+        if self.is_gone():  # then the event may tell of that, not of the contents
+            raise self._gone(self.fate)
+        return event
+
+    def on_device_size_in_bytes(self) -> int:
+        return int(self._ask("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
+
+    def copy_to_device(self, device: interface.Device) -> Buffer:
+        spec, home = self._spec, self._spec.home
+        target = _mine(device, Device, spec)
+        if not self._in_c_order():
+            return target.client.buffer_from_host(self.to_host(), target)
+        args = self._ask("Buffer_CopyToDevice", dst_device=target.pointer)
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
+
+    def copy_to_memory(self, memory: interface.Memory) -> Buffer:
+        spec, home = self._spec, self._spec.home
+        target = _mine(memory, Memory, spec)
+        self._live()
+        device = target.first_device()
+        if not self._in_c_order():
+            return target.client.buffer_from_host(self.to_host(), device, target)
+        args = self._ask("Buffer_CopyToMemory", dst_memory=target.pointer)
+        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
+
+    def _in_c_order(self) -> bool:
+        """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
+        order = self.minor_to_major()
+        return order is None or order == tuple(range(len(self.shape)))[::-1]
+
+    def unsafe_pointer(self) -> int:
+        return int(self._ask("Buffer_UnsafePointer").buffer_pointer)
+
+    def refer(self) -> Any:
+        """Returns an external reference: the memory stays until what is returned is gone."""
+        home, pointer = self._spec.home, self._live()
+        self._ask("Buffer_IncreaseExternalReferenceCount")
+        name = "Buffer_DecreaseExternalReferenceCount"
+        return home.library.own(name, "buffer", pointer, self, home.exiting)
+
+    def _refer_if_possible(self) -> Any:
+        try:
+            return self.refer()
+        except Unimplemented:
+            return None
+
+    def to_dlpack(self, stream: int | None = None) -> Any:
+        from plugrt.capi.dlpack import export
+
+        return export(self)
+
+    def dlpack_device(self) -> tuple[int, int]:
+        from plugrt.capi.dlpack import dlpack_device
+
+        return dlpack_device(self)
+
+    def copy_raw_to_host(self, offset: int, size: int) -> bytes:
+        """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""
+        whole = self.on_device_size_in_bytes()
+        if offset < 0 or size < 0 or offset + size > whole:
+            raise OutOfRange(
+                f"{size} bytes at offset {offset} are not within the {whole} bytes that this "
+                f"buffer of {self._spec.home.library.owner} has"
+            )
+        out = c_values.room(size)
+        # XLA's CPU client reads through a null pointer when another thread deletes or donates the
+        # buffer in the middle of this call, unless there is a reference.
+        reference = self._refer_if_possible()
+        try:
+            args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
+            await_and_destroy(self._spec.home, args.event)
+        except PjrtError as error:
+            raise self._explain(error) from None
+        finally:
+            del reference
+        return bytes(ffi.buffer(out, size))
+
+    def minor_to_major(self) -> tuple[int, ...] | None:
+        """The order of the dimensions in memory, None where the layout is not just that."""
+        return minor_to_major(self._spec.home, self._live())
+
+
+class LentBuffer(Buffer):
+    """A buffer whose memory is, or was, viewed: its lease destroys it."""
+
+    __slots__ = ()
+
+    def __del__(self, *_: Any) -> None:
+        pass
+
+
+class AliasedBuffer(Buffer):
+    """A buffer that uses the memory of a host array, which it keeps until the library is done."""
+
+    __slots__ = ()
+
+    def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
+        home = spec.home
+
+        def free(raw: Any) -> None:
+            home.release("Buffer_Destroy", "buffer", raw)
+            home.hold(event, array)
+
+        super().__init__(own(pointer, free), spec)
+
+    def _lend(self, pointer: Any) -> None:
+        """Lends nothing: the memory is the host array's, which goes with this object."""
+
+    def __del__(self, *_: Any) -> None:
+        pass
+
+
+def _mine(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:
+    if not isinstance(place, kind) or place.client is not spec.device.client:
+        raise InvalidArgument(
+            f"{place!r} belongs to another client than the buffer on {spec.device!r}; copy "
+            "through the host instead"
+        )
+    return place

@@ -1,0 +1,101 @@
+"""`BufferSpec`: all that is known of a buffer before it exists, made once and shared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import bits_of, type_of
+from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.devices import Device, Memory
+from plugrt.capi.loading.function_table import new_struct
+from plugrt.errors import InvalidArgument
+from plugrt.interface import TensorType
+
+
+class BufferSpec:
+    """Type, device and memory of buffers, with the C structs that describe them.
+
+    ``memory`` None is the device's default memory.
+    """
+
+    __slots__ = (
+        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "kind",
+        "layout", "memory", "nbytes", "packed_nbytes", "shape", "stored_shape", "tensor_type",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        home: ClientHandle,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        device: Device,
+        memory: Memory | None = None,
+    ) -> None:
+        self.home = home
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.memory = memory
+        usual = memory is None or memory is device.usual_memory
+        self.kind = device.client.same_kind((shape, dtype, device, None if usual else memory))
+        """Type and place, one object for all specs with the same."""
+        self.tensor_type = TensorType(shape, dtype)
+        self.nbytes = math.prod(shape) * dtype.itemsize
+        self.element_type = type_of(dtype, home.library.version[1])
+        self.packed_nbytes = -(-math.prod(shape) * bits_of(dtype) // 8)
+        """The least that a device needs, which may pack elements of less than a byte."""
+        self.dims = ffi.new("int64_t[]", list(shape))
+        self.direct: bool | None = None
+        """Whether the host can copy such a buffer's memory as it is; None until one was seen."""
+        self.stored_shape = shape
+        self.axes: tuple[int, ...] | None = None
+        """How to transpose what was read in the order of ``stored_shape``; None: it is right."""
+        self.layout, self._keep = row_major(len(shape))
+
+    def read_in(self, minor_to_major: tuple[int, ...]) -> None:
+        """Has buffers read in this order, and transposed afterwards."""
+        order = minor_to_major[::-1]
+        if order == tuple(range(len(order))):
+            return
+        self.stored_shape = tuple(self.shape[i] for i in order)
+        self.axes = tuple(order.index(i) for i in range(len(order)))
+        self.layout, self._keep = tiled_layout(list(minor_to_major))
+
+
+def row_major(rank: int) -> tuple[Any, Any]:
+    """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of C order."""
+    return tiled_layout(list(range(rank - 1, -1, -1)))
+
+
+def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
+    """Returns (``PJRT_Buffer_MemoryLayout*``, what must stay alive) of an order of dimensions."""
+    order = ffi.new("int64_t[]", minor_to_major)
+    layout = new_struct("PJRT_Buffer_MemoryLayout")
+    layout.type = 0
+    layout.tiled.struct_size = ffi.sizeof("PJRT_Buffer_MemoryLayout_Tiled")
+    layout.tiled.minor_to_major = order
+    layout.tiled.minor_to_major_size = len(minor_to_major)
+    return layout, order
+
+
+def layout_of(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, Any]:
+    """Returns the layout of a dense array with these strides in elements (None: C order).
+
+    Raises `InvalidArgument` when the elements do not fill their memory without gaps.
+    """
+    order = list(range(len(shape) - 1, -1, -1))
+    if strides is not None:
+        order.sort(key=lambda i: (strides[i], shape[i]))
+        expected = 1
+        for i in order:
+            if shape[i] > 1 and strides[i] != expected:
+                raise InvalidArgument(
+                    f"an array of shape {shape} with strides {strides} has gaps in its memory or "
+                    "overlaps; make a contiguous copy first"
+                )
+            expected *= max(shape[i], 1)
+    return tiled_layout(order)

@@ -1,0 +1,184 @@
+"""The handle of a client and what all its children share: how they are freed, and when not."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.capi.callback_threads import outside
+from plugrt.capi.loading.function_table import Slot, new_struct
+from plugrt.capi.loading.library import Library
+from plugrt.capi.loading.process_map import is_memory
+from plugrt.capi.ownership import own, retire
+from plugrt.errors import PlugrtError
+
+_PAGE_BITS = 12
+_MOST_PAGES = 1 << 16
+
+
+def _nothing(args: Any) -> None:
+    """Stands in for every destructor once the interpreter is on its way out."""
+
+
+class ClientHandle:
+    """A ``PJRT_Client*`` that lives until the last child that refers to this object is gone."""
+
+    __slots__ = (
+        "__weakref__", "buffer_destroy", "destroy_frames", "drop_reference", "exiting",
+        "free_buffer", "keep", "known_pages", "library", "lock", "lookers", "pending", "pointer",
+    )  # fmt: skip
+
+    def __init__(self, library: Library, pointer: Any) -> None:
+        self.library = library
+        self.exiting: list[bool] = []
+        self.keep: list[Any] = []
+        """What must live as long as the client, such as callbacks that it was given."""
+        exiting, keep = self.exiting, self.keep
+
+        def destroy_client(raw: Any) -> None:
+            if not exiting:
+                outside(functools.partial(_destroy_client, library, raw, keep))
+
+        self.pointer = own(pointer, destroy_client)
+        self.buffer_destroy: Slot = _slot_to_free(library, "Buffer_Destroy")
+        self.destroy_frames: list[Any] = []
+        self.free_buffer = self._freer("Buffer_Destroy")
+        """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
+        self.drop_reference = self._freer("Buffer_DecreaseExternalReferenceCount")
+        """Gives an external reference to a ``PJRT_Buffer*`` back; keeps the client, too."""
+        self.lock = threading.RLock()
+        """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
+        may run at any time, in the thread that holds it too."""
+        self.lookers: list[Any] = []
+        """`plugrt.capi.host_read.Looker` objects that no thread uses now."""
+        self.known_pages: set[int] = set()
+        """Pages of memory that buffers were in, so that not each of them is looked up."""
+        self.pending: list[tuple[Any, Any]] = []
+        """(event, array) of transfers whose source must live until the event is ready."""
+        _LIVE.add(self)
+
+    def new_destroy_frame(self) -> Any:
+        """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_frames``."""
+        return new_struct("struct PJRT_Buffer_Destroy_Args")
+
+    def _freer(self, name: str) -> Callable[[Any], None]:
+        """Returns what calls a function that frees something of a ``PJRT_Buffer*``, quickly."""
+        library, exiting = self.library, self.exiting
+        function = _slot_to_free(library, name)
+        frames: list[Any] = []
+
+        def free(pointer: Any, _client: object = self.pointer) -> None:
+            if exiting:
+                return
+            try:
+                args = frames.pop()
+            except IndexError:
+                args = new_struct(f"struct PJRT_{name}_Args")
+            args.buffer = pointer
+            error = function(args)
+            if error:
+                library.log_failure(name, error)
+            frames.append(args)
+
+        return free
+
+    def own(self, name: str, field: str, pointer: Any) -> Any:
+        """Returns a child's pointer as an object whose end frees it (see `Table.own`)."""
+        return self.library.own(name, field, pointer, self, self.exiting)
+
+    def release(self, name: str, field: str, pointer: Any) -> None:
+        """Calls the destructor ``name`` on a child; an error there has no one to tell."""
+        if not self.exiting:
+            self.library.dispose(name, field, pointer)
+
+    def is_memory(self, address: int, size: int) -> bool:
+        """Whether a buffer of ``size`` bytes can be at ``address``."""
+        pages = {address >> _PAGE_BITS, (address + size - 1) >> _PAGE_BITS}
+        if pages <= self.known_pages:
+            return True
+        if not is_memory(address, size):
+            return False
+        if len(self.known_pages) > _MOST_PAGES:
+            self.known_pages.clear()
+        self.known_pages |= pages
+        return True
+
+    def event_is_ready(self, event: Any) -> bool:
+        """Whether an event has happened."""
+        return bool(self.library.call("Event_IsReady", event=event).is_ready)
+
+    def hold(self, event: Any, source: Any) -> None:
+        """Keeps ``source`` until ``event`` is ready, then destroys the event."""
+        with self.lock:
+            self.pending.append((event, source))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Lets the sources of finished transfers go."""
+        with self.lock:
+            waiting, self.pending = self.pending, []
+        for event, source in waiting:
+            if self._has_ended(event):
+                self.release("Event_Destroy", "event", event)
+            else:
+                with self.lock:
+                    self.pending.append((event, source))
+
+    def _has_ended(self, event: Any) -> bool:
+        """Whether a transfer has; one that the library cannot tell of may go on for ever."""
+        try:
+            return self.event_is_ready(event)
+        except PlugrtError:
+            return False
+
+    def abandon(self) -> None:
+        """Makes every later destructor do nothing."""
+        self.exiting.append(True)
+        self.buffer_destroy = _nothing
+
+
+def _slot_to_free(library: Library, name: str) -> Slot:
+    """Returns a function of a library; one that does nothing where the library has none."""
+    return library.hot_slot(name) if library.has(name) else _nothing
+
+
+def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
+    library.dispose("Client_Destroy", "client", pointer)
+    del keep  # the library may have called it until now
+
+
+_LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
+
+
+@atexit.register
+def _retire() -> None:
+    """Destroys the clients that are left, and makes every later destructor do nothing.
+
+    A library whose threads still work while the process runs its exit handlers crashes there;
+    destroying a client waits for its work, which Python can still answer now. Memory that a
+    library may have aliased is kept from Python for good.
+    """
+    for handle in list(_LIVE):
+        handle.abandon()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.pending))
+        _destroy_client(handle.library, handle.pointer, handle.keep)
+    retire()
+
+
+def _forget() -> None:
+    """Leaves the clients to the process that this one was forked from.
+
+    Their threads are not here: destroying a client would wait for them, or end the process.
+    """
+    for handle in list(_LIVE):
+        handle.abandon()
+    _LIVE.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

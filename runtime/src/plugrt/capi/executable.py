@@ -1,0 +1,197 @@
+"""`Executable`: what a compiled program says of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plugrt import interface
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.extensions.abi_version import executable_abi
+from plugrt.capi.loading.function_table import new_struct
+from plugrt.capi.loading.library import Library
+from plugrt.capi.serialized_envelope import Origin, seal
+from plugrt.errors import InvalidArgument, Unimplemented, UnsupportedDtype
+from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
+
+_MOST_BYTES = (1 << 63) - 1
+"""What ``int64_t``, in which PJRT counts bytes, can hold."""
+_MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
+
+
+class Executable(interface.Executable):
+    """A ``PJRT_Executable`` that this object owns.
+
+    ``keep`` is what must outlive it: a topology, or the handle of a client and the loaded
+    executable that it was got from (a real library crashes when asked for layouts without it).
+    ``exiting`` is filled when nothing may be freed any more.
+    """
+
+    __slots__ = ("__weakref__", "_library", "_name", "_origin", "_output_types", "_pointer")
+
+    def __init__(
+        self,
+        library: Library,
+        pointer: Any,
+        origin: Origin,
+        keep: tuple[Any, ...],
+        exiting: Sequence[bool] = (),
+    ) -> None:
+        self._library = library
+        self._origin = origin
+
+        self._pointer = library.own("Executable_Destroy", "executable", pointer, keep, exiting)
+        self._output_types: tuple[TensorType, ...] | None = None
+        self._name: str | None = None
+
+    @property
+    def backend_name(self) -> str:
+        return self._library.path
+
+    @property
+    def pointer(self) -> Any:
+        """The ``PJRT_Executable*``."""
+        return self._pointer
+
+    @property
+    def library(self) -> Library:
+        """The library that compiled it."""
+        return self._library
+
+    def _ask(self, what: str, **inputs: Any) -> Any:
+        return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
+
+    @property
+    def name(self) -> str:
+        if self._name is None:
+            self._name = self._library.text(self._ask("Name"), "executable_name")
+        return self._name
+
+    @property
+    def num_replicas(self) -> int:
+        return int(self._ask("NumReplicas").num_replicas)
+
+    @property
+    def num_partitions(self) -> int:
+        return int(self._ask("NumPartitions").num_partitions)
+
+    @property
+    def num_outputs(self) -> int:
+        """How many results a launch has on each device."""
+        return int(self._ask("NumOutputs").num_outputs)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        if self._output_types is None:
+            self._output_types = tuple(self._read_output_types())
+        return self._output_types
+
+    def _read_output_types(self) -> list[TensorType]:
+        library = self._library
+        types = self._ask("OutputElementTypes")
+        shapes = self._ask("OutputDimensions")
+        kinds = library.items(types, "output_types", "num_output_types")
+        ranks = library.items(shapes, "dim_sizes", "num_outputs")
+        flat = library.items(shapes, "dims", sum(ranks))
+        if len({len(kinds), len(ranks), self._counted_outputs(len(ranks))}) != 1:
+            raise library.invalid(
+                shapes,
+                f"it stated {len(ranks)} results, where the library gave {len(kinds)} element "
+                f"types and counts {self.num_outputs} results",
+            )
+        found, start = [], 0
+        for kind, rank in zip(kinds, ranks, strict=True):
+            shape = tuple(flat[start : start + rank])
+            found.append(self._tensor_type(shapes, shape, kind))
+            start += rank
+        return found
+
+    def _counted_outputs(self, otherwise: int) -> int:
+        try:
+            return self.num_outputs
+        except Unimplemented:
+            return otherwise
+
+    def _tensor_type(self, shapes: Any, shape: tuple[int, ...], kind: int) -> TensorType:
+        try:
+            dtype = dtype_of(kind)
+        except UnsupportedDtype as error:
+            raise UnsupportedDtype(f"a result of {self._library.owner}: {error}") from None
+        if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MOST_BYTES:
+            raise self._library.invalid(shapes, f"it stated the shape {shape}, which no array has")
+        return TensorType(shape, dtype)
+
+    @property
+    def output_memory_kinds(self) -> Sequence[str]:
+        args = self._ask("OutputMemoryKinds")
+        return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_outputs")
+
+    @property
+    def parameter_memory_kinds(self) -> Sequence[str]:
+        """The memory kind of each parameter (PJRT 0.102 and later)."""
+        args = self._ask("ParameterMemoryKinds")
+        return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_parameters")
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        args = self._ask("GetCostAnalysis")
+        return self._library.named_values(args, "properties", "num_properties")
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        args = self._ask("GetCompiledMemoryStats")
+        return MemoryAnalysis(**{name: int(getattr(args, name)) for name in _MEMORY_FIELDS})
+
+    def optimized_program(self) -> Program:
+        program = new_struct("PJRT_Program")
+        args = self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        size = program.code_size
+        with self._library.reading(args, "code_size"):
+            program.code = code = c_values.room(size)
+        self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        if program.code_size > size:
+            raise self._library.invalid(
+                args, f"it wrote {program.code_size} bytes of code where it had asked for {size}"
+            )
+        with self._library.reading(args, "format"):
+            form = c_values.text(program.format, program.format_size)
+        return Program(code=bytes(ffi.buffer(code, program.code_size)), format=form, name=self.name)
+
+    def fingerprint(self) -> bytes:
+        return self._library.data(self._ask("Fingerprint"), "executable_fingerprint")
+
+    def generated_code_size_in_bytes(self) -> int:
+        return int(self._ask("SizeOfGeneratedCodeInBytes").size_in_bytes)
+
+    def serialize(self) -> bytes:
+        abi = executable_abi(self._library, self._pointer)
+        return seal(self.serialize_bare(), self._origin, abi)
+
+    def serialize_bare(self) -> bytes:
+        """The library's own bytes, without the envelope that says where they come from."""
+        args = self._ask("Serialize")
+        return self._library.owned_bytes(
+            args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"
+        )
+
+    def compile_options(self) -> bytes:
+        """The ``CompileOptionsProto`` that it was compiled with (PJRT 0.87 and later)."""
+        args = self._ask("GetCompileOptions")
+        return self._library.owned_bytes(
+            args,
+            "serialized_bytes",
+            "serialized_compile_options",
+            "serialized_compile_options_deleter",
+        )
+
+
+def program_struct(program: Program) -> tuple[Any, list[Any]]:
+    """Returns (``PJRT_Program*``, what must stay alive)."""
+    if not program.code:
+        raise InvalidArgument(f"the program {program.name!r} is empty")
+    made = new_struct("PJRT_Program")
+    code, made.code_size = c_values.chars(program.code)
+    form, made.format_size = c_values.chars(program.format)
+    made.code, made.format = ffi.cast("char*", code), form
+    return made, [code, form]

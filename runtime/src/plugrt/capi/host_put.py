@@ -1,0 +1,172 @@
+"""`Transfers`: host arrays to device buffers, with the source kept as long as it is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt import interface
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.buffer import AliasedBuffer, Buffer
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.devices import Device, Memory
+from plugrt.capi.loading.function_table import new_struct
+from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.interface import HostBufferSemantics
+
+if TYPE_CHECKING:
+    from plugrt.capi.client_handle import ClientHandle
+
+_MAX_SPECS = 4096
+_MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
+_MUTABLE_MINOR = 48
+"""The minor version that brought it."""
+_HANDLES = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
+_from_buffer = ffi.from_buffer
+
+
+_ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
+
+
+class _Put:
+    """The argument structs for one type and place, in a free list."""
+
+    __slots__ = ("free", "spec")
+
+    def __init__(self, spec: BufferSpec) -> None:
+        self.spec = spec
+        self.free: list[tuple[Prepared, Any]] = []
+
+    def new_args(self) -> tuple[Prepared, Any]:
+        """Returns a struct, and what restores it, that lacks only the data and the semantics."""
+        spec = self.spec
+        prepared = Prepared(_ARGS)
+        (args,) = prepared.structs
+        args.client = spec.home.pointer
+        args.type = spec.element_type
+        args.dims = spec.dims
+        args.num_dims = len(spec.shape)
+        args.device = spec.device.pointer
+        if spec.memory is not None:
+            args.memory = spec.memory.pointer
+        prepared.fix()
+        return prepared, args
+
+
+class Transfers:
+    """Puts arrays on the devices of one client; argument structs are prepared for each type."""
+
+    def __init__(self, client: interface.Client, home: ClientHandle) -> None:
+        self._client = client
+        self._home = home
+        self._launch = home.library.hot_slot("Client_BufferFromHostBuffer")
+        self._event_destroy = home.library.hot_slot("Event_Destroy")
+        self._event_args: list[Any] = []
+        self._puts: dict[Any, _Put] = {}
+
+    def put(
+        self,
+        array: npt.NDArray[Any],
+        device: interface.Device,
+        memory: interface.Memory | None,
+        semantics: int,
+    ) -> Buffer:
+        """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`)."""
+        try:
+            put = self._puts[array.shape, array.dtype, device, memory]
+        except (KeyError, AttributeError, TypeError):
+            put = self._new(array, device, memory)
+        try:
+            prepared, args = frame = put.free.pop()
+        except IndexError:
+            prepared, args = frame = put.new_args()
+        prepared.restore()
+        strided = False
+        try:
+            args.data = _from_buffer(array)
+        except (ValueError, BufferError, TypeError):
+            strided = True
+        if strided or semantics:
+            return self._put_rare(array, put, semantics)
+        error = self._launch(args)
+        if error:
+            raise self._home.library.take_error(error)
+        pointer, event = args.buffer, args.done_with_host_buffer
+        if not (pointer and event):
+            self._home.library.check_handles(args, _HANDLES)
+        buffer = Buffer(pointer, put.spec)
+        self._drop_event(event)
+        put.free.append(frame)
+        return buffer
+
+    def _drop_event(self, event: Any) -> None:
+        """Destroys an event: with the default semantics the source was read during the call."""
+        try:
+            args = self._event_args.pop()
+        except IndexError:
+            args = new_struct("struct PJRT_Event_Destroy_Args")
+        args.event = event
+        error = self._event_destroy(args)
+        if error:
+            self._home.library.log_failure("Event_Destroy", error)
+        self._event_args.append(args)
+        if self._home.pending:
+            self._home.sweep()
+
+    def _put_rare(self, array: npt.NDArray[Any], put: _Put, semantics: int) -> Buffer:
+        """Puts a strided array, or one whose memory the library may use after the call."""
+        home = self._home
+        if semantics == _MUTABLE and not array.flags.writeable:
+            raise InvalidArgument(
+                "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
+            )
+        if home.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
+            raise Unimplemented(f"{home.library.owner} is too old for MUTABLE_ZERO_COPY")
+        _prepared, args = put.new_args()
+        args.host_buffer_semantics = int(semantics)
+        args.data = ffi.cast("void*", array.__array_interface__["data"][0])
+        if not array.flags.c_contiguous:
+            strides = ffi.new("int64_t[]", list(array.strides))
+            args.byte_strides, args.num_byte_strides = strides, array.ndim
+        error = self._launch(args)
+        if error:
+            raise home.library.take_error(error)
+        home.library.check_handles(args, _HANDLES)
+        event = args.done_with_host_buffer
+        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not home.event_is_ready(event):
+            return AliasedBuffer(args.buffer, put.spec, event, array)
+        buffer = Buffer(args.buffer, put.spec)
+        if semantics == HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL:
+            self._drop_event(event)
+        else:
+            home.hold(event, array)
+        return buffer
+
+    def _new(self, array: Any, device: interface.Device, memory: interface.Memory | None) -> _Put:
+        if not isinstance(array, np.ndarray | np.generic):
+            raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
+        for place in (device, memory):
+            if place is not None and place.client is not self._client:
+                raise InvalidArgument(f"{place!r} belongs to another client than {self._client!r}")
+        if len(self._puts) >= _MAX_SPECS:
+            self._puts.clear()
+        assert isinstance(device, Device)
+        assert memory is None or isinstance(memory, Memory)
+        put = _Put(BufferSpec(self._home, array.shape, array.dtype, device, memory))
+        self._puts[array.shape, array.dtype, device, memory] = put
+        return put
+
+
+class ClosedTransfers:
+    """Stands in for the transfers of a client that was closed."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def put(self, *_: object) -> NoReturn:
+        """Refuses."""
+        raise FailedPrecondition(f"the client of {self._name!r} is closed")

@@ -1,0 +1,255 @@
+"""`read`: the contents of a buffer as a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi.abi import c_values
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.prepared_structs import Prepared
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.events import await_and_destroy
+from plugrt.capi.loading.library import Library
+from plugrt.capi.ownership import own
+from plugrt.errors import InvalidReply, PjrtError, ResourceExhausted, Unimplemented
+
+if TYPE_CHECKING:
+    from plugrt.capi.client_handle import ClientHandle
+
+LOOK = True
+"""Whether memory that the host can address is looked at where it is, instead of transferred."""
+_BYTES = ffi.typeof("char*")
+
+
+class Looker:
+    """Waits for buffers and says where they are; its argument structs serve one call at a time."""
+
+    __slots__ = (
+        "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_increase",
+        "_increase_args", "_library", "_prepared", "_ready", "_ready_args", "_size", "_size_args",
+        "_where",
+    )  # fmt: skip
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        slot = library.hot_slot
+        self._ready = slot("Buffer_ReadyEvent")
+        self._await = slot("Event_Await")
+        self._destroy = slot("Event_Destroy")
+        self._increase = slot("Buffer_IncreaseExternalReferenceCount")
+        self._where = slot("Buffer_UnsafePointer")
+        self._size = slot("Buffer_OnDeviceSizeInBytes")
+        self._prepared = Prepared(
+            "struct PJRT_Buffer_ReadyEvent_Args",
+            "struct PJRT_Event_Await_Args",
+            "struct PJRT_Event_Destroy_Args",
+            "struct PJRT_Buffer_IncreaseExternalReferenceCount_Args",
+            "struct PJRT_Buffer_UnsafePointer_Args",
+            "struct PJRT_Buffer_OnDeviceSizeInBytes_Args",
+        )
+        (
+            self._ready_args, self._await_args, self._destroy_args, self._increase_args,
+            self._address, self._size_args,
+        ) = self._prepared.structs  # fmt: skip
+
+    def wait(self, pointer: Any) -> None:
+        """Returns when the buffer's contents are there; raises if making them failed."""
+        self._prepared.restore()
+        self._wait(pointer)
+
+    def _wait(self, pointer: Any) -> None:
+        args = self._ready_args
+        args.buffer = pointer
+        error = self._ready(args)
+        if error:
+            raise self._library.take_error(error)
+        event = args.event
+        if not event:
+            self._library.check_handles(args, ("event",))
+        self._await_args.event = self._destroy_args.event = event
+        failed = self._await(self._await_args)
+        error = self._destroy(self._destroy_args)
+        if failed:
+            raise self._library.take_error(failed)
+        if error:
+            self._library.log_failure("Event_Destroy", error)
+
+    def address(self, home: ClientHandle, pointer: Any, size: int) -> int:
+        """Waits for the buffer and returns where it is; the caller releases the reference.
+
+        The reference keeps the memory although the buffer may be deleted or donated meanwhile;
+        XLA's CPU client then copies for the launch that was to take it. `InvalidReply` where the
+        buffer has less than ``size`` bytes, or no address.
+        """
+        self._prepared.restore()
+        self._increase_args.buffer = self._address.buffer = self._size_args.buffer = pointer
+        error = self._increase(self._increase_args)
+        if error:
+            raise self._library.take_error(error)
+        try:
+            self._wait(pointer)
+            error = self._where(self._address) or self._size(self._size_args)
+            if error:
+                raise self._library.take_error(error)
+            if self._size_args.on_device_size_in_bytes < size:
+                raise _too_small(self._library, self._size_args, size)
+            address = int(self._address.buffer_pointer)
+            if size and not home.is_memory(address, size):
+                raise _no_memory(self._library, self._address, size)
+        except BaseException:
+            home.drop_reference(pointer)
+            raise
+        return address
+
+
+def _no_memory(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args, f"the {size} bytes at its buffer_pointer {args.buffer_pointer:#x} are not memory"
+    )
+
+
+def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
+    return library.invalid(
+        args,
+        f"the buffer has {args.on_device_size_in_bytes} bytes where its type needs {size}: reading "
+        "it would give memory that is not its own",
+    )
+
+
+def wait_for(home: ClientHandle, pointer: Any) -> None:
+    """Returns when a buffer's contents are there; raises if making them failed."""
+    try:
+        looker = home.lookers.pop()
+    except IndexError:
+        looker = Looker(home.library)
+    looker.wait(pointer)
+    home.lookers.append(looker)
+    if home.pending:
+        home.sweep()
+
+
+def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Any) -> npt.NDArray[Any]:
+    """Returns the buffer's memory as a read-only array that keeps it alive.
+
+    It keeps the client's handle, not its object: an array of numbers is no reason for a backend
+    to stay.
+    """
+    try:
+        looker = home.lookers.pop()
+    except IndexError:
+        looker = Looker(home.library)
+    address = ffi.cast(_BYTES, looker.address(home, pointer, spec.nbytes))
+    home.lookers.append(looker)
+    drop = home.drop_reference
+    # What frees the address holds the lease, so that the buffer goes after the reference to it.
+    kept = own(address, lambda _: drop(lease))
+    memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
+    return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
+
+
+def read(
+    home: ClientHandle, pointer: Any, spec: BufferSpec, lend: Callable[[Any], Any]
+) -> npt.NDArray[Any]:
+    """Returns the contents once they are there; strided where the device's order is not C's.
+
+    They are a view of the buffer's memory where the host can address it and ``lend(pointer)``
+    gives a lease of it.
+    """
+    if spec.direct is None:
+        _examine(home, pointer, spec)
+    lease = lend(pointer) if spec.direct and LOOK else None
+    if lease is not None:
+        out = _view(home, pointer, spec, lease)
+    else:
+        out = _transfer(home, pointer, spec)
+        out.flags.writeable = False
+    if home.pending:
+        home.sweep()
+    return out if spec.axes is None else out.transpose(spec.axes)
+
+
+def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+    """Returns the contents as the library copies them to memory of the host's."""
+    library = home.library
+    if library.has("Buffer_OnDeviceSizeInBytes"):
+        args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
+        if args.on_device_size_in_bytes < spec.packed_nbytes:
+            raise _too_small(library, args, spec.packed_nbytes)
+    try:
+        out = np.empty(spec.stored_shape, spec.dtype)
+    except MemoryError:
+        raise ResourceExhausted(f"{spec.tensor_type} does not fit the host's memory") from None
+    if spec.nbytes == 0:
+        wait_for(home, pointer)
+        return out
+    args = library.call(
+        "Buffer_ToHostBuffer",
+        src=pointer,
+        host_layout=spec.layout,
+        dst=ffi.cast("void*", out.__array_interface__["data"][0]),
+        dst_size=spec.nbytes,
+    )
+    await_and_destroy(home, args.event)
+    return out
+
+
+def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Finds out, once for a spec, in which order and by which way its buffers are read.
+
+    The order asked of a transfer is the device's own, because some libraries ignore any other.
+    """
+    order = minor_to_major(home, pointer)
+    if order is not None and sorted(order) == list(range(len(spec.shape))):
+        spec.read_in(order)
+    else:
+        order = None
+    library = home.library
+    _check_type(home, pointer, spec)
+    direct = False
+    try:
+        size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
+        if size == spec.nbytes and order is not None:
+            direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
+        if direct and size:
+            wait_for(home, pointer)
+            args = library.call("Buffer_UnsafePointer", buffer=pointer)
+            if not home.is_memory(args.buffer_pointer, size):
+                raise _no_memory(library, args, size)
+    except Unimplemented:
+        direct = False
+    spec.direct = direct
+
+
+def _check_type(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+    """Refuses a buffer that is of another type than it was announced to be."""
+    library = home.library
+    try:
+        dims = library.call("Buffer_Dimensions", buffer=pointer)
+        shape = tuple(library.items(dims, "dims", "num_dims"))
+        kind = library.call("Buffer_ElementType", buffer=pointer).type
+    except Unimplemented:
+        return
+    if (shape, kind) != (spec.shape, spec.element_type):
+        raise library.invalid(
+            dims,
+            f"the buffer has the shape {shape} and the element type {kind}; {spec.tensor_type} "
+            f"(element type {spec.element_type}) had been announced",
+        )
+
+
+def minor_to_major(home: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
+    """Returns the order of a buffer's dimensions in memory, None where it is not just that."""
+    try:
+        args = home.library.call("Buffer_GetMemoryLayout", buffer=pointer)
+    except PjrtError:
+        return None
+    # A nested struct does not keep the struct around it alive: `args` must stay in scope.
+    tiled = args.layout.tiled
+    if args.layout.type != 0 or tiled.num_tiles:
+        return None
+    with home.library.reading(args, "layout"):
+        return tuple(c_values.unpack(tiled.minor_to_major, tiled.minor_to_major_size))

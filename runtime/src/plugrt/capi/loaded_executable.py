@@ -1,0 +1,356 @@
+"""`LoadedExecutable`: a program on its devices. The path of every launch is `execute`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from plugrt import interface
+from plugrt.capi.abi import proto_wire
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.devices import Device
+from plugrt.capi.donation import Donation
+from plugrt.capi.events import Event
+from plugrt.capi.executable import Executable
+from plugrt.capi.launch_args import Frame
+from plugrt.errors import (
+    DeletedBuffer,
+    FailedPrecondition,
+    InvalidArgument,
+    InvalidReply,
+    PjrtError,
+    Unimplemented,
+)
+from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
+
+if TYPE_CHECKING:
+    from plugrt.capi.client import Client
+
+
+_unpack = ffi.unpack
+_new: Any = object.__new__
+_kind_of = attrgetter("_spec.kind")
+_pointer_of = attrgetter("_pointer")
+
+
+class LoadedExecutable(interface.LoadedExecutable):
+    """A ``PJRT_LoadedExecutable`` that this object owns.
+
+    Argument structs are prepared once for each number of arguments and kept in a free list, so
+    that a launch fills in pointers only; a launch from another thread takes a struct of its own.
+    """
+
+    __slots__ = (
+        "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donation", "_executable",
+        "_first_specs", "_fit", "_frames", "_home", "_launch", "_one_device", "_only_spec",
+        "_pointer", "_specs",
+    )  # fmt: skip
+
+    def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
+        home = client.home()
+        library = home.library
+        self._client = client
+        self._home = home
+        self._pointer = home.own("LoadedExecutable_Destroy", "executable", pointer)
+        args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
+        self._executable = Executable(
+            library, args.executable, client.origin, (home, self._pointer), home.exiting
+        )
+        args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
+        found = library.handles(args, "addressable_devices", "num_addressable_devices")
+        self._devices: tuple[Device, ...] = tuple(client.device_at(p, args) for p in found)
+        self._one_device = len(self._devices) == 1
+        self._specs = [self._output_specs(device) for device in self._devices]
+        self._first_specs = self._specs[0] if self._specs else []
+        self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
+        self._fit: list[Any] | None = None
+        """The arguments' kinds at the last launch that was checked, on one device."""
+        self._launch = library.hot_slot("LoadedExecutable_Execute")
+        self._donation = Donation(self._executable) if donates else None
+        self._deleted = False
+        self._arity: int | None = None
+        self._frames: list[Frame] = []
+
+    def _output_specs(self, device: Device) -> list[BufferSpec]:
+        """Returns the specs of the results on a device: types, and memories by their kinds."""
+        types = self._executable.output_types
+        try:
+            kinds = self._executable.output_memory_kinds
+        except Unimplemented:
+            kinds = [""] * len(types)
+        if len(kinds) != len(types):
+            raise InvalidReply(
+                f"{self._home.library.owner} states {len(types)} results of "
+                f"{self._executable.name!r} and the memories of {len(kinds)}"
+            )
+        memories = {memory.kind: memory for memory in device.memories()}
+        return [
+            BufferSpec(self._home, t.shape, t.dtype, device, memories.get(kind))
+            for t, kind in zip(types, kinds, strict=True)
+        ]
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    @property
+    def backend_name(self) -> str:
+        return self._client.backend_name
+
+    @property
+    def executable(self) -> Executable:
+        return self._executable
+
+    @property
+    def addressable_devices(self) -> Sequence[Device]:
+        return self._devices
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        # The usual case: buffers of the same types and places as at the last launch that was
+        # looked at closely. A kind is one object, so that comparing them is comparing identities;
+        # it names the client's own device, so that no foreign buffer gets through.
+        try:
+            fit = [*map(_kind_of, arguments)] == self._fit
+        except AttributeError:
+            fit = False
+        if fit and options is None:
+            return self._launch_fitting(arguments)
+        if self._one_device or options is not None or len(arguments) != self._arity:
+            return self._execute(arguments, options)
+        return self._execute_on_all(arguments)
+
+    @property
+    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        return self._launch_fitting if self._one_device else self.execute
+
+    def _launch_fitting(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
+        """Launches on one device with arguments of the right number, kinds and client."""
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            if self._arity is None:
+                return self._execute(arguments, None)
+            frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
+        args, block, fixed, pristine, places, everything, produced = frame.hot
+        block[fixed] = pristine
+        try:
+            places[everything] = [*map(_pointer_of, arguments)]
+        except (TypeError, ValueError, AttributeError):
+            return self._execute(arguments, None)  # which finds the fault, if it is one
+        error = self._launch(args)
+        if error:
+            raise self._failure(error, arguments)
+        spec = self._only_spec
+        if spec is not None:
+            pointer = produced[0]
+            if not pointer:
+                raise self._lacking(frame)
+            result = _new(Buffer)  # as calling the class, at two thirds of the cost
+            result._pointer = pointer
+            result._spec = spec
+            results = [result]
+        else:
+            pointers = _unpack(*frame.produced)
+            if not all(pointers):
+                raise self._lacking(frame)
+            results = [*map(Buffer, pointers, self._first_specs)]
+        self._frames.append(frame)
+        if self._donation:
+            self._donation.mark(arguments)
+        return results
+
+    def _execute_on_all(
+        self, arguments: Sequence[Shards], events: Any = ffi.NULL
+    ) -> Sequence[Shards]:
+        """Launches on several devices, with as little done for each as on one."""
+        home = self._home
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = Frame(self._pointer, len(self._devices), len(arguments), len(self._first_specs))
+        everything = frame.all
+        frame.restore()
+        try:
+            columns = zip(*arguments, strict=True)
+            for row, column in zip(frame.arguments, columns, strict=bool(arguments)):
+                row[everything] = [b._pointer for b in column if b._spec.home is home]
+        except (TypeError, ValueError, AttributeError):
+            raise self._refusal(arguments) from None
+        frame.args.device_complete_events = events
+        error = self._launch(frame.args)
+        if error:
+            raise self._failure(error, arguments)
+        count = frame.produced[1]
+        rows = [_unpack(row, count) for row in frame.outputs]
+        if not all(map(all, rows)):
+            raise self._lacking(frame)
+        made = [
+            [Buffer(p, s) for p, s in zip(row, specs)]  # noqa: B905 - hot
+            for row, specs in zip(rows, self._specs)  # noqa: B905 - hot
+        ]
+        self._frames.append(frame)
+        if self._donation:
+            self._donation.mark(arguments)
+        return list(zip(*made))  # noqa: B905 - hot
+
+    def _failure(self, error: Any, arguments: Sequence[Shards]) -> Exception:
+        """Returns the exception of a launch; what another thread did meanwhile goes first."""
+        reported = self._home.library.take_error(error)
+        if self._deleted:
+            return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+        return self._find_deleted(arguments) or reported
+
+    def _lacking(self, frame: Frame) -> InvalidReply:
+        """Returns the exception of a launch without some results; those that are there go."""
+        home, missing = self._home, ""
+        for device, specs in enumerate(self._specs):
+            for i, (pointer, spec) in enumerate(zip(frame.results(device), specs, strict=True)):
+                if pointer:
+                    Buffer(pointer, spec)
+                else:
+                    missing = missing or f"output_lists[{device}][{i}]"
+        return home.library.invalid(
+            frame.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
+        )
+
+    def execute_with_events(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], list[Event]]:
+        """As `execute`, and an event for each device that tells when its part is done."""
+        events = ffi.new("PJRT_Event*[]", len(self._devices))
+        if self._one_device or options is not None or len(arguments) != self._arity:
+            results = self._execute(arguments, options, events)
+        else:
+            results = self._execute_on_all(arguments, events)
+        if not all(events):
+            raise InvalidReply(
+                f"{self._home.library.owner} launched {self._executable.name!r}, but gave no "
+                "device_complete_events (NULL)"
+            )
+        return results, [Event(self._home, event) for event in events]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results, events = self.execute_with_events(arguments, options)
+        return results, partial(_await_all, events)
+
+    def _execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
+    ) -> Sequence[Shards]:
+        """Launches with everything checked: several devices, options, or the first time."""
+        if self._deleted:
+            raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
+        refusal = self._find_fault(arguments)
+        if refusal is not None:
+            raise refusal
+        devices = len(self._devices)
+        frame = Frame(self._pointer, devices, len(arguments), len(self._first_specs))
+        for i in range(devices):
+            frame.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
+        if options is not None:
+            frame.set_options(options)
+        if events is not None:
+            frame.args.device_complete_events = events
+        error = self._launch(frame.args)
+        if error:
+            raise self._failure(error, arguments)
+        if not all(all(frame.results(i)) for i in range(devices)):
+            raise self._lacking(frame)
+        self._arity = len(arguments)
+        made = [
+            [Buffer(p, s) for p, s in zip(frame.results(i), self._specs[i], strict=True)]
+            for i in range(devices)
+        ]
+        if self._one_device and options is None:
+            self._fit = [shards[0]._spec.kind for shards in arguments]  # type: ignore[attr-defined]
+        if self._donation:
+            self._donation.mark(arguments, options.non_donatable_input_indices if options else ())
+        return made[0] if self._one_device else list(zip(*made, strict=True))
+
+    def _refusal(self, arguments: Sequence[Shards]) -> Exception:
+        fault = self._find_fault(arguments)
+        return fault or InvalidArgument("the arguments of the launch changed while it was made")
+
+    def _find_fault(self, arguments: Sequence[Shards]) -> Exception | None:
+        """Returns the exception for arguments that cannot be launched with, if any is wrong."""
+        name = self._executable.name
+        if self._arity is not None and len(arguments) != self._arity:
+            return InvalidArgument(
+                f"the program {name!r} takes {self._arity} arguments; {len(arguments)} were given"
+            )
+        for i, shards in enumerate(arguments):
+            if len(shards) != len(self._devices):
+                return InvalidArgument(
+                    f"argument {i} of {name!r} has {len(shards)} shards; the program runs on the "
+                    f"{len(self._devices)} devices {list(self._devices)}"
+                )
+            for buffer in shards:
+                if not isinstance(buffer, Buffer) or buffer._spec.home is not self._home:
+                    return InvalidArgument(
+                        f"argument {i} of {name!r} is {buffer!r}, not a buffer of the client "
+                        "that the program is loaded on"
+                    )
+                if buffer._pointer is None:
+                    return self._deleted_argument(i, buffer)
+        return None
+
+    def _find_deleted(self, arguments: Sequence[Shards]) -> DeletedBuffer | None:
+        """Returns the exception for an argument that another thread deleted or donated."""
+        for i, shards in enumerate(arguments):
+            for buffer in shards:
+                if isinstance(buffer, Buffer) and buffer.is_gone():
+                    return self._deleted_argument(i, buffer)
+        return None
+
+    def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
+        name, kind = self._executable.name, buffer._spec.tensor_type
+        return DeletedBuffer(f"argument {i} of {name!r} ({kind}) {buffer.fate}")
+
+    def device_assignment(self) -> DeviceAssignment:
+        """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
+        args = self._home.library.call(
+            "LoadedExecutable_GetDeviceAssignment", executable=self._pointer
+        )
+        library = self._home.library
+        encoded = library.owned_bytes(
+            args,
+            "serialized_bytes",
+            "serialized_device_assignment",
+            "serialized_device_assignment_deleter",
+        )
+        with library.reading(args, "serialized_bytes"):
+            return proto_wire.read_device_assignment(encoded)
+
+    def logical_device_ids(self) -> list[tuple[int, int]]:
+        """(replica, partition) of each of `addressable_devices` (PJRT 0.96)."""
+        args = self._home.library.call(
+            "LoadedExecutable_AddressableDeviceLogicalIds", executable=self._pointer
+        )
+        ids = self._home.library.items(
+            args, "addressable_device_logical_ids", "num_addressable_device_logical_ids"
+        )
+        return [(i.replica, i.partition) for i in ids]
+
+    def delete(self) -> None:
+        if not self._deleted:
+            self._deleted = True
+            self._home.library.call("LoadedExecutable_Delete", executable=self._pointer)
+            self._arity = self._fit = None
+            self._frames.clear()
+
+    def is_deleted(self) -> bool:
+        return self._deleted
+
+
+def _await_all(events: list[Event]) -> None:
+    for event in events:
+        with contextlib.suppress(PjrtError):  # said where a result is read
+            event.wait()

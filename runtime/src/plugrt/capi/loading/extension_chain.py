@@ -1,0 +1,61 @@
+"""The chain of extensions of a library, read without trust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.process_map import AddressMap
+from plugrt.errors import PluginBroken
+
+EXTENSION_NAMES = (
+    "Gpu_Custom_Call", "Profiler", "Custom_Partitioner", "Stream", "Layouts", "FFI",
+    "MemoryDescriptions", "Triton", "RawBuffer", "PhaseCompile", "Example", "Unknown",
+    "CrossHostTransfers", "ExecutableMetadata", "Callback", "HostAllocator", "TpuTopology",
+    "TpuExecutable", "Megascale", "Shardings", "AbiVersion", "Collectives", "MultiSlice",
+    "HostMemoryAllocator", "XlaTransform",
+)  # fmt: skip
+"""The names of ``PJRT_Extension_Type``, by value."""
+
+MAX_EXTENSIONS = 128
+MAX_STRUCT = 1 << 16
+_BASE_SIZE: int = ffi.sizeof("PJRT_Extension_Base")
+
+
+def extension_name(kind: int) -> str:
+    """Returns the name of an extension type, ``type N`` for one newer than the declarations."""
+    return EXTENSION_NAMES[kind] if 0 <= kind < len(EXTENSION_NAMES) else f"type {kind}"
+
+
+def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
+    """Returns extension name to its ``PJRT_Extension_Base*``, the first of each type.
+
+    Raises `PluginBroken` for a chain with a cycle, a wild pointer, a size that makes no sense,
+    or more nodes than any library has.
+    """
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    node = start
+    while node != ffi.NULL:
+        address = int(ffi.cast("uintptr_t", node))
+        if address in seen:
+            raise PluginBroken(f"{where}: the chain of extensions runs in a circle")
+        seen.add(address)
+        if len(seen) > MAX_EXTENSIONS:
+            raise PluginBroken(
+                f"{where}: the chain of extensions has more than {MAX_EXTENSIONS} members"
+            )
+        if address % 8 or not addresses.readable(address, _BASE_SIZE):
+            raise PluginBroken(
+                f"{where}: the chain of extensions leads to the address {address:#x}, "
+                "which is not memory of this process"
+            )
+        size = node.struct_size
+        if not _BASE_SIZE <= size <= MAX_STRUCT or not addresses.readable(address, size):
+            raise PluginBroken(
+                f"{where}: the extension {extension_name(node.type)} states a size of {size} "
+                f"bytes; between {_BASE_SIZE} and {MAX_STRUCT} was expected"
+            )
+        found.setdefault(extension_name(node.type), node)
+        node = node.next
+    return found

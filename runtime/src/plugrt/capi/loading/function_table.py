@@ -1,0 +1,203 @@
+"""`Table`: functions of a library behind a guard for what it lacks; errors become exceptions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi._handles import HANDLES
+from plugrt.capi.loading.process_map import AddressMap, is_memory
+from plugrt.capi.ownership import own
+from plugrt.capi.replies import Replies
+from plugrt.errors import (
+    InvalidArgument,
+    InvalidReply,
+    PjrtError,
+    PluginBroken,
+    PlugrtError,
+    Unimplemented,
+    Unknown,
+    error_from_code,
+)
+
+Slot = Callable[[Any], Any]
+
+_log = logging.getLogger(__name__)
+
+_STRUCTS: dict[str, tuple[Any, int]] = {}
+
+
+def struct_type(name: str) -> tuple[Any, int]:
+    """Returns (pointer type, size to state) of a struct; the size ends with its last field."""
+    try:
+        return _STRUCTS[name]
+    except KeyError:
+        fields = ffi.typeof(name).fields
+        last = fields[-1][1]
+        made = (ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type))
+        return _STRUCTS.setdefault(name, made)
+
+
+def new_struct(name: str) -> Any:
+    """Returns a zeroed struct that states its size."""
+    kind, size = struct_type(name)
+    made = ffi.new(kind)
+    made.struct_size = size
+    return made
+
+
+class Table(Replies):
+    """A C struct that holds functions, each of which takes one argument struct.
+
+    ``slots`` maps each name to the library's function, or, where the struct is too short or the
+    slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states
+    and ``owner`` says whose it is.
+    """
+
+    prefix = "PJRT_"
+
+    def __init__(
+        self, table: Any, size: int, names: Iterable[str], owner: str, addresses: AddressMap
+    ) -> None:
+        self.owner = owner
+        self.slots: dict[str, Slot] = {}
+        self.missing: set[str] = set()
+        fields = dict(ffi.typeof(table).item.fields)
+        for name in names:
+            inside = fields[name].offset + ffi.sizeof("void*") <= size
+            self.slots[name] = self._slot(table, name, inside, addresses)
+
+    def _slot(self, table: Any, name: str, inside: bool, addresses: AddressMap) -> Slot:
+        full = self.prefix + name
+        if inside:
+            function: Slot = getattr(table, name)
+            address = int(ffi.cast("uintptr_t", function))
+            if address:
+                if not addresses.executable(address):
+                    raise PluginBroken(
+                        f"{self.owner}: {full} is at {address:#x}, where there is no code to run"
+                    )
+                return function
+        self.missing.add(name)
+
+        def stub(args: Any) -> NoReturn:
+            raise Unimplemented(f"{full} is not implemented by {self.owner}")
+
+        return stub
+
+    def has(self, name: str) -> bool:
+        """Whether the library has that function (which may still report UNIMPLEMENTED)."""
+        return name not in self.missing
+
+    def call(self, name: str, **inputs: Any) -> Any:
+        """Calls a function with these fields; returns its argument struct, results filled in.
+
+        Raises the `PjrtError` that the library reports, and `InvalidReply` where it reports none
+        and gives NULL for a handle. What ``inputs`` point to is alive until the call returns.
+        """
+        struct = f"{self.prefix}{name}_Args"
+        args = new_struct(f"struct {struct}")
+        for field, value in inputs.items():
+            try:
+                setattr(args, field, value)
+            except (OverflowError, TypeError) as wrong:
+                raise InvalidArgument(
+                    f"{self.prefix}{name} of {self.owner} takes no {value!r} as {field}: {wrong}"
+                ) from None
+        error = self.slots[name](args)
+        if error:
+            raise self.take_error(error)
+        if struct in HANDLES:
+            self.check_handles(args, HANDLES[struct])
+        return args
+
+    def dispose(self, name: str, field: str, pointer: Any) -> None:
+        """Calls a function that frees ``pointer``; a failure has no one to tell but the log."""
+        try:
+            self.call(name, **{field: pointer})
+        except PlugrtError as error:
+            _log.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
+
+    def log_failure(self, name: str, error: Any) -> None:
+        """Frees the error of a function that frees something, and tells the log."""
+        _log.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
+
+    def own(
+        self, name: str, field: str, pointer: Any, keep: object = None, unless: Sequence[bool] = ()
+    ) -> Any:
+        """Returns ``pointer`` as an object whose end frees it by the function ``name``.
+
+        ``keep`` is what must outlive it; where ``unless`` has come to hold something, nothing is
+        freed any more.
+        """
+
+        def free(raw: Any, _keep: object = keep) -> None:
+            if not unless:
+                self.dispose(name, field, raw)
+
+        return own(pointer, free)
+
+    def hot_slot(self, name: str) -> Slot:
+        """Returns a function with its error as a number, 0 for none: 60 ns less for each call."""
+        function = self.slots[name]
+        if not isinstance(function, ffi.CData):
+            return function
+        return ffi.cast(f"size_t(*)(struct {self.prefix}{name}_Args*)", function)  # type: ignore[no-any-return]
+
+    def take_error(self, error: Any) -> PjrtError:
+        """Returns the exception for an error of the library (or its address) and frees it."""
+        if isinstance(error, int):
+            error = ffi.cast("PJRT_Error*", error)
+        address = int(ffi.cast("uintptr_t", error))
+        if not is_memory(address, 1):
+            return Unknown(f"{self.owner} reported an error at {address:#x}, which is no memory")
+        try:
+            return error_from_code(self._error_code(error), self._error_message(error))
+        finally:
+            self._destroy_error(error)
+
+    def _error_code(self, error: Any) -> int:
+        args = new_struct(f"struct {self.prefix}Error_GetCode_Args")
+        args.error = error
+        try:
+            second = self.slots["Error_GetCode"](args)
+        except Unimplemented:
+            return 2
+        if second:
+            if second != error:
+                self._destroy_error(second)
+            return 2
+        return int(args.code)
+
+    def _error_message(self, error: Any) -> str:
+        args = new_struct(f"struct {self.prefix}Error_Message_Args")
+        args.error = error
+        try:
+            self.slots["Error_Message"](args)
+            return self.text(args, "message")
+        except Unimplemented:
+            return f"({self.owner} gives no message)"
+        except InvalidReply as fault:
+            return f"({fault.message})"
+
+    def _destroy_error(self, error: Any) -> None:
+        args = new_struct(f"struct {self.prefix}Error_Destroy_Args")
+        args.error = error
+        if self.has("Error_Destroy"):
+            self.slots["Error_Destroy"](args)
+
+
+class ExtensionTable(Table):
+    """The functions of one extension; its errors are errors of the library."""
+
+    def __init__(self, name: str, base: Any, library: Table, addresses: AddressMap) -> None:
+        table = ffi.cast(f"PJRT_{name}_Extension*", base)
+        names = [field for field, _ in ffi.typeof(table).item.fields[1:]]
+        owner = f"the extension {name} of {library.owner}"
+        super().__init__(table, base.struct_size, names, owner, addresses)
+        self._library = library
+
+    def take_error(self, error: Any) -> PjrtError:
+        return self._library.take_error(error)

@@ -1,0 +1,121 @@
+"""`Ledger`: how many handles of each kind a library made and was told to destroy."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.function_table import Slot
+from plugrt.capi.loading.library import Library
+
+_CREATES: dict[str, tuple[tuple[str, str], ...]] = {
+    "Client_Create": (("client", "Client"),),
+    "Client_Compile": (("executable", "LoadedExecutable"),),
+    "Client_Load": (("loaded_executable", "LoadedExecutable"),),
+    "Executable_DeserializeAndLoad": (("loaded_executable", "LoadedExecutable"),),
+    "LoadedExecutable_GetExecutable": (("executable", "Executable"),),
+    "Compile": (("executable", "Executable"),),
+    "TopologyDescription_Create": (("topology", "TopologyDescription"),),
+    "TopologyDescription_Deserialize": (("topology", "TopologyDescription"),),
+    "Client_BufferFromHostBuffer": (("buffer", "Buffer"), ("done_with_host_buffer", "Event")),
+    "Client_CreateViewOfDeviceBuffer": (("buffer", "Buffer"),),
+    "Client_CreateUninitializedBuffer": (("buffer", "Buffer"),),
+    "Client_CreateErrorBuffer": (("buffer", "Buffer"),),
+    "Client_CreateBuffersForAsyncHostToDevice": (("transfer_manager", "TransferManager"),),
+    "AsyncHostToDeviceTransferManager_RetrieveBuffer": (("buffer_out", "Buffer"),),
+    "AsyncHostToDeviceTransferManager_TransferData": (("done_with_h2d_transfer", "Event"),),
+    "AsyncHostToDeviceTransferManager_TransferLiteral": (("done_with_h2d_transfer", "Event"),),
+    "Buffer_CopyToDevice": (("dst_buffer", "Buffer"),),
+    "Buffer_CopyToMemory": (("dst_buffer", "Buffer"),),
+    "Buffer_ToHostBuffer": (("event", "Event"),),
+    "Buffer_CopyRawToHost": (("event", "Event"),),
+    "Buffer_ReadyEvent": (("event", "Event"),),
+}
+"""Function to the fields in which it returns a handle that the caller owns."""
+
+_DESTROYS: dict[str, tuple[str, str]] = {
+    "Error_Destroy": ("error", "Error"),
+    "Client_Destroy": ("client", "Client"),
+    "Executable_Destroy": ("executable", "Executable"),
+    "LoadedExecutable_Destroy": ("executable", "LoadedExecutable"),
+    "TopologyDescription_Destroy": ("topology", "TopologyDescription"),
+    "Buffer_Destroy": ("buffer", "Buffer"),
+    "Event_Destroy": ("event", "Event"),
+    "AsyncHostToDeviceTransferManager_Destroy": ("transfer_manager", "TransferManager"),
+}
+
+
+class Ledger:
+    """Counts at the table itself, so that nothing which plugrt forgets is missing.
+
+    It costs nothing until it is opened, and then two dictionary updates a call: clients made
+    after that are counted, older ones are not.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.created: Counter[str] = Counter()
+        self.destroyed: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._loaded: dict[Any, Any] = {}
+        self._outputs: dict[Any, int] = {}
+        """Results on a device, by ``PJRT_LoadedExecutable*``: a launch does not say."""
+        for name in list(library.slots):
+            if library.has(name):
+                library.slots[name] = self._watch(name, library.slots[name])
+
+    def open_handles(self) -> dict[str, int]:
+        """Returns how many handles of each kind are not destroyed; kinds with none are left out."""
+        with self._lock:
+            kinds = set(self.created) | set(self.destroyed)
+            left = {kind: self.created[kind] - self.destroyed[kind] for kind in sorted(kinds)}
+        return {kind: count for kind, count in left.items() if count}
+
+    def _watch(self, name: str, function: Slot) -> Slot:
+        after = self._after(name)
+
+        def watched(args: Any) -> Any:
+            destroyed = _DESTROYS.get(name)
+            if destroyed is not None and getattr(args, destroyed[0]) != ffi.NULL:
+                with self._lock:
+                    self.destroyed[destroyed[1]] += 1
+            error = function(args)
+            if error is not None and error != ffi.NULL:
+                with self._lock:
+                    self.created["Error"] += 1
+            elif after is not None:
+                with self._lock:
+                    after(args)
+            return error
+
+        return watched
+
+    def _after(self, name: str) -> Callable[[Any], None] | None:
+        if name == "LoadedExecutable_Execute":
+            return self._executed
+        if name == "Executable_OutputElementTypes":
+            return self._learn_outputs
+        fields = _CREATES.get(name)
+        if fields is None:
+            return None
+
+        def count(args: Any) -> None:
+            for field, kind in fields:
+                self.created[kind] += getattr(args, field) != ffi.NULL
+            if name == "LoadedExecutable_GetExecutable":
+                self._loaded[args.executable] = args.loaded_executable
+
+        return count
+
+    def _learn_outputs(self, args: Any) -> None:
+        loaded = self._loaded.get(args.executable)
+        if loaded is not None:
+            self._outputs[loaded] = args.num_output_types
+
+    def _executed(self, args: Any) -> None:
+        """Counts results and events; how many results there are only the executable knows."""
+        self.created["Buffer"] += args.num_devices * self._outputs[args.executable]
+        if args.device_complete_events != ffi.NULL:
+            self.created["Event"] += args.num_devices

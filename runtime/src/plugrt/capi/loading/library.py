@@ -1,0 +1,183 @@
+"""A loaded PJRT library: its table of functions behind guards, and its errors as exceptions."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.loading.elf import is_cut_short
+from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
+from plugrt.capi.loading.function_table import ExtensionTable, Table
+from plugrt.capi.loading.load_errors import why_not_loaded
+from plugrt.capi.loading.process_map import AddressMap
+from plugrt.errors import (
+    FileRefused,
+    PjrtError,
+    PluginBroken,
+    PluginIncompatible,
+    Unimplemented,
+)
+from plugrt.interface import OptionValue
+
+OLDEST_MINOR = 29
+"""The oldest minor version that hosts accept (JAX has the same limit)."""
+
+_API_FIELDS = ffi.typeof("PJRT_Api").fields
+_SLOTS = tuple(name for name, _ in _API_FIELDS[3:])
+
+
+def _size_of_table(slots: int) -> int:
+    """Returns the size of a table of that many functions."""
+    return int(_API_FIELDS[3 + slots][1].offset)
+
+
+_BASE_TABLE = _size_of_table(90)
+"""The size of the table at version 0.29, less its two newest slots."""
+
+_REARRANGED_MINOR = 57
+"""Version 0.57 moved slots of the table's tail without a new major version."""
+_SETTLED_TABLE = _size_of_table(94)
+"""Where the part ends that has been the same before and after that."""
+_CHAIN_MINOR = 45
+"""Before version 0.45 an extension did not state its size."""
+
+
+class Library(Table):
+    """A PJRT library in this process. `load_library` gives one object for each file.
+
+    ``slots`` maps the name of each function of the API to something that can be called with its
+    argument struct: the library's function, or, where the library has none, a stub that raises
+    `Unimplemented`. ``extensions`` maps the names of its extensions to their structs.
+    """
+
+    def __init__(self, api: Any, path: str) -> None:
+        self.path = path
+        self.api = api
+        addresses = AddressMap()
+        self._check_table(addresses)
+        version = api.pjrt_api_version
+        self.version: tuple[int, int] = (version.major_version, version.minor_version)
+        owner = f"{path} (PJRT C API {self.version[0]}.{self.version[1]})"
+        minor, size = self.version[1], int(api.struct_size)
+        if minor < _REARRANGED_MINOR:
+            size = min(size, _SETTLED_TABLE)
+        super().__init__(api, size, _SLOTS, owner, addresses)
+        self.extensions: dict[str, Any] = {}
+        if minor >= _CHAIN_MINOR:
+            self.extensions = read_chain(api.extension_start, path, addresses)
+        self._tables: dict[str, ExtensionTable] = {}
+        self._initializing = threading.Lock()
+        self._initialize_outcome: PjrtError | bool = False
+
+    def _check_table(self, addresses: AddressMap) -> None:
+        api, path = self.api, self.path
+        address = int(ffi.cast("uintptr_t", api))
+        if address == 0:
+            raise PluginBroken(f"{path}: GetPjrtApi returned NULL instead of a table of functions")
+        if not addresses.readable(address, _BASE_TABLE):
+            raise PluginBroken(f"{path}: GetPjrtApi returned {address:#x}, which cannot be read")
+        version = api.pjrt_api_version
+        major, minor = version.major_version, version.minor_version
+        if major != 0 or minor < OLDEST_MINOR:
+            raise PluginIncompatible(
+                f"{path}: the library states version {major}.{minor} of the PJRT C API; plugrt "
+                f"drives 0.{OLDEST_MINOR} and later 0.x versions. Install a "
+                f"{'matching' if major else 'newer'} version of the package that brings it"
+            )
+        size = api.struct_size
+        if size < _BASE_TABLE or size > MAX_STRUCT or not addresses.readable(address, size):
+            raise PluginIncompatible(
+                f"{path}: the library states a table of {size} bytes; at version "
+                f"{major}.{minor} at least {_BASE_TABLE} were expected"
+            )
+
+    def __repr__(self) -> str:
+        return f"<PJRT library {self.path} {self.version[0]}.{self.version[1]}>"
+
+    def extension(self, name: str) -> ExtensionTable:
+        """Returns the functions of an extension; `Unimplemented` when the library lacks it."""
+        if name not in self._tables:
+            if name not in self.extensions:
+                raise Unimplemented(
+                    f"{self.owner} has no extension {name}; it has {sorted(self.extensions)}"
+                )
+            base = self.extensions[name]
+            self._tables[name] = ExtensionTable(name, base, self, AddressMap())
+        return self._tables[name]
+
+    def initialize(self) -> None:
+        """Initialises the library once; the second call gives the first one's outcome.
+
+        Nothing else may be called after a failure: a real library aborts the process then.
+        """
+        with self._initializing:
+            if self._initialize_outcome is False:
+                try:
+                    self.call("Plugin_Initialize")
+                    self._initialize_outcome = True
+                except PjrtError as error:
+                    self._initialize_outcome = error
+            if isinstance(self._initialize_outcome, PjrtError):
+                raise self._initialize_outcome
+
+    def attributes(self) -> Mapping[str, OptionValue]:
+        """Returns ``PJRT_Plugin_Attributes``; empty where the library has none."""
+        try:
+            args = self.call("Plugin_Attributes")
+        except Unimplemented:
+            return {}
+        return self.named_values(args, "attributes", "num_attributes")
+
+
+_LIBRARIES: dict[str, Library] = {}
+_LOADING = threading.Lock()
+
+
+def load_library(
+    path: str | os.PathLike[str], *, hints: Mapping[str, str] | None = None
+) -> Library:
+    """Returns the library at ``path``, loaded once for each real path and never unloaded.
+
+    ``hints`` maps the name of a shared library to the package that brings it, for the message
+    when it is missing. Raises `PluginBroken` (cannot be loaded, no table) or
+    `PluginIncompatible` (wrong machine, a version that does not fit).
+    """
+    real = os.path.realpath(path)
+    with _LOADING:
+        if real not in _LIBRARIES:
+            _LIBRARIES[real] = Library(_open(real, hints or {}), real)
+        return _LIBRARIES[real]
+
+
+def library_at(address: int, name: str) -> Library:
+    """Returns the library whose ``PJRT_Api`` is at that address of this process."""
+    return Library(ffi.cast("PJRT_Api*", address), name)
+
+
+def _open(path: str, hints: Mapping[str, str]) -> Any:
+    try:
+        cut = is_cut_short(path)
+    except FileRefused as error:
+        raise why_not_loaded(path, str(error), hints) from error
+    if cut:
+        raise PluginBroken(
+            f"{path} is not a shared library, or is cut short: the file ends before what its "
+            "header announces. Install the package that brings it again"
+        )
+    # NODELETE because a library whose threads or exit handlers outlive dlclose ends the
+    # interpreter with a segmentation fault, and LOCAL so that two versions do not mix.
+    flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
+    try:
+        opened = ffi.dlopen(path, flags)
+    except OSError as error:
+        raise why_not_loaded(path, str(error), hints) from error
+    try:
+        entry = opened.GetPjrtApi
+    except (AttributeError, ffi.error) as error:
+        raise PluginBroken(
+            f"{path} is a shared library but not a PJRT plugin: it has no function GetPjrtApi"
+        ) from error
+    return entry()

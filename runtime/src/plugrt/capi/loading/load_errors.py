@@ -1,0 +1,88 @@
+"""Why a file cannot be loaded as a PJRT library, read from the file itself."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+
+from plugrt.capi.loading.elf import NotElf, expected_machine, missing_libraries, read_elf
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
+from plugrt.files import open_regular, why_no_file
+
+_MAGICS = {
+    b"MZ": "a Windows library",
+    b"\xcf\xfa\xed\xfe": "a macOS library",
+    b"\xca\xfe\xba\xbe": "a macOS library",
+    b"#!": "a script",
+    b"PK": "a zip archive (a wheel that was not installed?)",
+    b"!<arch>": "a static library",
+    b"version https://git-lfs": "a pointer of Git LFS: its contents were not fetched",
+}
+
+
+def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginError:
+    """Returns the exception that says why the loader refused ``path`` and what would help.
+
+    ``hints`` maps the name of a shared library (or the part before ``.so``) to the package that
+    brings it.
+    """
+    wrong = _wrong_file(path)
+    if wrong is not None:
+        return wrong
+    missing = list(missing_libraries(path))
+    if missing:
+        return PluginBroken(_missing_message(path, missing, hints))
+    if "GLIBC" in error:
+        return PluginIncompatible(
+            f"{path} needs a newer C library than this system has: {error}. Use a newer "
+            "distribution of Linux, or an older version of the package"
+        )
+    if "undefined symbol" in error:
+        return PluginBroken(
+            f"{path} cannot be loaded: {error}. One of its shared libraries is of another version "
+            "than it was built with"
+        )
+    return PluginBroken(f"{path} cannot be loaded: {error}")
+
+
+def _wrong_file(path: str) -> PluginError | None:
+    """Returns the exception for a file that no loader could open here."""
+    if fault := why_no_file(path):
+        return PluginBroken(f"{path} {fault}; the path of a shared library was expected")
+    try:
+        with open_regular(path) as stream:
+            start = stream.read(32)
+    except OSError as error:
+        return PluginBroken(f"{path} cannot be read: {error.strerror}")
+    if not start:
+        return PluginBroken(f"{path} is empty")
+    for magic, what in _MAGICS.items():
+        if start.startswith(magic):
+            return PluginIncompatible(f"{path} is {what}, not a shared library for Linux")
+    try:
+        facts = read_elf(path)
+    except NotElf as error:
+        return PluginBroken(f"{path} is not a shared library, or is cut short: {error}")
+    if facts.machine != expected_machine() and expected_machine():
+        return PluginIncompatible(
+            f"{path} is built for {facts.machine.removeprefix('EM_').lower()}; this machine is "
+            f"{platform.machine()}. Install the package for this machine"
+        )
+    if facts.bits != 64:
+        return PluginIncompatible(f"{path} is a {facts.bits}-bit library; 64 bits are needed")
+    if not facts.shared:
+        return PluginBroken(f"{path} is not a shared library but another kind of ELF file")
+    return None
+
+
+def _missing_message(path: str, missing: list[tuple[str, str]], hints: Mapping[str, str]) -> str:
+    lines = []
+    for name, needed_by in missing:
+        package = hints.get(name) or hints.get(name.split(".so")[0])
+        line = f"{name}" if needed_by == path else f"{name} (needed by {needed_by})"
+        lines.append(line + (f", which the package {package} brings" if package else ""))
+    count = "a shared library" if len(lines) == 1 else f"{len(lines)} shared libraries"
+    note = ""
+    if not read_elf(path).exports_api:
+        note = "; besides, it has no function GetPjrtApi, so that it is no PJRT plugin"
+    return f"{path} needs {count} that this system does not have: {'; '.join(lines)}{note}"

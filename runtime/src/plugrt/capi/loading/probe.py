@@ -1,0 +1,102 @@
+"""`probe_library`: what an unknown library does, found out where it can do no harm."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from plugrt.interface import OptionValue
+from plugrt.processes.apart import Outcome, run_apart
+
+SECONDS = 20.0
+STAGES = {
+    "load": "while it was loaded",
+    "initialize": "in PJRT_Plugin_Initialize",
+    "client": "in PJRT_Client_Create, or while its devices were listed",
+    "devices": "while its devices were listed",
+    "put": "while numbers were put on a device",
+    "read": "while numbers were read from a device",
+    "compile": "while a program was compiled",
+    "execute": "while a program was run",
+    "result": "while a program's result was read",
+    "end": "when the process ended, after all had worked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """``state`` is ``ok``, ``unavailable`` (it works, but not on this machine), ``broken`` or
+    ``incompatible``; ``facts`` holds what was learnt until then (version, extensions, devices,
+    and in ``remarks`` what it does to its process).
+    """
+
+    state: str
+    reason: str = ""
+    cure: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def probe_library(
+    path: str | os.PathLike[str],
+    timeout: float = SECONDS,
+    *,
+    options: Mapping[str, OptionValue] | None = None,
+    start: bool = True,
+    trial: bool = False,
+    hints: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> ProbeResult:
+    """Loads a library in a child process, starts a client there, and returns how far that went.
+
+    Whatever the library does (print, abort, crash, hang, leave the process, fail to leave it) is
+    a result. ``start`` False stops after the initialisation; ``trial`` goes on to compute
+    something small. ``timeout`` is in seconds; ``env`` are variables to set for the child.
+    """
+    request = {
+        "path": os.fspath(path),
+        "options": dict(options or {}),
+        "start": start,
+        "trial": trial,
+        "hints": dict(hints or {}),
+    }
+    began = time.monotonic()
+    outcome = run_apart("plugrt.capi.loading.probe_child:examine", request, timeout, env=env)
+    return _judge(outcome, round((time.monotonic() - began) * 1000))
+
+
+def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
+    """Returns what the child said, unless the way in which it ended says otherwise."""
+    facts: dict[str, Any] = {"elapsed_ms": elapsed}
+    remarks: list[str] = []
+    stage, said = "", None
+    for line in outcome.lines:
+        stage = line.get("stage", stage)
+        learnt = line.get("facts", {})
+        remarks += learnt.pop("remarks", [])
+        facts.update(learnt)
+        said = line.get("result", said)
+    remarks += [f"it {remark}" for remark in outcome.remarks()]
+    if remarks:
+        facts["remarks"] = remarks
+    if said is not None and (outcome.well or said["state"] != "ok"):
+        return ProbeResult(facts=facts, **said)
+    return replace(_ended(outcome, STAGES.get(stage, "before it was loaded")), facts=facts)
+
+
+def _ended(outcome: Outcome, where: str) -> ProbeResult:
+    """Returns the verdict on a library whose process did not end as it should."""
+    if outcome.how == "lost":
+        cure = "PLUGRT_PROBE_LIBRARIES=0 opens libraries without a trial"
+        return ProbeResult("broken", f"the process that tried it {outcome.words}", cure)
+    reason, cure = f"its process {outcome.words} {where}", ""
+    if outcome.how == "deadline":
+        reason = f"it did not come back within {outcome.seconds:.3g} s {where}"
+        cure = "PLUGRT_PROBE_SECONDS gives it more time, if it waits for hardware or a network"
+    elif outcome.lost_report:
+        reason = f"it closed files of its process that are not its own {where}"
+    if last := outcome.last_words():
+        reason += f"; its last words: {last}"
+    return ProbeResult("broken", reason, cure)

@@ -1,0 +1,124 @@
+"""What of this process's memory can be read and run, so that a wild pointer is refused."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from pathlib import Path
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.errors import InvalidReply
+
+_MAPS = Path("/proc/self/maps")
+_END = 1 << 63
+"""No address is as high, on any system that Linux runs on."""
+
+
+class _Spans:
+    """Stretches of addresses, in order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def add(self, start: int, end: int) -> None:
+        """Adds a stretch that begins where the last one ends, or later."""
+        if self._ends and self._ends[-1] == start:
+            self._ends[-1] = end
+        else:
+            self._starts.append(start)
+            self._ends.append(end)
+
+    def hold(self, address: int, size: int) -> bool:
+        """Whether all bytes from ``address`` on are in one stretch."""
+        i = bisect_right(self._starts, address) - 1
+        return i >= 0 and address + size <= self._ends[i]
+
+
+class AddressMap:
+    """A snapshot of the process's memory; without ``/proc`` it trusts every address."""
+
+    def __init__(self) -> None:
+        self._data, self._code = _Spans(), _Spans()
+        try:
+            text = _MAPS.read_text(errors="replace")
+        except OSError:
+            return
+        for line in text.splitlines():
+            span, permissions, *_ = line.split(maxsplit=2)
+            start, end = (int(part, 16) for part in span.split("-"))
+            if "r" in permissions:
+                self._data.add(start, end)
+            if "x" in permissions:
+                self._code.add(start, end)
+
+    def readable(self, address: int, size: int) -> bool:
+        """Whether ``size`` bytes from ``address`` on can be read."""
+        return self._data.hold(address, size) if self._data else address != 0
+
+    def executable(self, address: int) -> bool:
+        """Whether a function can be at ``address``."""
+        return self._code.hold(address, 1) if self._code else address != 0
+
+
+class _OwnMemory:
+    """This process's memory as a file: what is not mapped is an error there, not a signal."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Opens the file of the process that this one is, which a fork has changed."""
+        if self._file is not None:
+            os.close(self._file)
+        try:
+            self._file = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
+            known = ffi.new("char[]", b"known")
+            if os.pread(self._file, 5, int(ffi.cast("uintptr_t", known))) != b"known":
+                raise OSError
+        except OSError:
+            self._file = None  # Some sandboxes have none: every address is trusted there.
+
+    def read(self, address: int, size: int) -> bytes:
+        """Returns the bytes that can be read, fewer where the memory ends; `OSError` for none."""
+        if self._file is None:
+            return bytes(ffi.buffer(ffi.cast("char*", address), size))
+        return os.pread(self._file, size, address)
+
+
+_own = _OwnMemory()
+os.register_at_fork(after_in_child=_own.reopen)
+
+
+def is_memory(address: int, size: int) -> bool:
+    """Whether the first and the last of ``size`` bytes from ``address`` on can be read."""
+    if not (address > 0 and size > 0 and address + size <= _END):
+        return False
+    try:
+        return bool(_own.read(address, 1) and _own.read(address + size - 1, 1))
+    except OSError:
+        return False
+
+
+def read_memory(address: int, size: int) -> bytes:
+    """Returns a copy of ``size`` bytes; `InvalidReply` where they are not all memory.
+
+    Whoever gave the address may be wrong about it: reading through it would end the process.
+    """
+    if not size:
+        return b""
+    parts: list[bytes] = []
+    if is_memory(address, size):
+        try:
+            while size and (part := _own.read(address, size)):
+                parts.append(part)
+                address, size = address + len(part), size - len(part)
+        except (OSError, MemoryError):
+            parts = []
+    if size:
+        raise InvalidReply(f"{size} bytes at {address:#x} are not memory of this process")
+    return b"".join(parts)

@@ -1,0 +1,239 @@
+"""What ``plugrt doctor`` finds out: settings, candidates, the choice, and what is wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from plugrt.errors import ConfigError
+from plugrt.plugins import distributions, env_paths
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.clients import Backends
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.record import Record, Source, State
+from plugrt.processes.apart import Outcome, run_apart
+from plugrt.settings.declarations import Config
+
+_BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
+"""The shares of PLUGRT_DOCTOR_SECONDS: to start the backends; to start them again without the
+plugins that ended the process; and to try all libraries of the environment."""
+_NESTED = 0.6
+"""The share of the first that the trial of one library may take there."""
+_ONE_PROBE = 0.67
+"""The share of the last that one library may take."""
+_CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
+"""What helps where nothing better is known."""
+_LEAST = 0.3
+"""With less time than this, in seconds, a library is not tried."""
+PROBE_WORKERS = 8
+
+
+@dataclass
+class Examination:
+    """The findings. ``problems`` are what the user asked for and does not work."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    settings: list[dict[str, str]] = field(default_factory=list)
+    candidates: list[dict[str, Any]] = field(default_factory=list)
+    chosen: list[str] = field(default_factory=list)
+    why: str = ""
+    devices: dict[str, int] = field(default_factory=dict)
+    hints: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns all of it as JSON takes it."""
+        return {"ok": not self.problems, **asdict(self)}
+
+
+def examine(backends: Backends | None = None) -> Examination:
+    """Returns the findings; no plugin is imported and no library opened in this process."""
+    begin = time.monotonic()
+    backends = backends or process_backends()
+    found = Examination(versions=_versions())
+    _examine_settings(found, backends.config, os.environ)
+    if found.problems:
+        return found  # a setting that cannot be read is what a program would stop at, too
+    seconds = backends.config.doctor_seconds
+    records = backends.table.rows
+    _examine_backends(found, records, backends.config)
+    # After the backends: a library may admit one process at a time.
+    libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
+    deadline = time.monotonic() + _PROBES * seconds
+    with ThreadPoolExecutor(PROBE_WORKERS) as pool:
+        probes = pool.map(lambda r: _probe(found, r, backends.config, deadline), libraries)
+        for record, probe in zip(libraries, probes, strict=True):
+            _merge_probe(found, record, probe)
+    _examine_names(found, backends)
+    found.hints = backends.table.missing_plugins()
+    found.elapsed_s = round(time.monotonic() - begin, 3)
+    return found
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "machine": platform.platform()}
+    for name in ("plugrt", "jaxlib", "jax", "numpy"):
+        versions[name] = distributions.version(name) or "not installed"
+    return versions
+
+
+def _examine_settings(found: Examination, settings: Config, environ: Mapping[str, str]) -> None:
+    declared = settings.declared()
+    for option in declared.values():
+        try:
+            value, source = settings.lookup(option)
+        except ConfigError as error:
+            found.problems.append(str(error))
+            value, source = environ.get(option.env, ""), "cannot be understood"
+        if source != "default":
+            row = {"variable": option.env, "value": str(value), "source": source}
+            found.settings.append({**row, "doc": option.doc})
+            if option.pending:
+                found.warnings.append(f"{option.env} is set, but has no effect yet")
+    names = {name for o in declared.values() for name in (o.env, o.also) if name}
+    for name in sorted(environ):
+        if name.startswith(("JAX_", "PLUGRT_", "PJRT_")) and name not in names:
+            close = get_close_matches(name, names, n=1, cutoff=0.88)
+            if close:
+                found.warnings.append(f"{name} is not known; did you mean {close[0]}?")
+
+
+def _examine_names(found: Examination, backends: Backends) -> None:
+    """Warns of options for a plugin that there is not."""
+    known = {row[key] for row in found.candidates for key in ("name", "platform")}
+    known |= set(backends.table.aliases)
+    for name in sorted(set(backends.config.client_create_options) - known):
+        found.warnings.append(f"PLUGRT_CLIENT_CREATE_OPTIONS names {name!r}, which is no plugin")
+
+
+# --- the backends, in a child process ---------------------------------------------------------
+
+
+def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
+    """Starts them as a program would; where a plugin ends the process, then without that plugin."""
+    seconds = _BACKENDS * settings.doctor_seconds
+    deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
+    one = min(settings.probe_seconds, _NESTED * seconds)
+    environ = {"PLUGRT_PROBE_SECONDS": repr(one)}
+    faults: dict[str, dict[str, Any]] = {}
+    while True:
+        left = min(seconds, deadline - time.monotonic())
+        outcome = run_apart("plugrt.cli.doctor_child:examine", None, left, env=environ)
+        warnings = [e["warning"] for e in outcome.lines if "warning" in e]
+        found.warnings += [w for w in warnings if w not in found.warnings]
+        done = next((e["done"] for e in outcome.lines if "done" in e), None)
+        found.warnings += [f"starting the backends {remark}" for remark in outcome.remarks()]
+        culprit = ""
+        if done is None or not outcome.well:
+            culprit = _blame(found, outcome, faults)
+        if done is not None:
+            break
+        if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
+            break
+    rows = (
+        [{**r.as_dict(), "key": list(r.identity)} for r in records]
+        if done is None
+        else done["rows"]
+    )
+    found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
+    if done is None:
+        return
+    if not faults:
+        found.chosen, found.why, found.devices = (
+            done["chosen"],
+            done.get("why", ""),
+            done["devices"],
+        )
+    found.problems += [e["problem"] for e in outcome.lines if "problem" in e]
+    if "error" in done:
+        found.problems.append(done["error"])
+    for row in done["rows"]:
+        # Libraries of the environment are tried one by one, later.
+        named = row["library"] and row["source"] != Source.ENVIRONMENT
+        if named and row["state"] in (State.BROKEN, State.INCOMPATIBLE):
+            _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
+
+
+def _leave_out(environ: dict[str, str], culprit: str) -> bool:
+    """Blocks a plugin in these settings; returns whether anything is left to be tried."""
+    if not culprit:
+        return False
+    current = {**os.environ, **environ}
+    blocked = current.get("PLUGRT_PLUGINS_BLOCK", "")
+    environ["PLUGRT_PLUGINS_BLOCK"] = f"{blocked},{culprit}".strip(",")
+    asked = [name.strip() for name in current.get("JAX_PLATFORMS", "").split(",") if name.strip()]
+    left = [name for name in asked if name != culprit]
+    environ["JAX_PLATFORMS"] = ",".join(left)
+    return not asked or 0 < len(left) < len(asked)
+
+
+def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any]]) -> str:
+    """Notes which plugin was at work when the child ended as it should not; returns its name."""
+    done = any("done" in e for e in outcome.lines)
+    steps = [e for e in outcome.lines if "step" in e and (done or e.get("of"))]
+    step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
+    problem = f"the process {outcome.words} while {step['step']}"
+    if done:
+        problem = f"the process {outcome.words} when {step['step']}"
+    if outcome.how == "exit" and (last := outcome.last_words(1)):
+        problem += f"; its last words: {last}"
+    if step["of"] is None:
+        found.problems.append(problem)
+        return ""
+    name: str = step["of"][1]
+    cure = f"PLUGRT_PLUGINS_BLOCK={name} leaves it out"
+    found.problems.append(f"{problem}; {cure}")
+    faults[str(step["of"])] = {"state": str(State.BROKEN), "reason": problem, "cure": cure}
+    return name
+
+
+# --- libraries of the environment -------------------------------------------------------------
+
+
+def _probe(found: Examination, record: Record, settings: Config, deadline: float) -> dict[str, Any]:
+    """Returns what opening a library in a process of its own showed."""
+    for row in found.candidates:
+        if row["key"] == list(record.identity) and row["state"] in (
+            State.BROKEN,
+            State.INCOMPATIBLE,
+        ):
+            return {name: row[name] for name in ("state", "reason", "cure")}
+    if fault := env_paths.missing(record):
+        return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
+    whole = _ONE_PROBE * _PROBES * settings.doctor_seconds
+    seconds = min(settings.probe_seconds, whole, deadline - time.monotonic())
+    if seconds < _LEAST:
+        return {"state": "not tried", "reason": "there was no time left to try it", "cure": ""}
+    plugin = LibraryPlugin(record.name, record.library, record.options)
+    return asdict(plugin.try_apart(settings, seconds, trial=True))
+
+
+def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:
+    bad = probe["state"] != "ok"
+    if bad:
+        probe["cure"] = probe["cure"] or _CURE
+    if bad and record.state is not State.DUPLICATE:
+        where = "" if record.library in probe["reason"] else f"{record.library}: "
+        problem = f"{record}: {where}{probe['reason']}; {probe['cure']}"
+        _add_problem(found, record.name, probe["reason"], problem)
+    for remark in probe.get("facts", {}).get("remarks", ()):
+        found.warnings.append(f"{record}: {remark}")
+    for row in found.candidates:
+        if row["key"] == list(record.identity):
+            row["probe"] = probe
+            if bad and probe["state"] in list(State):
+                row.update(state=probe["state"], reason=probe["reason"], cure=probe["cure"])
+
+
+def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
+    """Adds a problem, unless another says the same of that plugin already."""
+    if not any(name in known and reason in known for known in found.problems):
+        found.problems.append(problem)

@@ -1,0 +1,152 @@
+"""`Conversions`: arrays as NumPy arrays, DLPack capsules and Python scalars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, BufferUnavailable
+from plugrt.execution.array_methods import Methods
+from plugrt.interface import Buffer
+
+_DLPACK_CPU = (1, 0)
+
+
+def _versioned(max_version: tuple[int, int] | None) -> dict[str, Any]:
+    # NumPy < 2.1 has no such parameter; without a version it takes the copy for read-only.
+    return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
+
+
+class Conversions(Methods):
+    """The part of `Array` that leaves plugrt: each waits, and raises if making the array failed."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def ndim(self) -> int: ...
+        @property
+        def size(self) -> int: ...
+        def _host(self) -> npt.NDArray[Any]: ...
+        def _only_buffer(self, use: str) -> Buffer: ...
+        def __copy__(self) -> Self: ...
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """Waits and returns the contents; read-only and without a copy where the device allows."""
+        host = self._host()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            if copy is False:
+                raise ArgumentError(f"a conversion from {host.dtype} to {dtype} needs a copy")
+            return host.astype(dtype)
+        return host.copy() if copy else host
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Waits and returns a read-only view of the contents (``memoryview(x)``, `np.frombuffer`).
+
+        Python asks from 3.12 on (PEP 688). On 3.11 no class written in Python has buffers: there
+        ``memoryview(np.asarray(x))`` serves. The view outlives the array, as `np.asarray`'s does.
+        `BufferError` for dtypes that the protocol has no letter for, such as bfloat16.
+        """
+        host = self._host()
+        try:
+            return host.data
+        except ValueError as error:
+            raise BufferUnavailable(
+                f"an array of {host.dtype.name} has no buffer: {error}"
+            ) from error
+
+    @with_argument_errors
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Returns a DLPack capsule that shares the memory of an array on one device.
+
+        With ``copy`` it shares nothing. ``dl_device`` may be where the data are, or the CPU
+        ``(1, 0)``; `BufferError` for another one, or where a copy is needed and forbidden.
+        """
+        here = self.__dlpack_device__()
+        target = here if dl_device is None else tuple(dl_device)
+        if target not in (here, _DLPACK_CPU):
+            raise BufferUnavailable(
+                f"there is no way from DLPack device {here} to {target}; device_put the array first"
+            )
+        if target == here and not copy:
+            return self._only_buffer("DLPack").to_dlpack(stream)
+        if copy is False:
+            raise BufferUnavailable(f"DLPack device {target} needs a copy of the array on {here}")
+        if target == _DLPACK_CPU:
+            return np.array(self._host()).__dlpack__(**_versioned(max_version))
+        return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Returns DLPack's device type and id."""
+        return self._only_buffer("DLPack").dlpack_device()
+
+    @with_argument_errors
+    def item(self, *index: int) -> bool | int | float | complex:
+        """Returns the only element, or the one at ``index``, as a Python scalar."""
+        return self._host().item(*index)  # type: ignore[no-any-return]
+
+    @with_argument_errors
+    def tolist(self) -> Any:
+        """Returns nested lists of Python scalars."""
+        return self._host().tolist()
+
+    @with_argument_errors
+    def tobytes(self, order: Literal["C", "F", "A", "K"] | None = "C") -> bytes:
+        """Returns the contents as bytes in the given memory order."""
+        return self._host().tobytes(order)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ArgumentError(
+                f"the truth value of an array of shape {self.shape} is ambiguous; use "
+                "array_api.any or array_api.all"
+            )
+        return bool(self._host().item())
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" and not self.dtype.name.startswith(("int", "uint")):
+            raise ArgumentTypeError(
+                f"only integer arrays can be an index; this one is {self.dtype.name}"
+            )
+        return int(self._scalar("index"))
+
+    def _scalar(self, target: str) -> Any:
+        if self.ndim != 0:
+            raise ArgumentTypeError(
+                f"only 0-d arrays convert to {target}; this one has shape {self.shape}"
+            )
+        return self._host().item()
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise ArgumentTypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("a formatted number"), spec) if spec else str(self)

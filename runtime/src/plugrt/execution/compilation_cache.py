@@ -1,0 +1,121 @@
+"""The persistent compilation cache: executables kept in a folder from run to run.
+
+On where ``config.compilation_cache_dir`` names a folder, for every backend that declares
+``executable_serialization``; the settings, their names and defaults are JAX's. The folder and all
+in it belong to this user and nobody else can write them, for what is loaded is machine code. An
+entry says in its header what it was made of (`cache_entry.Facts`), and is loaded only where all of
+that fits. A fault of the cache is a warning, or raises under
+``config.raise_persistent_cache_errors``; a program is compiled then as if there were no cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from plugrt import files, monitoring
+from plugrt.errors import Internal, PjrtError
+from plugrt.execution.cache_entry import Facts, facts_of, seal, unseal
+from plugrt.execution.user_frames import warn_user
+from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
+from plugrt.settings.declarations import config
+
+_SUFFIX = ".plugrt-executable"
+_MOST = 2**31
+"""Bytes of an entry that are read; XLA's own bound on an executable."""
+
+
+class CacheEntry:
+    """Where the executable of one program is kept, or will be."""
+
+    def __init__(self, client: Client, path: Path, facts: Facts, options: CompileOptions) -> None:
+        self.path = path
+        self._client = client
+        self._facts = facts
+        self._options = options
+        self._refused = False
+
+    def load(self) -> LoadedExecutable | None:
+        """Returns the executable that is kept, None if there is none that can be used."""
+        try:
+            self._refused = True
+            files.private_folder(self.path.parent, make=False)
+            self._refused = False
+            content = files.read_bytes(self.path, _MOST, own=True)
+            body = unseal(content, self._facts)
+            executable = self._client.deserialize_executable(body, self._options)
+        except FileNotFoundError:
+            self._refused = False
+            self._tell(monitoring.CACHE_MISS)
+            return None
+        except (OSError, PjrtError, ValueError) as error:
+            _fault(f"{self.path} cannot be used, and its program is compiled again", error)
+            self._tell(monitoring.CACHE_MISS)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self.path)  # the least recently used entries go first
+        self._tell(monitoring.CACHE_HIT)
+        return executable
+
+    def store(self, executable: LoadedExecutable, seconds: float) -> None:
+        """Keeps an executable that took ``seconds`` to compile, if the settings find it worth that.
+
+        Nothing is written to a folder that was refused: one fault is told once.
+        """
+        if self._refused or seconds < config.persistent_cache_min_compile_time_secs:
+            return
+        try:
+            body = executable.executable.serialize()
+            if len(body) < config.persistent_cache_min_entry_size_bytes:
+                return
+            folder = files.private_folder(self.path.parent)
+            files.write(self.path, seal(body, self._facts))
+            _make_room(folder)
+        except (OSError, PjrtError) as error:
+            _fault(f"the executable cannot be kept as {self.path}", error)
+
+    def _tell(self, event: str) -> None:
+        monitoring.record_event(event, platform=self._client.platform)
+
+
+def entry_for(client: Client, program: Program, options: CompileOptions) -> CacheEntry | None:
+    """Returns where the program's executable is kept, None where nothing is to be kept."""
+    folder = config.compilation_cache_dir
+    if not folder or not config.enable_compilation_cache:
+        return None
+    if not client.capabilities.executable_serialization:
+        return None
+    facts = facts_of(client, program, options)
+    if facts is None:
+        return None
+    name = re.sub(r"[^\w.-]", "_", program.name, flags=re.ASCII)[:60]
+    path = Path(folder).expanduser() / f"{name}-{facts.digest()}{_SUFFIX}"
+    return CacheEntry(client, path, facts, options)
+
+
+def _make_room(folder: Path) -> None:
+    """Removes the least recently used entries beyond the bound; others may remove some, too."""
+    most = config.compilation_cache_max_size
+    if most < 0:
+        return
+    entries = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            stated = path.stat()
+            entries.append((stated.st_mtime_ns, stated.st_size, path))
+    size = sum(nbytes for _, nbytes, _ in entries)
+    for _, nbytes, path in sorted(entries):
+        if size <= most:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        size -= nbytes
+
+
+def _fault(what: str, error: Exception) -> None:
+    message = f"persistent compilation cache: {what} ({type(error).__name__}: {error})"
+    if config.raise_persistent_cache_errors:
+        raise Internal(message) from error
+    warn_user(message)

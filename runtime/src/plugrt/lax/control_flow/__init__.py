@@ -1,0 +1,1 @@
+"""Control flow: loops, scans and conditionals, traced and eager."""

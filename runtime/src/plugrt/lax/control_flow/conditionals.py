@@ -1,0 +1,194 @@
+"""`cond` and `switch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, StructureError
+from plugrt.execution import tree
+from plugrt.interface import TensorType
+from plugrt.lax.control_flow.eager import launch, require_array
+from plugrt.lax.control_flow.loop_carry import describe
+from plugrt.lax.control_flow.python_control_flow import in_python, run_branch
+from plugrt.lax.control_flow.regions import Body, holder
+from plugrt.lax.operand_checks import weak_kind
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    constant,
+    convert,
+    emit,
+    full,
+    hlo,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
+
+_ABSENT = object()
+
+
+@with_argument_errors
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _ABSENT,
+) -> Any:
+    """Returns ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
+
+    ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one
+    runs; they return the same structure, shapes and dtypes. As ``jax.lax.cond``.
+
+    >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
+    Array(2., dtype=float32)
+    """
+    _check_functions("cond", [true_fun, false_fun])
+    require_array("cond", "pred", pred)
+    if operand is not _ABSENT:
+        if operands:
+            raise ArgumentError("cond takes operands by position or one as operand=, not both")
+        operands = (operand,)
+
+    def run(pred: Tracer, operands: Any) -> Any:
+        if pred.shape:
+            raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
+        holds = pred if pred.dtype == bool else compare(pred, full((), 0, pred.dtype), "NE")
+        make = lambda types: hlo.IfOp(types, holds.value, loc=tracing().location())  # noqa: E731
+        return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
+
+    if in_python():
+        return run_branch(int(not np.asarray(pred)), [true_fun, false_fun], operands)
+    return launch("cond", (true_fun, false_fun), (), {"pred": pred, "operands": operands}, run)
+
+
+@with_argument_errors
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT
+) -> Any:
+    """Returns ``branches[index](*operands)``, with the index clamped to those there are.
+
+    All branches are traced, one runs; they return the same structure, shapes and dtypes. As
+    ``jax.lax.switch``.
+
+    >>> lax.switch(1, [lambda x: x, lambda x: -x], xp.asarray(2.0))
+    Array(-2., dtype=float32)
+    """
+    if not isinstance(branches, Iterable):
+        raise ArgumentTypeError(f"switch takes a sequence of functions; got {branches!r:.60}")
+    branches = tuple(branches)
+    _check_functions("switch", branches)
+    require_array("switch", "index", index)
+    if not branches:
+        raise ArgumentError("switch needs at least one branch")
+    if operand is not _ABSENT:
+        if operands:
+            raise ArgumentError("switch takes operands by position or one as operand=, not both")
+        operands = (operand,)
+
+    def run(index: Tracer, operands: Any) -> Any:
+        if index.shape:
+            raise ShapeError(f"index of switch must be a scalar; found shape {index.shape}")
+        if kind_of(index.dtype) not in "iu":
+            raise DtypeError(f"index of switch must be an integer; found {index.dtype.name}")
+        which = _clamped(index, len(branches))
+
+        def make(types: Sequence[Any]) -> Any:
+            return hlo.CaseOp(types, which.value, len(branches), loc=tracing().location())
+
+        names = [f"branches[{i}]" for i in range(len(branches))]
+        return _branch("switch", names, branches, operands, make)
+
+    if in_python():
+        return run_branch(int(np.asarray(index)), branches, operands)
+    return launch("switch", branches, (), {"index": index, "operands": operands}, run)
+
+
+def _check_functions(title: str, functions: Sequence[Any]) -> None:
+    for function in functions:
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"{title} takes functions as its branches; found {function!r:.60} of type "
+                f"{type(function).__qualname__}"
+            )
+
+
+def _clamped(index: Tracer, count: int) -> Tracer:
+    # Clamped in its own dtype: a large int64 or uint32 must not wrap around into the range.
+    info = np.iinfo(index.dtype)
+    low = constant(0, index.dtype)
+    high = constant(min(count - 1, int(info.max)), index.dtype)
+    return convert(emit(hlo.clamp, low, index, high), np.int32)
+
+
+def _branch(
+    title: str,
+    names: Sequence[str],
+    functions: Sequence[Callable[..., Any]],
+    operands: Any,
+    make: Callable[[Sequence[Any]], Any],
+) -> Any:
+    """Traces each function into a region of the operation that ``make`` gives for its types."""
+    specs: list[tree.PyTreeSpec] = []
+    paths: list[str] = []
+
+    def call(name: str, function: Callable[..., Any]) -> list[Tracer]:
+        returned = function(*operands)
+        named = tree.flatten_with_paths(returned)
+        specs.append(tree.flatten(returned)[1])
+        paths[:] = [path for path, _ in named]
+        return [as_tracer(x, f"output{path} of {name} of {title}") for path, x in named]
+
+    trace = tracing()
+    with holder(len(functions)) as place:
+        bodies = []
+        for name, function in zip(names, functions, strict=True):
+            bodies.append(place.trace((), lambda n=name, f=function: call(n, f)))
+            if specs[-1] != specs[0]:
+                raise StructureError(
+                    f"the branches of {title} must return one structure: {names[0]} returns "
+                    f"{describe(specs[0])}, {name} returns {describe(specs[-1])}"
+                )
+        types = [_joined(title, names, bodies, i, path) for i, path in enumerate(paths)]
+        operation = make([trace.mlir_type(t.shape, t.dtype) for t in types])
+        for i, body in enumerate(bodies):
+            body.move(operation.regions[i])
+        made = wrap(operation)
+        outputs = [made] if type(made) is Tracer else made
+        for i, output in enumerate(outputs):
+            output.weak = all(body.outputs[i].weak for body in bodies)
+        return tree.unflatten(specs[0], outputs)
+
+
+def _joined(
+    title: str, names: Sequence[str], bodies: Sequence[Body], i: int, path: str
+) -> TensorType:
+    """Returns the type of output ``i``; Python scalars take the dtype of the other branches."""
+    found = [body.outputs[i] for body in bodies]
+    first = found[0]
+    arrays = [x.dtype for x in found if not x.weak]
+    dtype = arrays[0] if arrays else result_dtype([(x.dtype, True) for x in found])
+    for name, x in zip(names, found, strict=True):
+        fits = scalar_result(dtype, weak_kind(x)) == dtype if x.weak else x.dtype == dtype
+        if x.shape != first.shape or not fits:
+            error = ShapeError if x.shape != first.shape else DtypeError
+            listed = ", ".join(
+                f"{n} returns {TensorType(y.shape, y.dtype)}"
+                for n, y in zip(names, found, strict=True)
+            )
+            raise error(
+                f"the branches of {title} must return equal types, and output{path} of {name} "
+                f"differs: {listed}"
+            )
+    kind = TensorType(first.shape, dtype)
+    for body, x in zip(bodies, found, strict=True):
+        if x.dtype != dtype:
+            body.convert(i, kind)
+    return kind

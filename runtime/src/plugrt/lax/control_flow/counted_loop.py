@@ -1,0 +1,243 @@
+"""The loop of a known number of steps that `scan`, `map` and `fori_loop` are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentError, StructureError
+from plugrt.execution import tree
+from plugrt.lax.control_flow.loop_carry import Carry, describe
+from plugrt.lax.control_flow.regions import Body, holder, new_argument
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    concatenate,
+    constant,
+    emit,
+    full,
+    hlo,
+    reshape,
+    slice_,
+    strong,
+    tracing,
+    with_weakness,
+    wrap,
+)
+from plugrt.tracing.tracer import Tracer
+
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+"""Takes the index of the step, the carry and the slices; returns the new carry and outputs."""
+
+_INDEX = np.dtype(np.int32)
+
+
+def loop(
+    title: str,
+    step: Step,
+    init: Any,
+    xs: Any,
+    length: int,
+    *,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """Adds a loop of ``length`` steps to the trace; returns (last carry, stacked outputs).
+
+    ``unroll`` steps make one round of a ``stablehlo.while``; the rest, or all where there would
+    be one round at most, are laid out one after another.
+    """
+    steps = _Steps(title, step, init, xs, length, reverse)
+    rounds = length // unroll
+    if rounds > 1:
+        values, stacked = _rounds(steps, rounds, unroll)
+        values, stacked = steps.run(rounds * unroll, length % unroll, values, stacked)
+    else:
+        values, stacked = _laid_out(steps)
+    assert steps.outputs is not None
+    stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
+    return steps.carry.value(values), tree.unflatten(steps.outputs, stacked)
+
+
+def unroll_of(unroll: int | bool, length: int) -> int:
+    """Returns how many steps make one round; True and 0 mean all of them, as in JAX."""
+    if unroll is False:
+        return 1
+    if not isinstance(unroll, int | np.integer) or unroll < 0:
+        raise ArgumentError(
+            f"unroll must be an integer that is not negative, or a boolean; got {unroll!r}"
+        )
+    return max(length, 1) if unroll is True or unroll == 0 else int(unroll)
+
+
+class _Steps:
+    """One loop while it is traced: the carry, the inputs, and what a step returned."""
+
+    def __init__(
+        self, title: str, step: Step, init: Any, xs: Any, length: int, reverse: bool
+    ) -> None:
+        self._title, self._step = title, step
+        self.length, self._reverse = length, reverse
+        self.carry = Carry(title, init)
+        flat, self._xs_spec = tree.flatten(xs)
+        self._xs = [as_tracer(x) for x in flat]
+        self.outputs: tree.PyTreeSpec | None = None
+        self.weak: list[bool] = []
+        """Whether each output of a step stands for a Python scalar; what they make does, too."""
+
+    def one(
+        self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
+    ) -> tuple[list[Tracer], list[Tracer]]:
+        """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
+        rows = [with_weakness(_taken(leaf, at), leaf.weak) for leaf in self._xs]
+        x = tree.unflatten(self._xs_spec, rows)
+        index = constant(i, _INDEX) if isinstance(i, int) else i
+        returned = self._step(index, self.carry.value(values), x)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise StructureError(
+                f"the body of {self._title} must return a pair (carry, y); found {returned!r:.80} "
+                f"of type {type(returned).__qualname__}"
+            )
+        flat, spec = tree.flatten(returned[1])
+        if self.outputs is not None and spec != self.outputs:
+            raise StructureError(
+                f"the body of {self._title} returned outputs of different structures: "
+                f"{describe(self.outputs)} and {describe(spec)}"
+            )
+        self.outputs = spec
+        found = [as_tracer(y, f"an output of the body of {self._title}") for y in flat]
+        self.weak = [y.weak for y in found]
+        return self.carry.accept(returned[0]), [strong(y) for y in found]
+
+    def run(
+        self,
+        start: Tracer | int,
+        count: int,
+        values: Sequence[Tracer],
+        stacked: Sequence[Tracer] | None,
+    ) -> tuple[list[Tracer], list[Tracer]]:
+        """Adds ``count`` steps, whose outputs go into ``stacked`` (None: new block arguments)."""
+        for k in range(count):
+            i = start + k if isinstance(start, int) else _plus(start, k)
+            at = self.place(i)
+            values, ys = self.one(i, values, at)
+            if stacked is None:
+                stacked = [new_argument((self.length, *y.shape), y.dtype) for y in ys]
+            stacked = [_put(s, y, at) for s, y in zip(stacked, ys, strict=True)]
+        return list(values), list(stacked or ())
+
+    def place(self, i: Tracer | int) -> Tracer | int:
+        """Returns where step ``i`` reads and writes."""
+        if not self._reverse:
+            return i
+        last = self.length - 1
+        if isinstance(i, int):
+            return last - i
+        found: Tracer = emit(hlo.subtract, constant(last, _INDEX), i)
+        return found
+
+
+def _rounds(steps: _Steps, rounds: int, unroll: int) -> tuple[list[Tracer], list[Tracer]]:
+    """Adds the while loop: its state is a counter, the carry, and the stacked outputs."""
+    carry = steps.carry
+
+    def body(i: Tracer, *values: Tracer) -> list[Tracer]:
+        new, stacked = steps.run(i, unroll, values, None)
+        return [_plus(i, unroll), *new, *stacked]
+
+    def more(i: Tracer, *_: Tracer) -> list[Tracer]:
+        return [compare(i, constant(rounds * unroll, _INDEX), "LT")]
+
+    while True:
+        with holder(2) as place:
+            traced = place.trace([constant(0, _INDEX), *carry.leaves], body)
+            if not carry.settle():
+                continue
+            stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
+            state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
+            ended = _while(state, place.trace(state, more), traced)
+            last = 1 + len(carry.leaves)
+            return carry.result(ended[1:last]), list(ended[last:])
+
+
+def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:
+    values = [x.value for x in state]
+    operation = hlo.WhileOp([v.type for v in values], values, loc=tracing().location())
+    cond.move(operation.regions[0])
+    body.move(operation.regions[1])
+    ended: tuple[Tracer, ...] = wrap(operation)
+    return ended
+
+
+def _laid_out(steps: _Steps) -> tuple[list[Tracer], list[Tracer]]:
+    """Adds all steps without a loop."""
+    if any(x.weak for x in steps.carry.leaves) or not steps.length:
+        kinds = _probe(steps)
+    values: list[Tracer] = [strong(x) for x in steps.carry.leaves]
+    if not steps.length:
+        return values, [full((0, *y.shape), 0, y.dtype) for y in kinds]
+    rows: list[tuple[int, list[Tracer]]] = []
+    for i in range(steps.length):
+        at = steps.place(i)
+        assert isinstance(at, int)
+        values, ys = steps.one(i, values, at)
+        rows.append((at, [reshape(y, (1, *y.shape)) for y in ys]))
+    columns = zip(*(ys for _, ys in sorted(rows, key=lambda row: row[0])), strict=True)
+    return values, [concatenate(column, 0) for column in columns]
+
+
+def _probe(steps: _Steps) -> Sequence[Tracer]:
+    """Traces a step for its types alone: settles the carry, returns what the outputs are like."""
+    kinds: list[Tracer] = []
+
+    def body(*values: Tracer) -> list[Tracer]:
+        kinds[:] = []
+        zero = constant(0, _INDEX)
+        # The inputs may have no rows: a step on nothing is never run, only typed.
+        new, ys = steps.one(zero, values, zero)
+        kinds.extend(ys)
+        return new
+
+    while True:
+        with holder(1) as place:
+            place.trace(steps.carry.leaves, body)
+            if steps.carry.settle():
+                return kinds
+
+
+def _plus(i: Tracer, k: int) -> Tracer:
+    result: Tracer = emit(hlo.add, i, constant(k, _INDEX)) if k else i
+    return result
+
+
+def _taken(x: Tracer, at: Tracer | int) -> Tracer:
+    """Returns ``x[at]``."""
+    row = (1, *x.shape[1:])
+    if isinstance(at, int):
+        taken = slice_(x, [at, *[0] * (x.ndim - 1)], [at + 1, *x.shape[1:]], [1] * x.ndim)
+    elif x.shape[0] == 0:
+        taken = full(row, 0, x.dtype)
+    else:
+        taken = wrap(
+            hlo.dynamic_slice(x.value, _starts(at, x.ndim), list(row), loc=tracing().location())
+        )
+    return reshape(taken, x.shape[1:])
+
+
+def _put(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
+    """Returns ``stacked`` with ``y`` at row ``at``."""
+    index = constant(at, _INDEX) if isinstance(at, int) else at
+    row = reshape(y, (1, *y.shape))
+    updated: Tracer = wrap(
+        hlo.dynamic_update_slice(
+            stacked.value, row.value, _starts(index, stacked.ndim), loc=tracing().location()
+        )
+    )
+    return updated
+
+
+def _starts(at: Tracer, ndim: int) -> list[Any]:
+    zero = constant(0, _INDEX)
+    return [at.value, *[zero.value] * (ndim - 1)]

@@ -1,0 +1,101 @@
+"""Eager calls of functions that take functions: each is staged whole and launched once.
+
+Programs are kept for the functions that they were made of, weakly: they go when one of the
+functions does. A lambda written in the call is a new function each time, and is compiled each
+time; name it, or put the loop under ``jit``. As under ``jit``, what the function reads from outside
+is read once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from plugrt.errors import ArgumentTypeError, NotAnArray
+from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType, read_arguments
+from plugrt.execution.pipeline import Pipeline
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import launch_here
+from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.operation import ARRAYS
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.trace_function import Staged, parameters_of, stage
+
+_pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
+"""The pipelines of eager control flow, by title and functions (weakly)."""
+
+
+def _pipeline_of(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
+    """Returns what these functions have become, a fresh one if one cannot be held weakly."""
+    level: Any = _pipelines.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
+    last = len(functions) - 1
+    try:
+        for i, function in enumerate(functions):
+            inner = level.get(function)
+            if inner is None:
+                inner = level[function] = Pipeline() if i == last else weakref.WeakKeyDictionary()
+            level = inner
+    except TypeError:
+        return Pipeline()
+    found: Pipeline[Staged] = level
+    return found
+
+
+def launch(
+    title: str,
+    functions: Sequence[Callable[..., Any]],
+    static: Hashable,
+    operands: dict[str, Any],
+    body: Callable[..., Any],
+) -> Any:
+    """Returns ``body(**operands)``, where the leaves of ``operands`` arrive as tracers.
+
+    Within a trace the body runs in place. Otherwise it is staged, compiled and launched as one
+    program, kept for the same ``functions``, ``static`` values and argument signatures.
+    """
+    for function in functions:
+        if not callable(function):
+            raise ArgumentTypeError(f"{title} takes functions; got {function!r:.60}")
+    if current_trace() is not None:
+        return body(**{name: _traced(title, name, x) for name, x in operands.items()})
+    names, leaves = [], []
+    for name, value in operands.items():
+        for path, leaf in tree.flatten_with_paths(value):
+            names.append(f"{name}{path}")
+            leaves.append(leaf)
+    spec = tree.flatten(tuple(operands.values()))[1]
+    values, kinds = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
+
+    def trace(types: Sequence[ParameterType]) -> Staged:
+        return stage(
+            lambda *tracers: body(
+                **dict(zip(operands, tree.unflatten(spec, tracers), strict=True))
+            ),
+            parameters_of(types, names),
+            name=title,
+        )
+
+    pipeline = _pipeline_of(title, functions)
+    return pipeline.runner((static, spec), kinds, trace, _place, title)(values)
+
+
+def _place(staged: Staged, kinds: Sequence[Kind]) -> Launch:
+    return launch_here(staged, kinds)
+
+
+def require_array(title: str, name: str, x: Any) -> None:
+    """Raises `NotAnArray` unless ``x`` is one array or scalar: no container, text or None."""
+    if not isinstance(x, ARRAYS):
+        raise NotAnArray(
+            f"{name} of {title} is {x!r:.60} of type {type(x).__qualname__}; it takes an array "
+            "or a scalar"
+        )
+
+
+def _traced(title: str, name: str, value: Any) -> Any:
+    leaves, spec = tree.flatten(value)
+    return tree.unflatten(
+        spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]
+    )

@@ -1,0 +1,119 @@
+"""The values that a loop carries: one structure, and types that the body may not change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
+from plugrt.execution import tree
+from plugrt.interface import TensorType
+from plugrt.lax.operand_checks import weak_kind
+from plugrt.tracing.emit import as_tracer, convert, strong
+from plugrt.tracing.promotion import result_dtype, scalar_result
+from plugrt.tracing.tracer import Tracer
+
+
+class Carry:
+    """The leaves of a loop's carried value, and what they have to be to go around.
+
+    A Python scalar among the initial values has no settled dtype: it takes the one that the body
+    returns for it, as in JAX. A Python scalar among the body's results takes the carried dtype.
+    """
+
+    def __init__(self, title: str, initial: Any) -> None:
+        self.title = title
+        self.spec = tree.flatten(initial)[1]
+        named = tree.flatten_with_paths(initial)
+        self.paths = [f"carry{path}" for path, _ in named]
+        self.leaves = [
+            as_tracer(x, f"{p} of {title}") for p, (_, x) in zip(self.paths, named, strict=True)
+        ]
+        self._wanted: dict[int, Any] = {}
+
+    def value(self, leaves: Sequence[Tracer]) -> Any:
+        """Returns the carried value with these leaves."""
+        return tree.unflatten(self.spec, leaves)
+
+    def result(self, leaves: Sequence[Tracer]) -> list[Tracer]:
+        """Returns what the loop ended with, weak where what went in is, and stayed so."""
+        for leaf, first in zip(leaves, self.leaves, strict=True):
+            leaf.weak = first.weak
+        return list(leaves)
+
+    def accept(self, returned: Any) -> list[Tracer]:
+        """Returns the leaves of what the body returned, checked against those that went in."""
+        flat, spec = tree.flatten(returned)
+        if spec != self.spec:
+            raise StructureError(
+                f"the body of {self.title} must return the carry in the structure in which it got "
+                f"it: expected {describe(self.spec)}, found {describe(spec)}"
+            )
+        leaves = [
+            as_tracer(x, f"{p} that the body of {self.title} returned")
+            for p, x in zip(self.paths, flat, strict=True)
+        ]
+        return [self._fitted(i, x) for i, x in enumerate(leaves)]
+
+    def _fitted(self, i: int, found: Tracer) -> Tracer:
+        expected = self.leaves[i]
+        if found.shape == expected.shape and found.dtype == expected.dtype:
+            if expected.weak and not found.weak:  # it is an ordinary array from now on
+                self._wanted[i] = expected.dtype
+            return strong(found)
+        if found.shape != expected.shape:
+            raise ShapeError(self._changed(i, found))
+        if found.weak and scalar_result(expected.dtype, weak_kind(found)) == expected.dtype:
+            return convert(found, expected.dtype)
+        if expected.weak:
+            wanted = result_dtype([(expected.dtype, True), (found.dtype, found.weak)])
+            if wanted != expected.dtype:
+                self._wanted[i] = wanted
+                return found
+        raise DtypeError(self._changed(i, found))
+
+    def _changed(self, i: int, found: Tracer) -> str:
+        went_in = TensorType(self.leaves[i].shape, self.leaves[i].dtype)
+        came_out = TensorType(found.shape, found.dtype)
+        return (
+            f"the body of {self.title} changes the type of {self.paths[i]}: it goes in as "
+            f"{went_in} and comes out as {came_out}; convert one (lax.convert_element_type, "
+            "reshape) so that both are equal"
+        )
+
+    def settle(self) -> bool:
+        """Converts initial Python scalars to the dtypes that the body asked for.
+
+        Returns whether there were none: otherwise the body has to be traced again.
+        """
+        for i, dtype in self._wanted.items():
+            self.leaves[i] = convert(self.leaves[i], dtype)
+        settled = not self._wanted
+        self._wanted = {}
+        return settled
+
+
+def describe(spec: tree.PyTreeSpec) -> str:
+    """Returns a structure as text, without the library's name."""
+    return (
+        str(spec)
+        .removeprefix("PyTreeSpec(")
+        .removesuffix(", namespace='plugrt')")
+        .removesuffix(")")
+    )
+
+
+def scalar_predicate(returned: Any, what: str) -> Tracer:
+    """Returns a 0-d boolean that a predicate function gave; otherwise an error with ``what``."""
+    leaves, spec = tree.flatten(returned)
+    if not tree.is_leaf_spec(spec):
+        raise StructureError(f"{what} must be one boolean; found {describe(spec)}")
+    try:
+        found = as_tracer(leaves[0], what)
+    except NotAnArray as error:
+        raise NotAnArray(f"{error}; return a boolean scalar") from None
+    if found.shape:
+        raise ShapeError(f"{what} must be a scalar, of shape (); found shape {found.shape}")
+    if found.dtype != bool:
+        raise DtypeError(f"{what} must be a boolean; found {found.dtype.name}")
+    return found

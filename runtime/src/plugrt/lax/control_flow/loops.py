@@ -1,0 +1,174 @@
+"""`while_loop` and `fori_loop`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.lax.control_flow.counted_loop import loop, unroll_of
+from plugrt.lax.control_flow.eager import launch
+from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
+from plugrt.lax.control_flow.python_control_flow import in_python, run_counted, run_while
+from plugrt.lax.control_flow.regions import holder
+from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
+from plugrt.tracing.promotion import default_int, kind_of, result_dtype
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike
+
+T = TypeVar("T")
+
+
+@with_argument_errors
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+    """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
+
+    The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns
+    a boolean scalar. Both functions are traced once, and may use arrays from around them. As
+    ``jax.lax.while_loop``.
+
+    >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
+    Array(96, dtype=int32)
+    """
+    if in_python():
+        return run_while(cond_fun, body_fun, init_val)
+
+    def body(init: Any) -> Any:
+        return emit_while("while_loop", cond_fun, body_fun, init)
+
+    result: T = launch("while_loop", (cond_fun, body_fun), (), {"init": init_val}, body)
+    return result
+
+
+def emit_while(
+    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
+) -> Any:
+    """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
+    carry = Carry(title, init)
+    while True:
+        with holder(2) as place:
+            body = place.trace(carry.leaves, lambda *v: carry.accept(body_fun(carry.value(v))))
+            if not carry.settle():
+                continue
+            cond = place.trace(
+                carry.leaves,
+                lambda *v: [
+                    scalar_predicate(cond_fun(carry.value(v)), f"what cond_fun of {title} returns")
+                ],
+            )
+            operation = hlo.WhileOp(
+                [x.value.type for x in carry.leaves],
+                [x.value for x in carry.leaves],
+                loc=tracing().location(),
+            )
+            cond.move(operation.regions[0])
+            body.move(operation.regions[1])
+            ended = wrap(operation)
+            return carry.value(carry.result([ended] if type(ended) is Tracer else ended))
+
+
+@with_argument_errors
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: T,
+    *,
+    unroll: int | bool | None = None,
+) -> T:
+    """Returns the value after ``val = body_fun(i, val)`` for i from ``lower`` up to ``upper``.
+
+    Bounds that are Python integers make a loop of known length, of which ``unroll`` steps (True:
+    all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
+    index is int32 unless the bounds are arrays of another integer dtype. As
+    ``jax.lax.fori_loop``.
+
+    >>> lax.fori_loop(0, 5, lambda i, x: x + i, xp.asarray(0))
+    Array(10, dtype=int32)
+    """
+    if isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer):
+        first, last = operator.index(lower), operator.index(upper)
+        given = [x.dtype for x in (lower, upper) if isinstance(x, np.integer)]
+        dtype, weak = _index_dtype(given), not given
+        rounds = unroll_of(1 if unroll is None else unroll, max(last - first, 0))
+
+        def run(init: Any) -> Any:
+            return _counted(first, last, dtype, weak, body_fun, init, rounds)
+
+        if in_python():
+            return run_counted(first, last, dtype, body_fun, init_val)
+        static = (first, last, dtype, weak, rounds)
+        result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
+        return result
+    if unroll is not None:
+        raise ArgumentError(
+            "fori_loop can unroll only if its bounds are Python integers; got "
+            f"lower={lower!r}, upper={upper!r}"
+        )
+
+    if in_python():
+        dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
+        first, last = int(np.asarray(lower)), int(np.asarray(upper))
+        return run_counted(first, last, dtype, body_fun, init_val)
+
+    def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
+        return _counting(lower, upper, body_fun, init)
+
+    operands = {"lower": lower, "upper": upper, "init": init_val}
+    outcome: T = launch("fori_loop", (body_fun,), (), operands, count)
+    return outcome
+
+
+def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[Any]:
+    return given[0] if given and all(d == given[0] for d in given) else default_int()
+
+
+def _counted(
+    first: int,
+    last: int,
+    dtype: np.dtype[Any],
+    weak: bool,
+    body_fun: Callable[[Any, Any], Any],
+    init: Any,
+    unroll: int,
+) -> Any:
+    def step(i: Tracer, value: Any, _: Any) -> tuple[Any, None]:
+        index = convert(i, dtype)
+        if first:
+            index = emit(hlo.add, index, constant(first, dtype))
+        return body_fun(Tracer(index.value, tracing(), weak=weak), value), None
+
+    length = max(last - first, 0)
+    return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
+
+
+def _counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+    for name, x in (("lower", lower), ("upper", upper)):
+        if x.shape:
+            raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")
+        if kind_of(x.dtype) not in "iu":
+            raise DtypeError(f"{name} of fori_loop must be an integer; found {x.dtype.name}")
+    if not lower.weak and not upper.weak and lower.dtype != upper.dtype:
+        raise DtypeError(
+            f"the bounds of fori_loop must have one dtype; found lower {lower.dtype.name} and "
+            f"upper {upper.dtype.name}"
+        )
+    dtype = result_dtype([(lower.dtype, lower.weak), (upper.dtype, upper.weak)])
+    end = convert(upper, dtype)
+
+    def more(state: Any) -> Tracer:
+        return compare(state[0], end, "LT")
+
+    def step(state: Any) -> Any:
+        i, value = state
+        index = Tracer(i.value, tracing(), weak=lower.weak and upper.weak)
+        return emit(hlo.add, i, constant(1, dtype)), body_fun(index, value)
+
+    return emit_while("fori_loop", more, step, (strong(convert(lower, dtype)), init))[1]
+
+
+__all__ = ["emit_while", "fori_loop", "while_loop"]

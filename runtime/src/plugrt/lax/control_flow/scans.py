@@ -1,0 +1,91 @@
+"""`scan` and `map`: loops over the leading axis of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution import tree
+from plugrt.lax.control_flow.counted_loop import loop, unroll_of
+from plugrt.lax.control_flow.eager import launch
+from plugrt.lax.control_flow.python_control_flow import in_python, run_scan
+
+
+@with_argument_errors
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """Returns (the last carry, the stacked outputs) of ``carry, y = f(carry, x)`` along axis 0.
+
+    ``xs`` is a pytree of arrays with one leading length (None: ``length`` steps without input);
+    carries keep their structure, shapes and dtypes. ``reverse`` goes from the last to the first,
+    outputs staying at their inputs' places; ``unroll`` steps (True: all) stand in one round of
+    the loop. As ``jax.lax.scan``.
+
+    >>> lax.scan(lambda c, x: (c + x, c), xp.asarray(0), xp.asarray([1, 2, 3]))
+    (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
+    """
+    steps = _length(xs, length)
+    rounds = unroll_of(unroll, steps)
+
+    def run(init: Any, xs: Any) -> Any:
+        return loop(
+            "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
+        )
+
+    if in_python() and steps:
+        return run_scan(f, init, xs, steps, reverse)
+    static = (steps, bool(reverse), rounds)
+    result: tuple[Any, Any] = launch("scan", (f,), static, {"init": init, "xs": xs}, run)
+    return result
+
+
+@with_argument_errors
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
+
+    ``batch_size`` elements are laid out in one round of the loop. As ``jax.lax.map``, which
+    vectorises them instead.
+
+    >>> lax.map(lambda x: x * x, xp.asarray([1, 2, 3]))
+    Array([1, 4, 9], dtype=int32)
+    """
+    steps = _length(xs, None)
+    rounds = unroll_of(batch_size or 1, steps)
+
+    def run(xs: Any) -> Any:
+        return loop("map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds)[
+            1
+        ]
+
+    if in_python() and steps:
+        return run_scan(lambda _, x: ((), f(x)), (), xs, steps, False)[1]
+    return launch("map", (f,), (steps, rounds), {"xs": xs}, run)
+
+
+def _length(xs: Any, length: int | None) -> int:
+    """Returns the number of steps; all leaves must agree with it."""
+    found = [(f"xs{path}", getattr(x, "shape", None)) for path, x in tree.flatten_with_paths(xs)]
+    for name, shape in found:
+        if not shape:
+            what = "is a scalar" if shape == () else "has no shape"
+            raise ShapeError(f"scan goes along the leading axis of xs, and {name} {what}")
+    lengths = {shape[0] for _, shape in found if shape}
+    if length is not None:
+        lengths.add(int(length))
+    if len(lengths) > 1:
+        listed = ", ".join(f"{name} {shape}" for name, shape in found)
+        asked = "" if length is None else f"length={length}, and "
+        raise ShapeError(
+            f"scan needs one length for all of xs; found {asked}leaves of these shapes: {listed}"
+        )
+    if not lengths:
+        raise ArgumentError("scan without xs needs to be told its length")
+    return int(lengths.pop())

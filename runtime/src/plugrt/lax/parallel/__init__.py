@@ -1,0 +1,1 @@
+"""Collectives over mapped axes."""

@@ -1,0 +1,218 @@
+"""Collectives that move data: gathers, permutations, exchanges.
+
+As `plugrt.lax.parallel.reductions`: on pytrees, within a function that `pmap` has mapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution import tree
+from plugrt.interface import TensorType
+from plugrt.lax.parallel.reductions import axis_size, groups_attribute
+from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
+from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.emit import as_tracer, emit, hlo, region, reshape, tracing, wrap
+from plugrt.tracing.tracer import Tracer
+
+T = TypeVar("T")
+
+
+@with_argument_errors
+def all_gather(
+    x: T,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> T:
+    """Returns each device's ``x``, in the order of the axis, stacked along a new ``axis``.
+
+    With ``tiled`` they are joined along the existing ``axis`` instead. As ``jax.lax.all_gather``.
+    """
+    size = group_size(axis_name, axis_index_groups)
+
+    def leaf(v: Any) -> Any:
+        v = as_tracer(v, "argument x of all_gather")
+        at = _axis(axis, v.ndim if tiled else v.ndim + 1, "axis", "all_gather")
+        if not tiled:
+            v = reshape(v, (*v.shape[:at], 1, *v.shape[at:]))
+        shape = (*v.shape[:at], v.shape[at] * size, *v.shape[at + 1 :])
+        trace = tracing()
+        operation = hlo.AllGatherOp(
+            [trace.mlir_type(shape, v.dtype)],
+            [v.value],
+            all_gather_dim=at,
+            replica_groups=groups_attribute(axis_name, axis_index_groups),
+            loc=trace.location(),
+        )
+        return wrap(operation)[0]
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+@with_argument_errors
+def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
+    """Returns the ``x`` of the device that sends here by the (source, target) pairs of ``perm``.
+
+    Devices that are no target get zeros. As ``jax.lax.ppermute``.
+    """
+    rows = replica_groups(axis_name)
+    size = len(rows[0])
+    pairs = [(int(source), int(target)) for source, target in perm]
+    sources, targets = [s for s, _ in pairs], [t for _, t in pairs]
+    if len(set(sources)) < len(pairs) or len(set(targets)) < len(pairs):
+        raise ArgumentError(f"ppermute sends from and to each index once; got perm={pairs}")
+    if any(not 0 <= i < size for i in (*sources, *targets)):
+        raise ArgumentError(
+            f"ppermute over axis {axis_name!r} of size {size} takes indices 0 to {size - 1}; got "
+            f"perm={pairs}"
+        )
+    table = np.array([(row[s], row[t]) for row in rows for s, t in pairs], np.int64).reshape(-1, 2)
+
+    def leaf(v: Any) -> Any:
+        return emit(
+            hlo.collective_permute,
+            as_tracer(v, "argument x of ppermute"),
+            source_target_pairs=ir.DenseIntElementsAttr.get(table),
+        )
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+@with_argument_errors
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
+    """Returns at index i the ``x`` of index ``perm[i]``. As ``jax.lax.pshuffle``."""
+    size = axis_size(axis_name)
+    if sorted(perm) != list(range(size)):
+        raise ArgumentError(
+            f"pshuffle takes a permutation of 0 to {size - 1}; got perm={list(perm)}"
+        )
+    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+
+
+@with_argument_errors
+def all_to_all(
+    x: T,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> T:
+    """Returns the parts that all devices have for this one, of ``x`` split along ``split_axis``.
+
+    The parts are stacked along a new ``concat_axis`` and ``split_axis``, as long as the mapped
+    axis, is gone; with ``tiled`` chunks of ``split_axis`` are joined along ``concat_axis``. As
+    ``jax.lax.all_to_all``.
+    """
+    size = group_size(axis_name, axis_index_groups)
+
+    def leaf(v: Any) -> Any:
+        v = as_tracer(v, "argument x of all_to_all")
+        split = _axis(split_axis, v.ndim, "split_axis", "all_to_all")
+        joined = _axis(concat_axis, v.ndim, "concat_axis", "all_to_all")
+        _check_divides("all_to_all", v, split, size, tiled)
+        if tiled:
+            return _exchange(v, axis_name, axis_index_groups, split, joined, size)
+        if split != joined:
+            # JAX's meaning: concat_axis counts the dimensions without split_axis.
+            joined += split < joined
+            v = reshape(v, (*v.shape[:joined], 1, *v.shape[joined:]))
+            split += split > joined
+        exchanged = _exchange(v, axis_name, axis_index_groups, split, joined, size)
+        if split == joined:
+            return exchanged
+        return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+@with_argument_errors
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T:
+    """Returns ``x`` with the mapped axis and ``axis``, which must be as long, exchanged.
+
+    As ``jax.lax.pswapaxes``.
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def _exchange(
+    x: Tracer, axis_name: AxisName, groups: Groups, split: int, joined: int, size: int
+) -> Tracer:
+    operation = hlo.AllToAllOp(
+        [x.value],
+        split_dimension=split,
+        concat_dimension=joined,
+        split_count=size,
+        replica_groups=groups_attribute(axis_name, groups),
+        loc=tracing().location(),
+    )
+    exchanged: Tracer = wrap(operation)[0]
+    return exchanged
+
+
+@with_argument_errors
+def psum_scatter(
+    x: T,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> T:
+    """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
+
+    That dimension, as long as the mapped axis, is gone; with ``tiled`` it becomes as many times
+    shorter. As ``jax.lax.psum_scatter``.
+    """
+    size = group_size(axis_name, axis_index_groups)
+
+    def leaf(v: Any) -> Any:
+        v = as_tracer(v, "argument x of psum_scatter")
+        at = _axis(scatter_dimension, v.ndim, "scatter_dimension", "psum_scatter")
+        _check_divides("psum_scatter", v, at, size, tiled)
+        trace = tracing()
+        shape = (*v.shape[:at], v.shape[at] // size, *v.shape[at + 1 :])
+        operation = hlo.ReduceScatterOp(
+            trace.mlir_type(shape, v.dtype),
+            v.value,
+            scatter_dimension=at,
+            replica_groups=groups_attribute(axis_name, axis_index_groups),
+            loc=trace.location(),
+        )
+        scalar = trace.mlir_type((), v.dtype)
+        region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(hlo.add, a, b)])
+        part = wrap(operation)[0]
+        return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+def _axis(axis: int, ndim: int, what: str, function: str) -> int:
+    if not -ndim <= axis < ndim:
+        raise ShapeError(
+            f"{what} of {function} is {axis}, and the array has {ndim} dimensions to choose from"
+        )
+    return axis % ndim
+
+
+def _check_divides(function: str, x: Tracer, axis: int, size: int, tiled: bool) -> None:
+    length = x.shape[axis]
+    if (length % size if tiled else length != size) != 0:
+        must = "be a multiple of" if tiled else "equal"
+        raise ShapeError(
+            f"{function} splits axis {axis} of {TensorType(x.shape, x.dtype)}, whose length "
+            f"{length} must {must} the size {size} of the mapped axis"
+        )

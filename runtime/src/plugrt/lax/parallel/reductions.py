@@ -1,0 +1,155 @@
+"""Collectives that reduce: what the devices of a mapped axis compute together.
+
+They take and return pytrees and are used within a function that `pmap` has mapped over an axis of
+that name. A tuple of names means the product of those axes, the first the slowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import DtypeError
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.lax.parallel.replica_groups import (
+    AxisName,
+    Groups,
+    axis_positions,
+    group_size,
+    replica_groups,
+)
+from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.emit import (
+    as_tracer,
+    constant,
+    convert,
+    emit,
+    full,
+    hlo,
+    region,
+    tracing,
+    wrap,
+)
+from plugrt.tracing.promotion import default_float, kind_of
+from plugrt.tracing.tracer import Tracer
+
+T = TypeVar("T")
+_SCALARS: tuple[Any, ...] = (bool, int, float, complex, np.generic)
+
+
+@with_argument_errors
+def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
+    """Returns the sum of ``x`` over the axis, the same on each device; booleans are counted.
+
+    Python scalars, the same on each device, are multiplied with the size of the axis, without
+    communication: ``psum(1, 'i')`` is a Python integer. As ``jax.lax.psum``.
+
+    >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
+    Array([[1., 1.]], dtype=float32)
+    """
+    size = group_size(axis_name, axis_index_groups)
+
+    def leaf(v: Any) -> Any:
+        if isinstance(v, _SCALARS):
+            return size * (int(v) if isinstance(v, bool | np.bool_) else v)
+        v = as_tracer(v, "argument x of psum")
+        v = convert(v, np.int32) if v.dtype == bool else v
+        return _all_reduce(v, axis_name, axis_index_groups, hlo.add)
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+@with_argument_errors
+def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
+    """Returns the mean of ``x`` over the axis, of integers and booleans in the default float.
+
+    As ``jax.lax.pmean``.
+    """
+    size = group_size(axis_name, axis_index_groups)
+
+    def divide(v: Any) -> Any:
+        if isinstance(v, _SCALARS):
+            return v / size
+        v = convert(v, default_float()) if kind_of(v.dtype) in "iu" else v
+        return emit(hlo.divide, v, full(v.shape, size, v.dtype))
+
+    result: T = tree.map(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
+    return result
+
+
+@with_argument_errors
+def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
+    """Returns the largest of each element over the axis. As ``jax.lax.pmax``."""
+    return _extremum("pmax", x, axis_name, axis_index_groups, hlo.maximum)
+
+
+@with_argument_errors
+def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
+    """Returns the smallest of each element over the axis. As ``jax.lax.pmin``."""
+    return _extremum("pmin", x, axis_name, axis_index_groups, hlo.minimum)
+
+
+def _extremum(
+    name: str, x: T, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
+) -> T:
+    replica_groups(axis_name, groups)
+
+    def leaf(v: Any) -> Any:
+        v = as_tracer(v, f"argument x of {name}")
+        if v.dtype.kind == "c":
+            raise DtypeError(f"{name} takes ordered dtypes; argument x is {v.dtype.name}")
+        return _all_reduce(v, axis_name, groups, combine)
+
+    result: T = tree.map(leaf, x)
+    return result
+
+
+def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
+    """Returns the replica groups of an axis as StableHLO's collectives take them."""
+    table = np.asarray(replica_groups(axis_name, groups), np.int64)
+    return ir.DenseIntElementsAttr.get(table)
+
+
+def _all_reduce(
+    x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
+) -> Tracer:
+    trace = tracing()
+    operation = hlo.AllReduceOp(
+        [x.value.type],
+        [x.value],
+        replica_groups=groups_attribute(axis_name, groups),
+        loc=trace.location(),
+    )
+    scalar = trace.mlir_type((), x.dtype)
+    region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(combine, a, b)])
+    reduced: Tracer = wrap(operation)[0]
+    return reduced
+
+
+@with_argument_errors
+def axis_index(axis_name: AxisName) -> Array:
+    """Returns this device's index along the axis, an int32 scalar. As ``jax.lax.axis_index``."""
+    positions = axis_positions(axis_name)
+    replica = emit(hlo.replica_id)
+    uint32 = replica.dtype
+    index: Tracer | None = None
+    for stride, size in positions:
+        along = emit(hlo.divide, replica, constant(stride, uint32)) if stride > 1 else replica
+        along = emit(hlo.remainder, along, constant(size, uint32))
+        if index is not None:
+            along = emit(hlo.add, emit(hlo.multiply, index, constant(size, uint32)), along)
+        index = along
+    result: Any = convert(constant(0, uint32) if index is None else index, np.int32)
+    array: Array = result  # as every traced array is one
+    return array
+
+
+@with_argument_errors
+def axis_size(axis_name: AxisName) -> int:
+    """Returns the number of devices along the axis, a Python integer. As ``jax.lax.axis_size``."""
+    return group_size(axis_name)

@@ -1,0 +1,154 @@
+"""Padding of windows, and reductions over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError
+from plugrt.execution import tree
+from plugrt.lax.control_flow.eager import launch
+from plugrt.lax.control_flow.regions import closed_region
+from plugrt.lax.dimension_arguments import per_dimension
+from plugrt.lax.reductions import check_initial, combiner
+from plugrt.tracing.emit import hlo, tracing, wrap
+from plugrt.tracing.tracer import Tracer
+
+Padding: TypeAlias = str | Sequence[tuple[int, int]]
+"""'SAME', 'SAME_LOWER', 'VALID', or what to add before and after each dimension."""
+
+
+def pads(
+    function: str,
+    padding: Padding,
+    lengths: Sequence[int],
+    windows: Sequence[int],
+    strides: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Returns what to add before and after each dimension, for windows that move by strides.
+
+    'SAME' pads so that there is a window for each stride, the odd one at the end ('SAME_LOWER':
+    at the beginning); 'VALID' not at all.
+    """
+    if not isinstance(padding, str):
+        pairs = [(int(low), int(high)) for low, high in padding]
+        if len(pairs) != len(lengths):
+            raise ArgumentError(
+                f"padding of lax.{function} needs (low, high) for each of {len(lengths)} "
+                f"dimensions; got {pairs}"
+            )
+        return pairs
+    name = padding.upper()
+    if name == "VALID":
+        return [(0, 0)] * len(lengths)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise ArgumentError(
+            f"padding of lax.{function} is 'SAME', 'SAME_LOWER', 'VALID' or pairs; got {padding!r}"
+        )
+    found = []
+    for length, window, stride in zip(lengths, windows, strides, strict=True):
+        count = -(-length // stride)
+        total = max((count - 1) * stride + window - length, 0)
+        low = total // 2 if name == "SAME" else total - total // 2
+        found.append((low, total - low))
+    return found
+
+
+@with_argument_errors
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Returns arrays of one shape, a pytree, reduced over windows that move by strides.
+
+    ``init_value`` holds scalars of the same dtypes, which also fill the padding; ``computation``
+    takes two trees of scalars and returns one, and may use no arrays from around it. As
+    ``jax.lax.reduce_window``.
+
+    >>> x = xp.asarray([1.0, 5.0, 2.0, 3.0])
+    >>> lax.reduce_window(x, -xp.inf, lax.max, (2,), (2,))
+    Array([5., 3.], dtype=float32)
+    """
+
+    def run(operand: Any, init_value: Any) -> Any:
+        arrays, spec = tree.flatten(operand)
+        initial = tree.flatten(init_value)[0]
+        starts = check_initial("reduce_window", arrays, initial)
+        geometry = _geometry(
+            arrays[0].shape,
+            window_dimensions,
+            window_strides,
+            padding,
+            base_dilation,
+            window_dilation,
+        )
+        combine = combiner("reduce_window", computation, spec)
+        return tree.unflatten(spec, _windowed(arrays, starts, geometry, combine))
+
+    static = tuple(
+        repr(x)
+        for x in (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    )
+    operands = {"operand": operand, "init_value": init_value}
+    return launch("reduce_window", (computation,), static, operands, run)
+
+
+def _geometry(
+    shape: tuple[int, ...],
+    window: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> dict[str, list[int] | list[tuple[int, int]]]:
+    name = "reduce_window"
+    sizes = per_dimension(name, "window_dimensions", window, len(shape))
+    steps = per_dimension(name, "window_strides", strides, len(shape))
+    base = per_dimension(name, "base_dilation", base_dilation, len(shape))
+    dilation = per_dimension(name, "window_dilation", window_dilation, len(shape))
+    lengths = [0 if n == 0 else (n - 1) * d + 1 for n, d in zip(shape, base, strict=True)]
+    reach = [(n - 1) * d + 1 for n, d in zip(sizes, dilation, strict=True)]
+    padded = pads(name, padding, lengths, reach, steps)
+    result = [
+        max((n + sum(p) - w) // s + 1, 0)
+        for n, p, w, s in zip(lengths, padded, reach, steps, strict=True)
+    ]
+    return {
+        "shape": result,
+        "window": sizes,
+        "strides": steps,
+        "base": base,
+        "dilation": dilation,
+        "padding": padded,
+    }
+
+
+def _windowed(
+    arrays: Sequence[Tracer],
+    starts: Sequence[Tracer],
+    geometry: dict[str, Any],
+    combine: Callable[..., list[Tracer]],
+) -> list[Tracer]:
+    trace = tracing()
+    operation = hlo.ReduceWindowOp(
+        [trace.mlir_type(tuple(geometry["shape"]), x.dtype) for x in arrays],
+        [x.value for x in arrays],
+        [x.value for x in starts],
+        geometry["window"],
+        window_strides=geometry["strides"],
+        base_dilations=geometry["base"],
+        window_dilations=geometry["dilation"],
+        padding=np.asarray(geometry["padding"], np.int64).reshape(-1, 2),
+        loc=trace.location(),
+    )
+    closed_region("reduce_window", operation, [x.dtype for x in (*arrays, *arrays)], combine)
+    return list(wrap(operation))

@@ -1,0 +1,87 @@
+"""Which libraries were tried in a process of their own and did no harm, remembered on disk.
+
+Trying one takes half a second, and a library does not change between two starts: its path, size,
+times of change and options tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from plugrt import files
+from plugrt.errors import FileRefused
+from plugrt.interface import OptionValue
+from plugrt.plugins.log import logger
+from plugrt.settings.declarations import config
+
+_MOST = 256
+_FILE = "good-libraries.json"
+_TRIAL = 2
+"""What a trial looks at; another number has every library tried again."""
+
+
+def cache_folder() -> Path:
+    """Returns ``config.cache_dir``, else ``plugrt`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    if config.cache_dir:
+        return Path(config.cache_dir)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "plugrt"
+
+
+def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool = True) -> str:
+    """Returns what stands for this very file, started with these options or only opened."""
+    path = os.path.realpath(library)
+    found = os.stat(path)
+    times = found.st_mtime_ns, found.st_ctime_ns
+    facts = [_TRIAL, path, found.st_size, *times, found.st_ino, sorted(options.items())]
+    facts += [] if started else ["opened only"]
+    return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+
+
+def is_known_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> bool:
+    """Whether this library was tried before, unchanged, and started (or opened).
+
+    A memory that others could have written counts for nothing, with one warning.
+    """
+    try:
+        return fingerprint(library, options, started) in _read()
+    except FileRefused as error:
+        _warn(f"what is remembered of libraries that were tried is not used: {error}")
+        return False
+    except OSError:
+        return False
+
+
+@cache
+def _warn(message: str) -> None:
+    logger.warning("%s", message)
+
+
+def remember_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
+    """Notes that this library started (or opened); tried again where nothing can be kept."""
+    with contextlib.suppress(OSError):
+        known = [*_known(), fingerprint(library, options, started)][-_MOST:]
+        files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
+
+
+def _known() -> list[str]:
+    """Returns what is remembered; nothing where that is refused, as it will be overwritten."""
+    try:
+        return _read()
+    except FileRefused:
+        return []
+
+
+def _read() -> list[str]:
+    try:
+        folder = files.private_folder(cache_folder(), make=False)
+        known = files.read_json(folder / _FILE, own=True)
+    except (FileNotFoundError, ValueError):
+        return []
+    return [k for k in known if isinstance(k, str)] if isinstance(known, list) else []

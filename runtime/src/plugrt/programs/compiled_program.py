@@ -1,0 +1,199 @@
+"""`compile` and `CompiledProgram`: a program as a callable on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import (
+    ArgumentMismatch,
+    ArgumentTypeError,
+    InvalidArgument,
+    PjrtError,
+    ProgramError,
+)
+from plugrt.execution import tree
+from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.compiler import compile_program
+from plugrt.execution.default_device import default_device
+from plugrt.execution.launch import LoadedProgram, Plan
+from plugrt.execution.placement import launch_on
+from plugrt.execution.signature import signature_of
+from plugrt.interface import (
+    CompileOptions,
+    Device,
+    DeviceAssignment,
+    LoadedExecutable,
+    Program,
+    TensorType,
+    Topology,
+)
+from plugrt.plugins import backends
+from plugrt.programs.loading import at_version, for_client, has_bindings, load_program, parsed
+from plugrt.programs.parameters import parameter_types as read_parameter_types
+from plugrt.transforms.aot import AheadOfTime, compile_for
+from plugrt.transforms.topology import resolve_topology
+
+_PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
+"""What stands in the message of a backend that could not read a program: codes differ."""
+
+
+@overload
+def compile(
+    program: Any,
+    *,
+    topology: Topology | str,
+    env_overrides: Mapping[str, str | bool | int | float] | None = None,
+) -> AheadOfTime: ...
+@overload
+def compile(
+    program: Any,
+    *,
+    device: Device | None = None,
+    backend: str | None = None,
+    env_overrides: Mapping[str, str | bool | int | float] | None = None,
+) -> CompiledProgram: ...
+@with_argument_errors
+def compile(  # the public name is the field's word for it
+    program: Any,
+    *,
+    device: Device | None = None,
+    backend: str | None = None,
+    topology: Topology | str | None = None,
+    env_overrides: Mapping[str, str | bool | int | float] | None = None,
+) -> CompiledProgram | AheadOfTime:
+    """Returns a program (or anything that `load_program` takes) compiled for one device.
+
+    The device is ``device``, else the first of ``backend``, else the default device. With
+    ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need not
+    be here, and cannot be called. ``env_overrides`` are XLA debug options by name. Raises
+    `ProgramError` for a program that cannot be read and the backend's `PjrtError` for one that it
+    refuses.
+    """
+    loaded = load_program(program)
+    if topology is not None:
+        if device is not None or backend is not None:
+            raise InvalidArgument("compile takes a topology, a device or a backend, not several")
+        return _compile_ahead(loaded, resolve_topology(topology), dict(env_overrides or {}))
+    if device is not None and backend is not None:
+        raise InvalidArgument("compile takes a device or a backend, not both")
+    if device is None:
+        device = (
+            default_device()
+            if backend is None
+            else backends.get_backend(backend).addressable_devices()[0]
+        )
+    inputs: Sequence[TensorType] | None = None
+    if loaded.format == "mlir" and has_bindings():
+        inputs = parsed(loaded)[1]
+    options = CompileOptions(
+        device_assignment=DeviceAssignment(((device.id,),)),
+        env_overrides=dict(env_overrides or {}),
+    )
+    client = device.client
+    try:
+        executable = compile_program(client, for_client(loaded, client), options, inputs or ())
+    except PjrtError as error:
+        raise _blame(loaded, client.backend_name, error) from error
+    if inputs is None:
+        inputs = read_parameter_types(executable.executable)
+    return CompiledProgram(loaded, executable, device, inputs)
+
+
+def _compile_ahead(
+    loaded: Program, target: Topology, overrides: Mapping[str, str | bool | int | float]
+) -> AheadOfTime:
+    known = loaded.format == "mlir" and has_bindings()
+    inputs = parsed(loaded)[1] if known else None
+    program = at_version(loaded, target.stablehlo_current_version)
+    options = CompileOptions(env_overrides=overrides)
+    return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
+
+
+def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
+    """Returns the backend's refusal with the program named; a parser's is a `ProgramError`."""
+    text = f"{backend} refused the program {program.name!r}: {error.message}"
+    if any(word in error.message.lower() for word in _PARSER_WORDS):
+        return ProgramError(text)
+    return type(error)(text)
+
+
+class CompiledProgram(CompiledCall):
+    """A program that is compiled and loaded; call it with one array for each parameter.
+
+    A call returns its result, or a tuple of them where it has several or none. Host data are put
+    on the device, arrays elsewhere are copied to it, and a Python scalar takes the parameter's
+    dtype. Raises `ArgumentMismatch` naming each parameter that differs, and how.
+    """
+
+    _any_place = True
+    _any_scalar = True
+
+    def __init__(
+        self,
+        program: Program,
+        executable: LoadedExecutable,
+        device: Device,
+        input_types: Sequence[TensorType] | None,
+    ) -> None:
+        self.program = program
+        """The program as it was loaded."""
+        self.device = device
+        """The device that it runs on."""
+        self.input_types = None if input_types is None else tuple(input_types)
+        """The parameters' types; None where neither jaxlib nor the backend can tell."""
+        self._runtime = executable
+        types = None if input_types is None else [(t.shape, t.dtype, False) for t in input_types]
+        count = len(self.output_types)
+        spec = tree.flatten(0 if count == 1 else (0,) * count)[1]
+        loaded = self._loaded(types or ())
+        super().__init__(loaded, None, spec, types, f"program {program.name!r}")
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The results' types."""
+        return tuple(self._runtime.executable.output_types)
+
+    def runtime_executable(self) -> LoadedExecutable:
+        """Returns the backend's executable."""
+        return self._runtime
+
+    def _loaded(self, types: Sequence[ParameterType]) -> LoadedProgram:
+        outputs = self.output_types
+        plan = Plan(
+            name=self.program.name,
+            kept=tuple(range(len(types))),
+            sources=tuple(("result", i) for i in range(len(outputs))),
+        )
+        launch = launch_on(self.device, len(types), len(outputs), committed=True)
+        results = [
+            signature_of(t.shape, t.dtype, here, True)
+            for t, here in zip(outputs, launch.out_shardings, strict=True)
+        ]
+        return LoadedProgram(plan, types, launch, self._runtime, (), results)
+
+    def _program_for(self, kinds: Sequence[Kind]) -> LoadedProgram:
+        return self._loaded(parameter_types(kinds)) if self._types is None else self._program
+
+    def _name(self, i: int) -> str:
+        return f"parameter {i}"
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        if kwargs:
+            raise ArgumentTypeError(
+                f"{self._title} takes no keyword arguments; got {sorted(kwargs)}"
+            )
+        if self.input_types is not None and len(args) != len(self.input_types):
+            takes = ", ".join(map(str, self.input_types))
+            raise ArgumentMismatch(
+                f"{self._title} takes {len(self.input_types)} arguments ({takes}); called with "
+                f"{len(args)}"
+            )
+        return args
+
+    def __repr__(self) -> str:
+        takes = "…" if self.input_types is None else ", ".join(map(str, self.input_types))
+        gives = ", ".join(map(str, self.output_types))
+        return f"<program {self.program.name!r} on {self.device!r}: ({takes}) -> ({gives})>"

@@ -1,0 +1,43 @@
+"""Context managers that change one setting for a block of code in this thread, named as in JAX."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.settings.declarations import config
+
+if TYPE_CHECKING:
+    from plugrt.interface import Device
+
+
+@with_argument_errors
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Has jitted functions run operation by operation, so that Python sees every value."""
+    return config.override(disable_jit=disable)
+
+
+@with_argument_errors
+def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
+    """Has every result checked for NaN; a jitted function that makes one is run again operation by
+    operation, and `FloatingPointFault` names the one at fault."""
+    return config.override(debug_nans=enable)
+
+
+@with_argument_errors
+def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
+    """As `debug_nans`, for infinities."""
+    return config.override(debug_infs=enable)
+
+
+@with_argument_errors
+def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
+    """Has each compilation logged, with its name, argument types and duration."""
+    return config.override(log_compiles=enable)
+
+
+@with_argument_errors
+def default_device(device: Device | str | None) -> AbstractContextManager[None]:
+    """Has uncommitted arrays put, and computations run, on this device (or ``"platform:0"``)."""
+    return config.override(default_device=device)

@@ -1,0 +1,330 @@
+"""`config`: every setting that plugrt honours, declared once, with the variable that sets it.
+
+The documentation's table (``docs/configuration.md``) is generated from here; so is what
+``python -m plugrt.settings`` prints. Names are JAX's where JAX has the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plugrt.interface import OptionValue
+from plugrt.settings.option_types import (
+    BOOLEAN,
+    CREATE_OPTIONS,
+    DEVICE,
+    FOLDER,
+    GPU_SHAPE,
+    INTEGERS,
+    LOWER,
+    NAMED_OPTIONS,
+    NAMES,
+    TEXT,
+    choice,
+    count,
+    forced_cpu_devices,
+    integer,
+    number,
+    seconds,
+)
+from plugrt.settings.options import Options, option
+
+_NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
+_NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})
+
+
+class Config(Options):
+    """The settings; an attribute for each. `update`, `override` and `reset` change them."""
+
+    # --- which backends -----------------------------------------------------------------------
+    platforms = option(
+        "JAX_PLATFORMS", TEXT, None,
+        "The backends to start, separated by commas; the first is the default, and each must "
+        "start. Unset: the available one of the highest priority, and cpu.",
+        at_start=True,
+    )  # fmt: skip
+    platform_name = option(
+        "JAX_PLATFORM_NAME", LOWER, None,
+        "Deprecated, as in JAX: which backend is the default, among those of JAX_PLATFORMS if that "
+        "is set.",
+        at_start=True,
+    )  # fmt: skip
+    default_device = option(
+        "JAX_DEFAULT_DEVICE", DEVICE, None,
+        "Where uncommitted arrays are put and computations without committed arguments run.",
+        launched=True,
+    )  # fmt: skip
+    pjrt_names_and_library_paths = option(
+        "PJRT_NAMES_AND_LIBRARY_PATHS", TEXT, None,
+        "PJRT libraries to offer as backends: name:path,name2:path2 (name;path on Windows); a "
+        ".json path holds library_path and create_options.",
+        at_start=True,
+    )  # fmt: skip
+    plugins_allow = option(
+        "PLUGRT_PLUGINS_ALLOW", NAMES, None,
+        "If set, only these plugins (by name or by distribution) are used; the rest is listed.",
+        at_start=True,
+    )  # fmt: skip
+    plugins_block = option(
+        "PLUGRT_PLUGINS_BLOCK", NAMES, (),
+        "Plugins (by name or by distribution) that are listed, but never used.",
+        at_start=True,
+    )  # fmt: skip
+    strict_plugins = option(
+        "PLUGRT_STRICT_PLUGINS", BOOLEAN, False,
+        "Whether a broken plugin raises even where another can be used instead; for CI.",
+    )  # fmt: skip
+    trace_plugins = option(
+        "PLUGRT_TRACE_PLUGINS", BOOLEAN, False,
+        "Whether each step of finding, choosing and loading plugins is printed to stderr.",
+    )  # fmt: skip
+    probe_libraries = option(
+        "PLUGRT_PROBE_LIBRARIES", BOOLEAN, True,
+        "Whether a library of PJRT_NAMES_AND_LIBRARY_PATHS is tried in a process of its own (about "
+        "0.5 s, once for each file: the cache folder remembers) before it is opened in this one, "
+        "which a faulty library can end.",
+    )  # fmt: skip
+    probe_seconds = option(
+        "PLUGRT_PROBE_SECONDS", number(0.1), 20.0,
+        "How long such a trial may take; a library that takes longer is broken.",
+    )  # fmt: skip
+    doctor_seconds = option(
+        "PLUGRT_DOCTOR_SECONDS", number(1.0), 30.0,
+        "How long `plugrt doctor` may take for all that it tries.",
+    )  # fmt: skip
+    cache_dir = option(
+        "PLUGRT_CACHE_DIR", TEXT, None,
+        "The folder for what plugrt remembers between runs; unset means plugrt in XDG_CACHE_HOME "
+        "or ~/.cache.",
+    )  # fmt: skip
+    init_warn_seconds = option(
+        "PLUGRT_INIT_WARN_SECONDS", seconds(), 60.0,
+        "After how many seconds a plugin that is still starting its backend is named in a "
+        "warning; 0 means never.",
+    )  # fmt: skip
+    load_warn_seconds = option(
+        "PLUGRT_LOAD_WARN_SECONDS", seconds(), 10.0,
+        "After how many seconds a plugin that is still being imported is named in a warning; 0 "
+        "means never.",
+    )  # fmt: skip
+
+    # --- clients ------------------------------------------------------------------------------
+    pjrt_client_create_options = option(
+        "JAX_PJRT_CLIENT_CREATE_OPTIONS", CREATE_OPTIONS, _NO_OPTIONS,
+        "Create options for every PJRT library that is started. Values are typed: true, 4, 0.5, "
+        "1,2 and text (also in quotes).",
+        at_start=True,
+    )  # fmt: skip
+    client_create_options = option(
+        "PLUGRT_CLIENT_CREATE_OPTIONS", NAMED_OPTIONS, _NO_PLUGINS,
+        "Create options for one plugin each, by its name; they win over those for every library. "
+        "Values are typed as there.",
+        at_start=True,
+    )  # fmt: skip
+    num_cpu_devices = option(
+        "JAX_NUM_CPU_DEVICES", count(1, unset=-1), None,
+        "How many virtual devices the cpu backend has; else XLA_FLAGS' "
+        "--xla_force_host_platform_device_count says, else 1.",
+        derive=forced_cpu_devices,
+        at_start=True,
+    )  # fmt: skip
+    cpu_enable_async_dispatch = option(
+        "JAX_CPU_ENABLE_ASYNC_DISPATCH", BOOLEAN, True,
+        "Whether the cpu backend returns before a computation has finished.",
+        at_start=True,
+    )  # fmt: skip
+    cpu_collectives_implementation = option(
+        "JAX_CPU_COLLECTIVES_IMPLEMENTATION", choice("gloo", "mpi", "none"), "gloo",
+        "How cpu backends of several processes exchange data.",
+        at_start=True,
+    )  # fmt: skip
+    cuda_visible_devices = option(
+        "JAX_CUDA_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that a library named cuda uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
+    )  # fmt: skip
+    rocm_visible_devices = option(
+        "JAX_ROCM_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that a library named rocm uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
+    )  # fmt: skip
+    oneapi_visible_devices = option(
+        "JAX_ONEAPI_VISIBLE_DEVICES", INTEGERS, None,
+        "The devices that a library named oneapi uses, by index. (JAX takes it as a flag only.)",
+        at_start=True,
+    )  # fmt: skip
+    mock_gpu_topology = option(
+        "JAX_MOCK_GPU_TOPOLOGY", GPU_SHAPE, None,
+        "Slices x hosts x devices of GPUs to pretend, such as 2x1x4. (JAX: a flag only.)",
+        at_start=True,
+    )  # fmt: skip
+    mock_num_gpu_processes = option(
+        "JAX_MOCK_NUM_GPU_PROCESSES", integer(0), 0,
+        "The number of processes to pretend when compiling for a mock topology.",
+        at_start=True,
+    )  # fmt: skip
+    cuda_library_path = option(
+        "PLUGRT_CUDA_LIBRARY_PATH", TEXT, None,
+        "The PJRT library for CUDA to use instead of an installed one.",
+    )  # fmt: skip
+    skip_cuda_constraints_check = option(
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK", BOOLEAN, False,
+        "Whether the checks of CUDA library versions are left out.",
+    )  # fmt: skip
+    tpu_library_path = option(
+        "TPU_LIBRARY_PATH", TEXT, None, "The libtpu library to use instead of the installed one."
+    )
+    force_tpu_init = option(
+        "JAX_FORCE_TPU_INIT", BOOLEAN, False,
+        "Whether the tpu backend is tried although no TPU device is seen.",
+    )  # fmt: skip
+    xla_python_client_allocator = option(
+        "XLA_PYTHON_CLIENT_ALLOCATOR", choice("default", "platform", "bfc", "cuda_async", "vmm"),
+        "default", "The device memory allocator of GPU backends.",
+        at_start=True,
+    )  # fmt: skip
+    xla_python_client_preallocate = option(
+        "XLA_PYTHON_CLIENT_PREALLOCATE", BOOLEAN, None,
+        "Whether GPU backends take their share of the device's memory at the start.",
+        at_start=True,
+    )  # fmt: skip
+    xla_client_mem_fraction = option(
+        "XLA_CLIENT_MEM_FRACTION", number(), None,
+        "The share of the device's memory that GPU backends take; else "
+        "XLA_PYTHON_CLIENT_MEM_FRACTION says (deprecated).", also="XLA_PYTHON_CLIENT_MEM_FRACTION",
+        at_start=True,
+    )  # fmt: skip
+    xla_python_client_collective_mem_size_mb = option(
+        "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB", integer(0), None,
+        "The memory that GPU backends keep for collectives, in MB.",
+        at_start=True,
+    )  # fmt: skip
+    xla_python_client_abort_collectives_on_failure = option(
+        "XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", BOOLEAN, None,
+        "Whether GPU backends abort collectives when one participant fails.",
+        at_start=True,
+    )  # fmt: skip
+    xla_python_client_use_tfrt_gpu_client = option(
+        "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT", BOOLEAN, None,
+        "Whether GPU backends use the TFRT client.",
+        at_start=True,
+    )  # fmt: skip
+
+    # --- tracing, compiling and dispatch ------------------------------------------------------
+    enable_x64 = option(
+        "JAX_ENABLE_X64", BOOLEAN, None,
+        "Unset: 64-bit data keep their width, creation functions default to 32 bits. 1: defaults "
+        "are 64-bit. 0: as JAX, all is narrowed to 32 bits, with one warning.",
+        traced=True,
+    )  # fmt: skip
+    default_matmul_precision = option(
+        "JAX_DEFAULT_MATMUL_PRECISION",
+        choice("default", "bfloat16", "high", "tensorfloat32", "highest", "float32"), None,
+        "The precision of matrix products and convolutions that ask for none.", traced=True,
+    )  # fmt: skip
+    disable_jit = option(
+        "JAX_DISABLE_JIT", BOOLEAN, False,
+        "Whether jitted functions run operation by operation.", traced=True,
+    )  # fmt: skip
+    debug_nans = option(
+        "JAX_DEBUG_NANS", BOOLEAN, False,
+        "Whether results are checked for NaN, and the operation that made one is found.",
+        launched=True,
+    )  # fmt: skip
+    debug_infs = option(
+        "JAX_DEBUG_INFS", BOOLEAN, False,
+        "Whether results are checked for infinities, and the operation that made one is found.",
+        launched=True,
+    )  # fmt: skip
+    use_shardy_partitioner = option(
+        "JAX_USE_SHARDY_PARTITIONER", BOOLEAN, True,
+        "Whether programs over several devices are partitioned by Shardy rather than GSPMD.",
+        traced=True,
+    )  # fmt: skip
+    log_compiles = option(
+        "JAX_LOG_COMPILES", BOOLEAN, False,
+        "Whether each compilation is logged with its name, argument types and duration.",
+    )  # fmt: skip
+    dump_ir_to = option(
+        "JAX_DUMP_IR_TO", TEXT, None,
+        "A folder that every program handed to a backend is written to, as StableHLO text.",
+    )  # fmt: skip
+    enable_compilation_cache = option(
+        "JAX_ENABLE_COMPILATION_CACHE", BOOLEAN, True,
+        "Whether the persistent compilation cache is used where a folder for it is set.",
+    )  # fmt: skip
+    compilation_cache_dir = option(
+        "JAX_COMPILATION_CACHE_DIR", FOLDER, None,
+        "The folder of the persistent compilation cache, writable by you only; unset means there "
+        "is none.",
+    )  # fmt: skip
+    compilation_cache_max_size = option(
+        "JAX_COMPILATION_CACHE_MAX_SIZE", integer(-1), -1,
+        "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
+    )  # fmt: skip
+    persistent_cache_min_compile_time_secs = option(
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 1.0,
+        "Programs that compiled faster than this are not kept in the persistent cache.",
+    )  # fmt: skip
+    persistent_cache_min_entry_size_bytes = option(
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", integer(-1), 0,
+        "Executables smaller than this are not kept in the persistent cache.",
+    )  # fmt: skip
+    raise_persistent_cache_errors = option(
+        "JAX_RAISE_PERSISTENT_CACHE_ERRORS", BOOLEAN, False,
+        "Whether a fault of the persistent cache raises instead of warning.",
+    )  # fmt: skip
+
+    # --- several processes --------------------------------------------------------------------
+    coordinator_address = option(
+        "JAX_COORDINATOR_ADDRESS", TEXT, None, "host:port of the first process's coordinator.",
+        pending=True,
+    )  # fmt: skip
+    coordinator_port = option(
+        "JAX_COORDINATOR_PORT", integer(1), None, "The coordinator's port where none is given.",
+        pending=True,
+    )  # fmt: skip
+    coordinator_bind_address = option(
+        "JAX_COORDINATOR_BIND_ADDRESS", TEXT, None, "The address that the coordinator listens on.",
+        pending=True,
+    )  # fmt: skip
+    num_processes = option(
+        "JAX_NUM_PROCESSES", integer(1), None, "How many processes there are.", pending=True,
+    )  # fmt: skip
+    process_id = option(
+        "JAX_PROCESS_ID", integer(0), None, "The index of this process.", pending=True,
+    )  # fmt: skip
+    local_device_ids = option(
+        "JAX_LOCAL_DEVICE_IDS", INTEGERS, None, "The local devices that this process uses.",
+        pending=True,
+    )  # fmt: skip
+    partition_index = option(
+        "JAX_PARTITION_INDEX", integer(0), None, "The index of the partition of this process.",
+        pending=True,
+    )  # fmt: skip
+    slice_index = option(
+        "JAX_SLICE_INDEX", integer(0), None, "The index of the slice of this process.",
+        pending=True,
+    )  # fmt: skip
+
+    # --- read by libraries below us -----------------------------------------------------------
+    xla_flags = option(
+        "XLA_FLAGS", TEXT, None, "XLA's debug options; read by each library, and shown by doctor."
+    )
+    libtpu_init_args = option(
+        "LIBTPU_INIT_ARGS", TEXT, None, "libtpu's flags; read by that library, shown by doctor."
+    )
+    tf_cpp_min_log_level = option(
+        "TF_CPP_MIN_LOG_LEVEL", integer(0), None,
+        "The least severe log line that XLA prints (0 info to 3 fatal); read by each library.",
+    )  # fmt: skip
+    pjrt_nproc = option(
+        "PJRT_NPROC", integer(1), None,
+        "Threads of XLA's CPU clients; unset, plugrt starts them with two a device or one a core.",
+        at_start=True,
+    )  # fmt: skip
+
+
+config = Config()
+"""The settings of this process."""

@@ -1,0 +1,259 @@
+"""The kinds of values that options have: how each is read from text and checked.
+
+One is read from XLA's flags, too: `forced_cpu_devices`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from plugrt.errors import ConfigError
+from plugrt.interface import Device, OptionValue
+from plugrt.settings.options import Kind
+
+T = TypeVar("T")
+
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+def _parse_boolean(text: str) -> bool:
+    word = text.lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError
+
+
+def _instance_of(*types: type[T]) -> Any:
+    def check(value: Any) -> T:
+        # bool is an int to Python, but never what a count or a text was meant to be.
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise ValueError(f"a {type(value).__name__} was given")
+        return value
+
+    return check
+
+
+def _int64(value: str | int) -> int:
+    """Returns a whole number that the C structs of libraries can hold."""
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{number} does not fit 64 bits")
+    return number
+
+
+def integer(minimum: int | None = None) -> Kind[int]:
+    """A whole number of 64 bits, not below ``minimum``."""
+
+    def check(value: Any) -> int:
+        number: int = _instance_of(int)(value)
+        if minimum is not None and number < minimum:
+            raise ValueError
+        return _int64(number)
+
+    accepts = "a whole number" + ("" if minimum is None else f" from {minimum}")
+    return Kind("int", accepts, lambda text: check(int(text)), check)
+
+
+def count(minimum: int, unset: int) -> Kind[int | None]:
+    """A whole number from ``minimum``, or the number that JAX has for "unset"."""
+    kind = integer(minimum)
+
+    def check(value: Any) -> int | None:
+        return None if value == unset else kind.check(value)
+
+    return Kind("int", f"{kind.accepts}; {unset} is unset", lambda text: check(int(text)), check)
+
+
+def number(minimum: float = 0.0, maximum: float = math.inf) -> Kind[float]:
+    """A finite number from ``minimum`` to ``maximum``."""
+
+    def check(value: Any) -> float:
+        found = float(_instance_of(int, float)(value))
+        if not minimum <= found <= maximum or math.isinf(found):
+            raise ValueError
+        return found
+
+    accepts = f"a number from {minimum:g}" + ("" if maximum == math.inf else f" to {maximum:g}")
+    return Kind("float", accepts, lambda text: check(float(text)), check)
+
+
+def seconds() -> Kind[float]:
+    """A duration that a timer can wait for."""
+    return number(0.0, math.floor(threading.TIMEOUT_MAX))
+
+
+def choice(*words: str) -> Kind[str]:
+    """One of some words; case does not matter."""
+
+    def check(value: Any) -> str:
+        word: str = _instance_of(str)(value).lower()
+        if word not in words:
+            raise ValueError
+        return word
+
+    return Kind("word", " | ".join(words), check, check)
+
+
+def _parse_integers(text: str) -> tuple[int, ...] | None:
+    if text.lower() == "all":
+        return None
+    return tuple(_int64(item) for item in text.split(","))
+
+
+def _check_integers(value: Any) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, tuple | list) or any(type(item) is not int for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _check_names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, tuple | list) or any(type(item) is not str for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def option_value(text: str) -> OptionValue:
+    """Returns text as the value of a create option: bool, int, float, list of ints, or text.
+
+    Quotes keep text as it is: ``"1"`` is the text 1. The PJRT C API is typed, and real libraries
+    abort on a value of the wrong type.
+    """
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"[+-]?\d+", text):
+        return _int64(text)
+    if re.fullmatch(r"[+-]?\d+(\s*,\s*[+-]?\d+)+", text):
+        return [_int64(item) for item in text.split(",")]
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check_folder(value: Any) -> str:
+    """Returns a path as it is; a URL is refused, which would become a folder named ``gs:``."""
+    path: str = _instance_of(str)(value)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
+        raise ValueError(
+            "plugrt keeps files in folders of this machine only. Cure: name such a folder, one "
+            "that the storage is mounted on, say"
+        )
+    return path
+
+
+def _parse_create_options(text: str) -> dict[str, OptionValue]:
+    found: dict[str, OptionValue] = {}
+    for item in filter(None, map(str.strip, text.split(";"))):
+        key, colon, value = item.partition(":")
+        if not colon or not key.strip():
+            raise ValueError(f"the item {item!r} is not key:value")
+        found[key.strip()] = option_value(value)
+    return found
+
+
+def _parse_named_options(text: str) -> dict[str, dict[str, OptionValue]]:
+    found: dict[str, dict[str, OptionValue]] = {}
+    for item in filter(None, map(str.strip, text.split(";"))):
+        name, _, rest = item.partition(":")
+        if not name.strip() or ":" not in rest:
+            raise ValueError(f"the item {item!r} is not plugin:key:value")
+        found.setdefault(name.strip(), {}).update(_parse_create_options(rest))
+    return found
+
+
+def _check_named_options(value: Any) -> dict[str, dict[str, OptionValue]]:
+    if not isinstance(value, dict) or any(type(name) is not str for name in value):
+        raise ValueError
+    return {name: _check_create_options(options) for name, options in value.items()}
+
+
+def _check_create_options(value: Any) -> dict[str, OptionValue]:
+    if not isinstance(value, dict):
+        raise ValueError
+    for key, item in value.items():
+        listed = isinstance(item, list) and all(type(part) is int for part in item)
+        if not isinstance(key, str) or not (listed or isinstance(item, str | bool | int | float)):
+            raise ValueError(f"the item {key!r}: {item!r}")
+        for part in item if listed else [item]:
+            if isinstance(part, int):
+                _int64(part)
+    return dict(value)
+
+
+def _check_gpu_shape(value: Any) -> str:
+    shape: str = _instance_of(str)(value)
+    if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(x\s*0*[1-9]\d{0,8}\s*){2}", shape, re.ASCII):
+        raise ValueError
+    return shape
+
+
+def _check_device(value: Any) -> str | Device:
+    if isinstance(value, Device):
+        return value
+    name: str = _instance_of(str)(value)
+    if not re.fullmatch(r"[^:]+(:\d+)?", name):
+        raise ValueError
+    return name
+
+
+BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean,
+                           _instance_of(bool))  # fmt: skip
+TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
+LOWER: Kind[str] = Kind("text", "text; upper case is read as lower", str.lower, _instance_of(str))
+FOLDER: Kind[str] = Kind("folder", "a folder (~ is your home)", _check_folder, _check_folder)
+GPU_SHAPE: Kind[str] = Kind(
+    "shape", "slices x hosts a slice x devices a host, such as 2x1x4", _check_gpu_shape,
+    _check_gpu_shape,
+)  # fmt: skip
+DEVICE: Kind[str | Device] = Kind(
+    "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
+    _check_device, _check_device,
+)  # fmt: skip
+INTEGERS: Kind[tuple[int, ...] | None] = Kind(
+    "ints", "all, or whole numbers separated by commas", _parse_integers, _check_integers
+)
+NAMES: Kind[tuple[str, ...]] = Kind(
+    "names", "names separated by commas", _parse_names, _check_names
+)
+CREATE_OPTIONS: Kind[dict[str, OptionValue]] = Kind(
+    "options", "key:value;key:value (in Python a dict)", _parse_create_options,
+    _check_create_options,
+)  # fmt: skip
+
+
+NAMED_OPTIONS: Kind[dict[str, dict[str, OptionValue]]] = Kind(
+    "named options", "plugin:key:value;plugin:key:value (in Python a dict of dicts)",
+    _parse_named_options, _check_named_options,
+)  # fmt: skip
+
+
+_FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
+
+
+def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
+    """Returns how many virtual devices XLA_FLAGS asks for, None if it says nothing of them."""
+    found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
+    if not found:
+        return None
+    if not found[-1].isdecimal() or int(found[-1]) < 1:
+        raise ConfigError(
+            f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
+            "understood; accepted: a whole number from 1"
+        )
+    return int(found[-1])  # XLA takes the last one, too

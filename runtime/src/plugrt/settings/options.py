@@ -1,0 +1,312 @@
+"""`Option` and `Options`: how a setting is declared, read, checked, overridden and made a key.
+
+`plugrt.settings.declarations` declares what plugrt honours; this file is the machinery.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+from plugrt.errors import ConfigError, SettingInUse
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+D = TypeVar("D")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T_co]):
+    """What an option accepts: ``parse`` reads text, ``check`` admits a Python value.
+
+    Both raise `ValueError` for what they do not accept; ``accepts`` says in words what they do.
+    """
+
+    name: str
+    accepts: str
+    parse: Callable[[str], T_co]
+    check: Callable[[Any], T_co]
+
+
+class Option(Generic[T]):
+    """One setting: a descriptor whose value on a `Config` is the option's value in this thread.
+
+    ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
+    ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
+    affects what is traced, ``launched`` that it affects how a traced program is placed or checked:
+    both are part of `Options.token`; ``at_start`` that backends read it when they start, so that
+    it cannot change while they live; ``pending`` that what it sets is not built yet, so that it
+    has no effect.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        kind: Kind[Any],
+        default: T,
+        doc: str,
+        *,
+        traced: bool = False,
+        launched: bool = False,
+        at_start: bool = False,
+        pending: bool = False,
+        also: str = "",
+        derive: Callable[[Mapping[str, str]], T] | None = None,
+    ) -> None:
+        self.env, self.kind, self.default, self.doc = env, kind, default, doc
+        self.traced, self.launched = traced, launched
+        self.at_start, self.pending = at_start, pending
+        self.also, self.derive = also, derive
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Option[T]: ...
+    @overload
+    def __get__(self, instance: Options, owner: type) -> T: ...
+    def __get__(self, instance: Options | None, owner: type) -> Option[T] | T:
+        if instance is None:
+            return self
+        value: T = instance.lookup(self)[0]
+        return value
+
+    def __set__(self, instance: Options, value: T) -> NoReturn:
+        raise AttributeError(
+            f"config.{self.name} cannot be assigned; call config.update({self.name!r}, {value!r}), "
+            f"or use the context manager config.override({self.name}={value!r})"
+        )
+
+    def read(self, environ: Mapping[str, str]) -> tuple[T, str]:
+        """Returns the value and its source; `ConfigError` for text that cannot be understood."""
+        for variable in filter(None, (self.env, self.also)):
+            text = environ.get(variable, "").strip()
+            value = self._parsed(text, f"{variable}={text!r}") if text else None
+            if value is not None:  # some kinds have a word for "unset"
+                return value, "environment"
+        derived = self.derive(environ) if self.derive else None
+        return (self.default, "default") if derived is None else (derived, "environment")
+
+    def checked(self, value: Any) -> T:
+        """Returns ``value`` if the option admits it, and raises `ConfigError` if not.
+
+        The default (often None) is always admitted; text is read as the environment's would be.
+        """
+        if value is None and self.default is None:
+            return self.default
+        try:
+            checked: T = self.kind.check(value)
+        except ValueError as error:
+            if isinstance(value, str):
+                return self._parsed(value, f"{self.name} = {value!r}")
+            raise ConfigError(self._refusal(f"{self.name} = {value!r}", error)) from None
+        return checked
+
+    def _parsed(self, text: str, what: str) -> T:
+        try:
+            value: T = self.kind.parse(text)
+        except ValueError as error:
+            raise ConfigError(self._refusal(what, error)) from None
+        return value
+
+    def _refusal(self, what: str, error: ValueError) -> str:
+        why = f" ({error})" if str(error) else ""
+        return f"{what} cannot be understood{why}; accepted: {self.kind.accepts}"
+
+
+def option(env: str, kind: Kind[T], default: D, doc: str, **more: Any) -> Option[T | D]:
+    """Declares an option read from the environment variable ``env``; see `Option`."""
+    return Option(env, kind, default, doc, **more)
+
+
+class Token:
+    """One combination of the settings that affect calls; equal settings give the same object.
+
+    ``trace`` stands in the same way for those of them that affect what is traced.
+    """
+
+    __slots__ = ("__weakref__", "trace", "values")
+
+    trace: Token
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"<settings {self.values}>"
+
+
+class _ThreadToken(threading.local):
+    value: Token | None = None
+
+
+class _ThreadOverrides(threading.local):
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+
+class Options:
+    """Base of `Config`: the values of the options that the subclass declares.
+
+    A value comes from the innermost `override` of this thread, else from `update`, else from the
+    environment as it was when the option was first asked for, else it is the default.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._lock = threading.Lock()
+        self._read: dict[str, tuple[Any, str]] = {}
+        self._updated: dict[str, Any] = {}
+        self._overrides = _ThreadOverrides()
+        self._token = _ThreadToken()
+        self._holders: weakref.WeakKeyDictionary[object, str] = weakref.WeakKeyDictionary()
+        self._tokens: weakref.WeakValueDictionary[tuple[Any, ...], Token] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @classmethod
+    def declared(cls) -> dict[str, Option[Any]]:
+        """Returns every option by name, in the order of declaration."""
+        return {n: o for base in reversed(cls.__mro__) for n, o in vars(base).items()
+                if isinstance(o, Option)}  # fmt: skip
+
+    @classmethod
+    def table(cls) -> str:
+        """Returns the table of all options as Markdown."""
+        rows = [
+            "| variable | `config.` | accepts | default | affects tracing | read at the start | "
+            "what it does |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        for o in cls.declared().values():
+            accepts = o.kind.accepts.replace("|", "\\|")
+            default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
+            traced = "yes" if o.traced else "launches" if o.launched else ""
+            start = "yes" if o.at_start else ""
+            says = f"{o.doc} **No effect yet.**" if o.pending else o.doc
+            cells = (f"`{o.env}`", f"`{o.name}`", accepts, default, traced, start, says)
+            rows.append(f"| {' | '.join(cells)} |")
+        return "\n".join(rows) + "\n"
+
+    def lookup(self, option: Option[T]) -> tuple[T, str]:
+        """Returns the value and where it comes from: override, update, environment or default."""
+        name = option.name
+        overrides = self._overrides.values
+        if name in overrides:
+            return overrides[name], "override"
+        if name in self._updated:
+            return self._updated[name], "update"
+        found = self._read.get(name)
+        if found is None:
+            # Not under the lock: two threads that race here read the same environment.
+            found = self._read[name] = option.read(self._environ)
+        return found
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
+
+        Raises `ConfigError` for an unknown name or a value that the option does not admit, and
+        `SettingInUse` (a ``RuntimeError``, as in JAX) where started backends have read another.
+        """
+        option, checked = self._checked(name, value)
+        with self._lock:
+            self._updated = {**self._updated, option.name: checked}
+            self._token = _ThreadToken()  # forgets the cached token of every thread at once
+
+    @contextmanager
+    def override(self, **values: Any) -> Iterator[None]:
+        """Sets options for this thread until the ``with`` block ends."""
+        checked = {}
+        for name, value in values.items():
+            option, found = self._checked(name, value)
+            checked[option.name] = found
+        local, before = self._overrides, self._overrides.values
+        local.values = {**before, **checked}
+        self._token.value = None
+        try:
+            yield
+        finally:
+            local.values = before
+            self._token.value = None
+
+    def check(self) -> None:
+        """Reads every option; `ConfigError` for the first that cannot be understood."""
+        for option in self.declared().values():
+            self.lookup(option)
+
+    def hold(self, holder: object, why: str) -> None:
+        """Refuses changes of what is read at the start while ``holder`` lives; ``why`` says why."""
+        self._holders[holder] = why
+
+    def release(self, holder: object) -> None:
+        """Ends a `hold`."""
+        self._holders.pop(holder, None)
+
+    def reread(self) -> None:
+        """Forgets what was read of the environment: it is read anew; updates stay."""
+        with self._lock:
+            self._read = {}
+            self._token = _ThreadToken()
+
+    def reset(self) -> None:
+        """Forgets updates, this thread's overrides, and what was read of the environment."""
+        with self._lock:
+            self._read, self._updated = {}, {}
+            self._overrides.values = {}
+            self._token = _ThreadToken()
+
+    def token(self) -> Token:
+        """Returns an object that stands for this thread's settings that affect calls.
+
+        The same object for equal settings, so that a cache compares it with ``is``.
+        """
+        return self._token.value or self._make_token()
+
+    def _make_token(self) -> Token:
+        # The holder is read first: an update that comes in between replaces it, and then the
+        # token made of the old values is kept nowhere.
+        holder = self._token
+        declared = self.declared().values()
+        traced = tuple(self.lookup(o)[0] for o in declared if o.traced)
+        launched = tuple(self.lookup(o)[0] for o in declared if o.launched)
+        with self._lock:
+            token = self._interned((traced, launched))
+            token.trace = self._interned((traced,))
+        holder.value = token
+        return token
+
+    def _interned(self, values: tuple[Any, ...]) -> Token:
+        token = self._tokens.get(values)
+        if token is None:
+            token = self._tokens[values] = Token(values)
+        return token
+
+    def _checked(self, name: str, value: Any) -> tuple[Option[Any], Any]:
+        """Returns the option of that name and the value, if it admits it and may change now."""
+        option = self._option(name)
+        checked = option.checked(value)
+        if option.at_start and self._holders and checked != self.lookup(option)[0]:
+            raise SettingInUse(
+                f"{option.name} cannot become {checked!r} now: backends read it when they start "
+                f"({', '.join(self._holders.values())}); set it before devices are first asked "
+                "for, or call plugrt.clear_backends() first"
+            )
+        return option, checked
+
+    def _option(self, name: str) -> Option[Any]:
+        declared = self.declared()
+        known = declared.get(name) or declared.get(name.removeprefix("jax_"))
+        if known is None:
+            close = get_close_matches(name.removeprefix("jax_"), declared, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(
+                f"there is no option {name!r}{hint} (python -m plugrt.settings lists all)"
+            )
+        return known

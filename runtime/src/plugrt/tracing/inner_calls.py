@@ -1,0 +1,130 @@
+"""Calling a jitted function within a trace: its own trace becomes a function of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plugrt.execution import tree
+from plugrt.execution.arguments import HostKind, host_kind
+from plugrt.stablehlo.bindings import func, ir
+from plugrt.tracing.emit import as_tracer, constant, strong
+from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace_function import Staged
+from plugrt.tracing.tracer import Tracer
+
+
+class TracedKind(NamedTuple):
+    """What a traced argument is: a value of the program around the call."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak: bool
+
+
+def kind_in_trace(tracer: Tracer) -> HostKind | TracedKind:
+    """Returns the kind of an argument of a nested call; a Python scalar is a host value still."""
+    if tracer.weak and tracer.scalar is not None:
+        return host_kind((), tracer.dtype, True)
+    return TracedKind(tracer.shape, tracer.dtype, tracer.weak)
+
+
+def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:
+    """Returns what a function, traced before for such arguments, gives in the trace around it.
+
+    The module gets the function once. Only what it uses is handed to it; what it closed over
+    becomes part of the program around it.
+    """
+    plan = staged.plan
+    closed_over = [as_tracer(data) for data in plan.constants]
+    taken = [arguments[i] for i in plan.kept]
+    typed = [
+        _in_dtype(tracer, staged.parameters[i].type.dtype)
+        for tracer, i in zip(taken, plan.kept, strict=True)
+    ]
+    results: list[Tracer] = []
+    if not plan.is_trivial:
+        call = func.CallOp(
+            [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
+            ir.FlatSymbolRefAttr.get(_symbol_in(trace, staged)),
+            [operand.value for operand in (*typed, *closed_over[: plan.fed])],
+            loc=trace.location(),
+        )
+        results = [Tracer(value, trace) for value in call.operation.results]
+    literals = [constant(data) for data in plan.literals]
+    sources = {
+        "result": results,
+        "argument": arguments,
+        "constant": closed_over,
+        "literal": literals,
+    }
+    outputs = [
+        _in_kind(sources[kind][i], t.dtype, weak)
+        for (kind, i), t, weak in zip(
+            plan.sources, staged.output_types, staged.weak_outputs, strict=True
+        )
+    ]
+    return tree.unflatten(staged.out_tree, outputs)
+
+
+def _in_kind(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
+    """Returns an output as the function alone gives it."""
+    if tracer.weak == weak:
+        return tracer
+    if weak:
+        return Tracer(tracer.value, tracer.trace, weak=True)
+    return strong(_in_dtype(tracer, dtype))
+
+
+def _in_dtype(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    # A Python scalar takes 64 bits beside 64-bit floats.
+    if tracer.dtype == dtype:
+        return tracer
+    return Tracer.of_literal(tracer.trace, tracer.scalar, dtype)
+
+
+def _symbol_in(trace: Trace, staged: Staged) -> str:
+    """Returns the name under which the module has the function; adds it where it does not."""
+    found = trace.functions.get(id(staged))
+    if found is None:
+        found = trace.functions[id(staged)] = (staged, _insert(trace, staged))
+    symbol: str = found[1]
+    return symbol
+
+
+def _insert(trace: Trace, staged: Staged) -> str:
+    """Adds the functions of a traced module to another one, under names that are free there."""
+    # Each trace has a context of its own; bytecode goes from one to the other.
+    module = ir.Module.parse(staged.bytecode, trace.context)
+    symbols = ir.SymbolTable(module.operation)
+    functions = [*module.body.operations]
+    names = [*map(_name_of, functions)]
+    main = names.index("main")
+    names[main] = _identifier(staged.plan.name)
+    for i, function in enumerate(functions):  # first to names that no function here has
+        _rename(module, symbols, function, f"{i}.renamed")
+    for function, old in zip(functions, names, strict=True):
+        trace.inner_count += 1
+        _rename(module, symbols, function, f"{old.rstrip('_0123456789')}_{trace.inner_count}")
+        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    for attributes in ("arg_attrs", "res_attrs"):
+        if attributes in functions[main].attributes:
+            del functions[main].attributes[attributes]
+    for function in functions:
+        trace.module.body.append(function)
+    return _name_of(functions[main])
+
+
+def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:
+    ir.SymbolTable.replace_all_symbol_uses(_name_of(function), new, module.operation)
+    symbols.set_symbol_name(function, new)
+
+
+def _name_of(function: Any) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
+
+
+def _identifier(title: str) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in title)

@@ -1,0 +1,185 @@
+"""Staging: calling a Python function on tracers, and the program that comes of it."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from plugrt import monitoring
+from plugrt.errors import NotAnArray
+from plugrt.execution import tree
+from plugrt.execution.arguments import ParameterType
+from plugrt.execution.array import Array
+from plugrt.execution.caches import BoundedCache
+from plugrt.execution.compiler import dump
+from plugrt.execution.launch import Plan
+from plugrt.execution.placement import Launch
+from plugrt.interface import Client, Program, TensorType
+from plugrt.settings.declarations import config
+from plugrt.stablehlo.bindings import func, ir
+from plugrt.stablehlo.dead_code import remove_dead_code
+from plugrt.stablehlo.modules import Version, portable_artifact
+from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
+from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.entry import (
+    Parameter,
+    acts,
+    add_main,
+    alias,
+    closed_over,
+    name_results,
+    prune,
+    route,
+    set_type,
+)
+from plugrt.tracing.trace import Trace
+from plugrt.tracing.tracer import Tracer
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A traced function: its module, and how calls map to the module's ``main``."""
+
+    plan: Plan
+    module: ir.Module
+    parameters: tuple[Parameter, ...]
+    result_types: tuple[TensorType, ...]
+    """The types of the module's results, those outputs that it computes."""
+    output_types: tuple[TensorType, ...]
+    """The types of all flat outputs."""
+    weak_outputs: tuple[bool, ...]
+    """Whether each flat output stands for a Python scalar."""
+    out_tree: tree.PyTreeSpec
+    loaded: BoundedCache[Launch, Any] = field(default_factory=lambda: BoundedCache(64))
+    """What was compiled of it, by launch; see `plugrt.execution.programs.load`."""
+    _artifacts: dict[Version | None, bytes] = field(default_factory=dict)
+
+    @property
+    def types(self) -> tuple[ParameterType, ...]:
+        """Shape, dtype and weakness of each flat argument."""
+        return tuple((p.type.shape, p.type.dtype, p.weak) for p in self.parameters)
+
+    def program(self, client: Client) -> Program:
+        """Returns the program as ``client`` takes it: a portable artifact of its version."""
+        return self.program_at(client.capabilities.stablehlo_current_version)
+
+    def program_at(self, version: Version | None) -> Program:
+        """Returns the program as a portable artifact that a reader of ``version`` takes."""
+        code = self._artifacts.get(version)
+        if code is None:
+            start = time.perf_counter()
+            code = self._artifacts[version] = portable_artifact(self.module, version)
+            if config.dump_ir_to:
+                dump(self.plan.name, self.text)
+            monitoring.record_event_duration_secs(
+                monitoring.LOWER, time.perf_counter() - start, fun_name=self.plan.name
+            )
+        return Program(code, "mlir", self.plan.name)
+
+    @cached_property
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode, for another context of this process."""
+        stream = io.BytesIO()
+        self.module.operation.write_bytecode(stream)
+        return stream.getvalue()
+
+    @cached_property
+    def text(self) -> str:
+        """The module as StableHLO text."""
+        return str(self.module)
+
+
+def parameters_of(
+    types: Sequence[ParameterType], names: Sequence[str], donated: frozenset[int] = frozenset()
+) -> list[Parameter]:
+    """Returns the parameters of a function that is staged for arguments of these types."""
+    return [
+        Parameter(TensorType(shape, dtype), weak, name, i in donated)
+        for i, ((shape, dtype, weak), name) in enumerate(zip(types, names, strict=True))
+    ]
+
+
+def stage(
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    *,
+    name: str,
+    axes: Mapping[str, int] | None = None,
+    keep_unused: bool = False,
+    forward: bool = True,
+) -> Staged:
+    """Calls ``function`` with one tracer for each parameter and returns what it traced.
+
+    ``axes`` are axis names bound for collectives. What no output and no effect depends on is left
+    out, parameters among it unless ``keep_unused``; outputs that are arguments or what the function
+    closed over bypass the program if ``forward``.
+    Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
+    """
+    start = time.perf_counter()
+    trace = Trace(name, axes)
+    with trace:
+        types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
+        main = add_main(trace, name, types)
+        block = main.add_entry_block([ir.Location.name(p.name or "arg") for p in parameters])
+        with trace.inside(block, isolated=True):
+            tracers = [
+                Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
+                for v, p in zip(block.arguments, parameters, strict=True)
+            ]
+            leaves, out_tree = tree.flatten(function(*tracers))
+            if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
+                _check_outputs(tree.unflatten(out_tree, leaves), name)
+            outputs = [as_tracer(leaf) for leaf in leaves]
+            func.ReturnOp([output.value for output in outputs], loc=trace.location())
+        remove_dead_code(trace.module, block)
+        sources, results, literals = route(trace, block, parameters, forward)
+        types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
+        kept = prune(block, parameters, keep_unused)
+        constants, fed = closed_over(trace, block, len(kept), sources)
+        donated = alias(main, parameters, kept, types_of_results, name)
+        set_type(main, block)
+        name_results(main, len(results))
+        if trace.functions:
+            drop_uncalled(trace.module)
+        if trace.uses_chlo:
+            legalize_chlo(trace.module)
+        trace.module.operation.verify()
+    plan = Plan(
+        name=name,
+        kept=tuple(kept),
+        sources=tuple(sources),
+        constants=tuple(constants),
+        fed=fed,
+        literals=tuple(literals),
+        donated=tuple(donated),
+        argument_names=tuple(p.name for p in parameters),
+        acts=not results and acts(block),
+    )
+    monitoring.record_event_duration_secs(
+        monitoring.TRACE, time.perf_counter() - start, fun_name=name
+    )
+    return Staged(
+        plan,
+        trace.module,
+        tuple(parameters),
+        tuple(types_of_results),
+        tuple(TensorType(o.shape, o.dtype) for o in outputs),
+        tuple(o.weak for o in outputs),
+        out_tree,
+    )
+
+
+def _check_outputs(out: Any, name: str) -> None:
+    for path, leaf in tree.flatten_with_paths(out):
+        try:
+            as_tracer(leaf)
+        except NotAnArray as error:
+            raise NotAnArray(
+                f"{name!r} returned{f' at {path}' if path else ''} {leaf!r} of type "
+                f"{type(leaf).__module__}.{type(leaf).__qualname__}, which is not an array; "
+                "functions that are traced return arrays, scalars and pytrees of them"
+            ) from error

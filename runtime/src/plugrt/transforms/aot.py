@@ -1,0 +1,132 @@
+"""`AheadOfTime`: what is compiled for a topology: read and saved here, to run elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plugrt import monitoring
+from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError
+from plugrt.execution.compiled import CompiledBase
+from plugrt.interface import (
+    CompileOptions,
+    Executable,
+    OptionValue,
+    Program,
+    TensorType,
+    Topology,
+)
+from plugrt.transforms.topology import resolve_topology
+
+if TYPE_CHECKING:
+    from plugrt.tracing.trace_function import Staged
+
+logger = logging.getLogger("plugrt.compile")
+
+
+def compile_ahead(
+    staged: Staged, target: Topology | str, options: CompileOptions, out_info: Any
+) -> AheadOfTime:
+    """Returns a traced function compiled for a topology.
+
+    The program's parameters are the arguments that it uses, then the arrays of its closure.
+    """
+    plan = staged.plan
+    if plan.is_trivial:
+        raise InvalidArgument(
+            f"{plan.name!r} computes nothing, its results are arguments or known: there is nothing "
+            "to compile for a topology"
+        )
+    target = resolve_topology(target)
+    inputs = [staged.parameters[i].type for i in plan.kept]
+    inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
+    program = staged.program_at(target.stablehlo_current_version)
+    return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
+
+
+def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
+    """Returns the program compiled for a topology; logged and timed as any compilation."""
+    logger.debug("Compiling %s for %s, ahead of time", program.name, target.platform)
+    start = time.perf_counter()
+    try:
+        executable = target.compile(program, options)
+    except PjrtError as error:
+        raise type(error)(
+            f"compiling {program.name!r} for {target.platform!r} ({kinds(target)}) failed: "
+            f"{error.message}"
+        ) from error
+    monitoring.record_event_duration_secs(
+        monitoring.COMPILE,
+        time.perf_counter() - start,
+        fun_name=program.name,
+        platform=target.platform,
+    )
+    return executable
+
+
+def kinds(target: Topology) -> str:
+    """Returns how many devices of which kinds a topology has: ``4 x TPU v5 lite``."""
+    counts = Counter(device.kind for device in target.devices)
+    return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
+
+
+class AheadOfTime(CompiledBase):
+    """A program compiled for a topology: to be read and saved here, and to run elsewhere."""
+
+    def __init__(
+        self,
+        program: Program,
+        target: Topology,
+        executable: Executable,
+        input_types: Sequence[TensorType] | None,
+        out_info: Any = None,
+    ) -> None:
+        self.program = program
+        """The program as the compiler took it."""
+        self.topology = target
+        """The devices that it was compiled for."""
+        self.input_types = None if input_types is None else tuple(input_types)
+        """The parameters' types; None where jaxlib, which reads them, is not installed."""
+        self.out_info = out_info
+        """The results of a traced function as a pytree of `ShapeDtypeStruct`; else None."""
+        self._compiled = executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises `FailedPrecondition`: the devices need not be here."""
+        raise FailedPrecondition(
+            f"{self!r} cannot be called: those devices need not be here. Save serialize() and load "
+            "that where they are, with plugrt.get_backend(...).deserialize_executable(saved); or "
+            "compile without topology= to run it here"
+        )
+
+    @property
+    def _executable(self) -> Executable:
+        return self._compiled
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of the results on one device."""
+        return tuple(self._compiled.output_types)
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and what else the backend states.
+
+        Where the backend states nothing, jaxlib counts in the optimised program.
+        """
+        return self.cost_and_source()[0]
+
+    def cost_and_source(self) -> tuple[Mapping[str, OptionValue], str]:
+        """Returns `cost_analysis`, and whose figures they are."""
+        from plugrt.stablehlo.hlo import cost_analysis
+
+        return cost_analysis(self._compiled)
+
+    def runtime_executable(self) -> Executable:
+        """Returns the backend's executable."""
+        return self._compiled
+
+    def __repr__(self) -> str:
+        return f"<{self.program.name!r} compiled for {kinds(self.topology)}>"

@@ -1,0 +1,207 @@
+"""What wrapped functions share: their pipeline, and the short way from call to launch."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from plugrt.execution import tree
+from plugrt.execution.arguments import (
+    Kind,
+    ParameterType,
+    kinds_of_arrays,
+    numbered,
+    quick_kinds,
+    quick_leaves,
+    read_arguments,
+)
+from plugrt.execution.float_checks import Rerun
+from plugrt.execution.pipeline import Pipeline, Runner
+from plugrt.execution.placement import Launch
+from plugrt.settings.declarations import config
+from plugrt.tracing.trace import Trace, _state
+from plugrt.tracing.trace_function import Staged
+from plugrt.transforms.call_arguments import ArgumentRules, Bound
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+Rest = ParamSpec("Rest")
+_token = config.token
+_signature_of = attrgetter("_signature")
+_pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def pipeline_of(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
+    """Returns what all wrappers of a function with these options share; it is held weakly."""
+    try:
+        by_options = _pipelines.setdefault(function, {})
+    except TypeError:  # neither weakly referable nor hashable: the wrapper keeps its own
+        by_options = {}
+    found = by_options.get(options)
+    return by_options.setdefault(options, Pipeline()) if found is None else found
+
+
+class CachedFunction(Generic[P, R]):
+    """A function whose calls are found by the kinds of their arguments and launched.
+
+    Calls with arrays alone find their program by one look-up; everything else goes through
+    `_general`, which keeps runners in the pipeline's ``calls`` for both.
+    """
+
+    def __init__(
+        self, function: Callable[P, R], rules: ArgumentRules, options: tuple[Any, ...]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = rules.title  # a partial has none
+        self._function = function
+        self._rules = rules
+        self._pipeline = pipeline_of(function, options)
+        self._find = self._pipeline.calls.get
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs or _state.trace is not None:
+            return self._general(args, kwargs)  # type: ignore[no-any-return]
+        try:
+            if len(args) == 2:  # the usual number, unrolled: a tenth less
+                first, second = args
+                run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
+            elif len(args) == 1:  # often a container: asked so, what is no array raises nothing
+                run = self._find((_token(), getattr(args[0], "_signature", None)))
+            else:
+                run = self._find((_token(), *map(_signature_of, args)))
+        except AttributeError:  # not all are arrays
+            run = None
+        return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
+
+    # --- the general way ----------------------------------------------------------------------
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _state.trace is not None:
+            return self._call_in_trace(_state.trace, args, kwargs)
+        short = self._short_call(args, kwargs)
+        if short is not None:
+            key, leaves = short
+            try:
+                run = self._find(key)
+            except TypeError:  # a static value without a hash, refused by name below
+                short = run = None
+            if run is not None:
+                return run(leaves)
+        if self._may_be_disabled and config.disable_jit:
+            return self._function(*args, **kwargs)
+        bound = self._rules.bind(args, kwargs)
+        values, kinds = self._read(bound)
+        head = (bound.spec, bound.static_key)
+        run = self._find((_token(), head, *kinds)) or self._pipeline.runner(
+            head,
+            kinds,
+            self._tracer(bound),
+            lambda staged, kinds: self._launch(bound, staged, kinds),
+            self._what,
+            self._rerun(bound),
+        )
+        if short is not None:
+            self._pipeline.calls.keep(key, self._reordered(args, kwargs, run))
+        return run(values)
+
+    def _short_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
+        """Returns a cache key and the leaves of a call whose containers lie on the first level.
+
+        None for other calls. The key of arrays alone is the one that `__call__` looks for.
+        """
+        statics: tuple[Any, ...] = ()
+        if self._rules.has_statics:
+            args, kwargs, statics = self._rules.take_statics(args, kwargs)
+        structure: tuple[Any, ...] | None = None
+        leaves: Sequence[Any] = args
+        if kwargs:
+            structure, leaves = (*kwargs,), (*args, *kwargs.values())
+        # With a container in the first place, there is no use in asking whether there are any.
+        first = type(args[0]) if args else None
+        kinds = None if first is dict or first is list or first is tuple else quick_kinds(leaves)
+        if kinds is None:  # there are containers, or leaves of other kinds
+            structure, leaves = quick_leaves(args, kwargs)
+            kinds = kinds_of_arrays(leaves) or quick_kinds(leaves)
+            if kinds is None:
+                return None
+        elif structure is None and not statics:
+            return (_token(), *kinds), args
+        return (_token(), structure, statics, *kinds), leaves
+
+    def _reordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
+        """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
+        args, kwargs, _ = self._rules.take_statics(args, kwargs)
+        order, _ = tree.flatten(numbered(args, kwargs))
+        if order == sorted(order):
+            return run
+        take = itemgetter(*order)
+        return lambda values: run(take(values))
+
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
+        """Returns the leaves of a call as launches take them, and their kinds."""
+        title = self._rules.title
+        return read_arguments(
+            bound.leaves, lambda i: f"argument {self._rules.names(bound)[i]} of {title!r}"
+        )
+
+    _may_be_disabled = False
+    """Whether ``config.disable_jit`` runs the function as it is."""
+    _what: str
+    """What was launched, in messages."""
+
+    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function while another one is traced."""
+        raise NotImplementedError
+
+    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns what traces the function for a call like ``bound``."""
+        raise NotImplementedError
+
+    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+        """Returns where the traced function runs for such a call."""
+        raise NotImplementedError
+
+    def _rerun(self, bound: Bound) -> Rerun | None:
+        """Returns what finds the operation that made a NaN, where that can be found."""
+        return None
+
+    def clear_cache(self) -> None:
+        """Forgets the programs compiled for this function."""
+        self._pipeline.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._pipeline.traces)
+
+    def _flat(self, bound: Bound) -> Callable[..., Any]:
+        """Returns the function of the flat leaves of a call like ``bound``."""
+
+        def call(*leaves: Any) -> Any:
+            args, kwargs = bound.rebuild(leaves)
+            return self._function(*args, **kwargs)
+
+        return call
+
+    def __reduce__(self) -> str:
+        # By name, as functions are: the module must hold this very object under it.
+        return str(getattr(self, "__qualname__", repr(self)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # as functions are
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: CachedFunction[Concatenate[S, Rest], R], instance: S, owner: Any = None
+    ) -> Callable[Rest, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)

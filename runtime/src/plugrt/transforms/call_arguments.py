@@ -1,0 +1,259 @@
+"""How the arguments of a call divide into static values and flat arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.errors import ArgumentError, ArgumentTypeError, UnhashableStaticArgument
+from plugrt.execution import tree
+from plugrt.tracing.static_args import static_key
+
+
+@dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
+class Bound:
+    """A call taken apart: its flat dynamic leaves, their structure, and its static values."""
+
+    leaves: list[Any]
+    spec: tree.PyTreeSpec
+    statics: tuple[tuple[int | str, Any], ...]
+    dynamic: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def rebuild(self, leaves: Iterable[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Returns (args, kwargs) of the call with other leaves in the place of the arrays."""
+        # Sorted, since traces are found by structures that do not tell one order from another.
+        args, kwargs = tree.sort_dicts(tree.unflatten(self.spec, leaves))
+        args = list(args)
+        for where, value in self.statics:
+            if isinstance(where, int):
+                args.insert(where, value)
+            else:
+                kwargs[where] = value
+        return args, kwargs
+
+    @property
+    def static_key(self) -> tuple[Any, ...]:
+        """The static values as part of a cache key: 1, 1.0 and True are different."""
+        if not self.statics:
+            return ()
+        return tuple((where, static_key(value)) for where, value in self.statics)
+
+
+def check_function(title: str, fun: Any) -> None:
+    """Raises `ArgumentTypeError` for what cannot be traced, as JAX does."""
+    if isinstance(fun, staticmethod):
+        raise ArgumentTypeError(
+            f"{title} got {fun!r}; a staticmethod cannot be traced: decorate with {title} first, "
+            "staticmethod outside"
+        )
+    if not callable(fun):
+        raise ArgumentTypeError(f"{title} takes a function; got {fun!r}")
+    for is_one, what in (
+        (inspect.isgeneratorfunction, "generator"),
+        (inspect.iscoroutinefunction, "coroutine"),
+        (inspect.isasyncgenfunction, "asynchronous generator"),
+    ):
+        if is_one(fun):
+            raise ArgumentTypeError(
+                f"{title} takes a function that returns arrays; got the {what} function {fun!r}"
+            )
+
+
+def name_of(function: Any) -> str:
+    """Returns the name of a function, also within `functools.partial`; else that of its type."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _numbers(what: str, nums: Any) -> list[int]:
+    """Returns argument numbers, given as one integer (also NumPy's) or as several."""
+    try:
+        return [operator.index(nums)]
+    except TypeError:
+        pass
+    try:
+        return [operator.index(n) for n in nums]
+    except TypeError as error:
+        raise ArgumentTypeError(f"{what}_argnums takes integers; got {nums!r}") from error
+
+
+def _names(what: str, names: Any) -> set[str]:
+    if isinstance(names, str):
+        return {names}
+    if not isinstance(names, Iterable):
+        raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
+    found = set(names)
+    if not all(isinstance(name, str) for name in found):
+        raise ArgumentTypeError(f"{what}_argnames takes names; got {names!r}")
+    return found
+
+
+class ArgumentRules:
+    """Which arguments of a function are static or donated, by number and by name.
+
+    Numbers and names complete each other through the function's signature, as in JAX: naming an
+    argument in one form makes it static (or donated) in both, unless both forms are given.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None,
+        static_argnames: str | Iterable[str] | None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> None:
+        self.title = name_of(function)
+        try:
+            signature: inspect.Signature | None = inspect.signature(function)
+        except (ValueError, TypeError):
+            signature = None  # builtins and C functions have none
+        self.signature = signature
+        self.positional = (
+            [
+                p.name
+                for p in signature.parameters.values()
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
+            if signature
+            else []
+        )
+        self.static_nums, self.static_names = self._complete(
+            "static", static_argnums, static_argnames
+        )
+        self.has_statics = bool(self.static_nums or self.static_names)
+        self._first_static = min(self.static_nums, default=sys.maxsize)
+        self.donate_nums, self.donate_names = self._complete(
+            "donate", donate_argnums, donate_argnames
+        )
+        both = self.static_nums & self.donate_nums or self.static_names & self.donate_names
+        if both:
+            raise ArgumentError(f"{sorted(both)} of {self.title!r} cannot be static and donated")
+
+    def _complete(
+        self,
+        what: str,
+        nums: int | Sequence[int] | None,
+        names: str | Iterable[str] | None,
+    ) -> tuple[frozenset[int], frozenset[str]]:
+        numbers = [] if nums is None else _numbers(what, nums)
+        named = set() if names is None else _names(what, names)
+        count, signature = len(self.positional), self.signature
+        variadic = signature is None or any(
+            p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()
+        )
+        result = set()
+        for n in numbers:
+            if variadic and n < 0:
+                raise ArgumentError(
+                    f"{what}_argnums={n} counts from the end, and {self.title!r} takes any number "
+                    "of arguments; count from the start"
+                )
+            if not variadic and not -count <= n < count:
+                raise ArgumentError(
+                    f"{what}_argnums names argument {n} of {self.title!r}, which has {count} "
+                    f"positional arguments: {self.positional}"
+                )
+            result.add(n + count if n < 0 else n)
+        if signature is not None:
+            self._check_names(what, named, signature)
+            if names is None:
+                named |= {self.positional[i] for i in result if i < count}
+            elif nums is None:
+                result |= {self.positional.index(n) for n in named if n in self.positional}
+        return frozenset(result), frozenset(named)
+
+    def _check_names(self, what: str, named: set[str], signature: inspect.Signature) -> None:
+        parameters = signature.parameters.values()
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        by_name = [p.name for p in parameters if p.kind in kinds]
+        if unknown := sorted(named - set(by_name)):
+            raise ArgumentError(
+                f"{what}_argnames names {unknown}, which {self.title!r} does not take by name; "
+                f"its parameters that can be passed so are {by_name}"
+            )
+
+    def take_statics(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+        """Returns the dynamic arguments, and the keys of the static ones, hashable or not."""
+        nums, names = self.static_nums, self.static_names
+        statics: list[tuple[int | str, Any]] = []
+        if len(args) > self._first_static:
+            statics += [(i, static_key(x)) for i, x in enumerate(args) if i in nums]
+            args = tuple([x for i, x in enumerate(args) if i not in nums])
+        if names and kwargs:
+            named = [(k, static_key(x)) for k, x in kwargs.items() if k in names]
+            if len(named) == len(kwargs):
+                return args, {}, (*statics, *named)
+            if named:
+                statics += named
+                kwargs = {k: x for k, x in kwargs.items() if k not in names}
+        return args, kwargs, tuple(statics)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Takes a call apart. Raises `UnhashableStaticArgument` naming the argument."""
+        statics: list[tuple[int | str, Any]] = []
+        dynamic = args
+        if self.static_nums:
+            dynamic = tuple(a for i, a in enumerate(args) if i not in self.static_nums)
+            statics += [(i, args[i]) for i in sorted(self.static_nums) if i < len(args)]
+        named = kwargs
+        if self.static_names:
+            named = {k: v for k, v in kwargs.items() if k not in self.static_names}
+            statics += [(k, kwargs[k]) for k in sorted(self.static_names & set(kwargs))]
+        for where, value in statics:
+            self._must_hash(where, value)
+        leaves, spec = tree.flatten((dynamic, named))
+        return Bound(leaves, spec, tuple(statics), (dynamic, named))
+
+    def _must_hash(self, where: int | str, value: Any) -> None:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise UnhashableStaticArgument(
+                f"static argument {self._argument(where)} of {self.title!r} is of type "
+                f"{type(value).__qualname__}, which cannot be hashed; static arguments are part "
+                "of a cache key: pass a tuple instead of a list, or make it an ordinary argument"
+            ) from error
+
+    def _argument(self, where: int | str) -> str:
+        if isinstance(where, str):
+            return repr(where)
+        return repr(self.positional[where]) if where < len(self.positional) else str(where)
+
+    def names(self, bound: Bound) -> list[str]:
+        """Returns a name for each leaf, such as ``x`` or ``params['w'][0]``."""
+        args, kwargs = bound.dynamic
+        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
+        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        result: list[str] = []
+        for number, value in zip(numbers, args, strict=True):
+            base = self._argument(number).strip("'")
+            base = f"args[{base}]" if base.isdigit() else base
+            result += [f"{base}{path}" for path, _ in tree.flatten_with_paths(value)]
+        for key in sorted(kwargs):  # the order in which pytrees hold dicts
+            result += [f"{key}{path}" for path, _ in tree.flatten_with_paths(kwargs[key])]
+        return result
+
+    def donated(self, bound: Bound) -> frozenset[int]:
+        """Returns the numbers of the leaves that are donated."""
+        if not self.donate_nums and not self.donate_names:
+            return frozenset()
+        args, kwargs = bound.dynamic
+        skipped = [i for i, _ in bound.statics if isinstance(i, int)]
+        numbers = [i for i in range(len(args) + len(skipped)) if i not in skipped]
+        flags: list[bool] = []
+        for number, value in zip(numbers, args, strict=True):
+            flags += [number in self.donate_nums] * len(tree.flatten(value)[0])
+        for key in sorted(kwargs):
+            flags += [key in self.donate_names] * len(tree.flatten(kwargs[key])[0])
+        return frozenset(i for i, flag in enumerate(flags) if flag)

@@ -1,0 +1,176 @@
+"""`JitFunction`: a Python function as compiled programs, one for each kind of arguments."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from plugrt.errors import FloatingPointFault, NotAnArray
+from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.default_device import default_device
+from plugrt.execution.placement import Launch
+from plugrt.execution.programs import launch_here
+from plugrt.interface import Device
+from plugrt.plugins import backends
+from plugrt.settings.declarations import config
+from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.inner_calls import call_in_trace, kind_in_trace
+from plugrt.tracing.trace import Trace
+from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.tracing.tracer import Tracer
+from plugrt.transforms.cached_function import CachedFunction, P, R
+from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.shape_dtype_struct import described_kinds
+from plugrt.transforms.stages import Lowered, Traced
+
+_token = config.token
+
+
+class JitFunction(CachedFunction[P, R]):
+    """A jitted function: calls trace, compile and launch; `lower` and `trace` stop earlier."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        rules: ArgumentRules,
+        *,
+        keep_unused: bool,
+        device: Device | None,
+        backend: str | None,
+        inline: bool,
+    ) -> None:
+        self._keep_unused = keep_unused
+        self._device = device
+        self._backend = backend
+        self._inline = inline
+        options = (
+            rules.static_nums,
+            rules.static_names,
+            rules.donate_nums,
+            rules.donate_names,
+            keep_unused,
+            device,
+            backend,
+        )
+        super().__init__(function, rules, options)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Returns the function traced for these arguments, ready to be compiled.
+
+        Arrays may be stood in for by anything with ``shape`` and ``dtype``.
+        """
+        return self.trace(*args, **kwargs).lower()
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Returns the function traced for these arguments (see `lower`)."""
+        bound = self._rules.bind(args, kwargs)
+        kinds = described_kinds(bound.leaves, lambda i: self._rules.names(bound)[i])
+        head = (bound.spec, bound.static_key)
+        staged = self._pipeline.traced(head, kinds, self._tracer(bound))
+        return Traced(staged, bound.spec, tuple(kinds), self._where())
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the pytree of results as shapes and dtypes, computing nothing."""
+        return self.trace(*args, **kwargs).out_info
+
+    def __repr__(self) -> str:
+        return f"<jitted {self._rules.title}>"
+
+    # --- how it goes the general way ----------------------------------------------------------
+
+    _may_be_disabled = True
+
+    @property
+    def _what(self) -> str:  # type: ignore[override]
+        return f"the output of jitted {self._rules.title!r}"
+
+    def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = self._rules.bind(args, kwargs)
+        names, title = self._rules.names(bound), self._rules.title
+        tracers = [
+            as_tracer(leaf, f"argument {name} of {title!r}")
+            for leaf, name in zip(bound.leaves, names, strict=True)
+        ]
+        if self._inline:
+            return self._flat(bound)(*tracers)
+        return call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
+
+    def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
+        """Returns the trace that a call on its own makes, but for donation and bound axes."""
+        types = parameter_types([*map(kind_in_trace, tracers)])
+        head: Any = (bound.spec, bound.static_key)
+        if trace.axes or self._rules.donate_nums or self._rules.donate_names:
+            head = (*head, "within", *trace.axes.items())
+        key = (_token().trace, head, *types)
+        staged = self._pipeline.traces.get(key)
+        if staged is None:
+            staged = stage(
+                self._flat(bound),
+                parameters_of(types, self._rules.names(bound)),
+                name=self._rules.title,
+                axes=trace.axes,
+                keep_unused=self._keep_unused,
+            )
+            if not any(type(constant) is Tracer for constant in staged.plan.constants):
+                self._pipeline.traces.keep(key, staged)
+        return staged
+
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
+        try:
+            return super()._read(bound)
+        except NotAnArray as error:
+            raise NotAnArray(
+                f"{error}; or make it static (static_argnums, static_argnames)"
+            ) from None
+
+    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+        return launch_here(staged, kinds, self._where())
+
+    def _where(self) -> Device | None:
+        if self._device is not None:
+            return self._device
+        if self._backend is not None:
+            wanted = default_device()
+            client = backends.get_backend(self._backend)
+            return wanted if wanted.client is client else client.addressable_devices()[0]
+        return None
+
+    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns what traces the function for a call like ``bound``."""
+
+        def trace(types: Sequence[ParameterType]) -> Staged:
+            names, donated = self._rules.names(bound), self._rules.donated(bound)
+            return stage(
+                self._flat(bound),
+                parameters_of(types, names, donated),
+                name=self._rules.title,
+                keep_unused=self._keep_unused,
+            )
+
+        return trace
+
+    def _rerun(self, bound: Bound) -> Callable[[Sequence[Any], FloatingPointFault], None]:
+        """Returns what makes a call again operation by operation, so that the culprit raises."""
+        statics, spec = bound.statics, bound.spec
+        function = weakref.ref(self)
+
+        def rerun(values: Sequence[Any], fault: FloatingPointFault) -> None:
+            jitted = function()
+            if jitted is not None:
+                call = Bound([], spec, statics, ((), {}))
+                _find_culprit(jitted._function, *call.rebuild(values), fault)
+
+        return rerun
+
+
+def _find_culprit(
+    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], fault: FloatingPointFault
+) -> NoReturn:
+    """Runs the function operation by operation, so that the one at fault raises."""
+    with config.override(disable_jit=True):
+        function(*args, **kwargs)
+    raise FloatingPointFault(
+        f"{fault}; run operation by operation, the function makes none, so that the compiler's "
+        "fusion is the cause"
+    ) from fault

@@ -1,0 +1,74 @@
+"""A NumPy name that is not there: the error says what to write, and that computes the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt import array_api as xp
+from plugrt import lax
+from plugrt.array_api import missing_names
+
+X, Y = np.float32([[1, 2], [3, 5]]), np.float32([[1, 2.5], [-3, 2]])
+V, W = np.float32([4, -1]), np.float32([2, 7])
+OF_TWO = ["allclose", "array_equal", "divmod", "dot", "fmod", "inner", "isclose", "vdot"]
+OTHERWISE: dict[str, Any] = {
+    "append": lambda: np.append(X, Y, axis=0),
+    "average": lambda: np.average(X, weights=Y),
+    "column_stack": lambda: np.column_stack([V, W]),
+    "cov": lambda: np.cov(X),
+    "diag": lambda: np.diag(V),
+    "dstack": lambda: np.dstack([X, Y]),
+    "einsum": lambda: np.einsum("ij,jk", X, Y),
+    "hstack": lambda: np.hstack([X, Y]),
+    "identity": lambda: np.identity(2),
+    "median": lambda: np.median(V),
+    "outer": lambda: np.outer(V, W),
+    "pad": lambda: np.pad(V, 1),
+    "split": lambda: np.split(X, 2),
+    "vsplit": lambda: np.vsplit(X, 2),
+    "vstack": lambda: np.vstack([X, Y]),
+}
+
+
+def said(name: str) -> str:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+        getattr(xp, name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", missing_names._WRITTEN)
+def test_what_it_says_to_write_computes_what_numpy_does(name: str) -> None:
+    _, found, expression = said(name).partition("write, for example, ")
+    assert found
+    scope = {"x": X, "y": Y, "v": V, "w": W}
+    arrays = {key: xp.asarray(value) for key, value in scope.items()}
+    result = eval(expression, {"xp": xp, "lax": lax, "np": np, "n": 2, **arrays})
+    numpy = OTHERWISE.get(name) or (lambda: getattr(np, name)(*([X, Y] if name in OF_TWO else [X])))
+    parts, expected = (
+        v if isinstance(v, tuple | list) and name != "shape" else [v] for v in (result, numpy())
+    )
+    for part, value in zip(parts, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(part), np.asarray(value), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", missing_names._RENAMED)
+def test_a_name_that_the_standard_spells_otherwise(name: str) -> None:
+    assert callable(getattr(np, name))
+    standard = missing_names._RENAMED[name]
+    assert said(name).endswith(f"this is {standard!r}")
+    assert standard in xp.__all__
+
+
+def test_every_other_function_of_numpy_is_pointed_to_the_host() -> None:
+    functions = [n for n in dir(np) if n[0] != "_" and callable(getattr(np, n))]
+    lacking = [n for n in functions if not hasattr(xp, n)]
+    assert len(lacking) > 200
+    assert [n for n in lacking if not any(w in said(n) for w in ("write", "this is", "host"))] == []
+
+
+def test_other_names_are_just_missing() -> None:
+    assert said("no_such_name") == "module 'plugrt.array_api' has no attribute 'no_such_name'"
+    assert not hasattr(xp, "__path_of_nothing__")

@@ -1,0 +1,154 @@
+"""Compiling for devices that are not there, with a plugin that keeps what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    PluginBroken,
+    Unimplemented,
+    UnknownPlatform,
+)
+from plugrt.plugins import Backends
+from plugrt.plugins.record import State
+from plugrt.settings.declarations import Config
+from plugrt.transforms import topology
+from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
+
+PAIR = plugrt.ShapeDtypeStruct((2,), np.float32)
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[FarPlugin]:
+    """A registry with the fake plugin, in the place of the process's own for topologies."""
+    registry, plugin = Backends(path=[]), FarPlugin()
+    registry.register(plugin)
+    monkeypatch.setattr(topology, "process_backends", lambda: registry)
+    yield plugin
+    assert plugin.asked_for_clients == 0
+
+
+def executable(compiled: Any) -> FakeExecutable:
+    found = compiled.runtime_executable()
+    assert isinstance(found, FakeExecutable)
+    return found
+
+
+@pytest.mark.parametrize("asked", [("far", "4"), ("far:4",)])
+def test_a_topology_needs_no_client(far: FarPlugin, asked: tuple[str, ...]) -> None:
+    found = plugrt.topology(*asked, wrap=[1, 0, 0])
+    assert isinstance(found, FakeTopology)
+    assert len(found.devices) == 4
+    assert found.options == {"wrap": [1, 0, 0]}
+
+
+def test_a_plugin_whose_client_failed_still_has_topologies() -> None:
+    registry = Backends(Config({"JAX_PLATFORMS": "far"}), path=[])
+    registry.register(FarPlugin())
+    with pytest.raises(plugrt.errors.PluginUnavailable):
+        plugrt.get_backend("far", registry)
+    [row] = [r for r in registry.table.rows if r.name == "far"]
+    assert row.state is State.UNAVAILABLE
+    assert len(registry.topology("far", "2", {}).devices) == 2
+
+
+def test_jax_platforms_does_not_matter() -> None:
+    registry = Backends(Config({"JAX_PLATFORMS": "cpu"}), path=[])
+    registry.register(FarPlugin())
+    assert registry.topology("far", "1", {}).platform == "far"
+
+
+def test_bad_names(far: FarPlugin) -> None:
+    with pytest.raises(InvalidArgument, match="'two' is no number"):
+        plugrt.topology("far:two")
+    with pytest.raises(UnknownPlatform, match=r"did you mean 'far'\?"):
+        plugrt.topology("fart:2")
+    with pytest.raises(InvalidArgument, match="topology="):
+        plugrt.jit(lambda x: x + 1).lower(PAIR).compile(topology=7)
+
+
+def test_a_plugin_that_cannot_be_loaded_says_why() -> None:
+    registry = Backends(path=[])
+    registry.register(FarPlugin())
+    [row] = registry.table.rows
+    row.plugin, row.failure = None, PluginBroken("its import fell over")
+    with pytest.raises(PluginBroken, match="fell over"):
+        registry.topology("far", "2", {})
+
+
+def test_a_plugin_without_topologies_says_so() -> None:
+    with pytest.raises(Unimplemented, match="'cpu' cannot compile for absent devices"):
+        plugrt.topology("cpu:4")
+
+
+def test_a_jitted_function(far: FarPlugin) -> None:
+    lowered = plugrt.jit(lambda tree: {"sum": tree["a"] + tree["b"]}).lower({"a": PAIR, "b": PAIR})
+    compiled = lowered.compile(topology="far:2")
+    assert compiled.input_types is not None
+    assert [str(t) for t in compiled.input_types] == ["float32[2]", "float32[2]"]
+    assert compiled.out_info["sum"] == PAIR
+    assert compiled.serialize() == b"artifact of <lambda>"
+    assert compiled.cost_analysis()["flops"] == 12
+    assert compiled.memory_analysis().temp_size_in_bytes == 56
+    assert compiled.as_text() == "HloModule fake"
+    assert compiled.fingerprint() == b"finger"
+    assert "2 x Far 9000" in repr(compiled)
+    assert b"StableHLO_v1.0.0" in executable(compiled).program.code
+
+
+def test_it_cannot_be_called(far: FarPlugin) -> None:
+    compiled = plugrt.jit(lambda x: x + 1).lower(PAIR).compile(topology="far:1")
+    with pytest.raises(FailedPrecondition, match="cannot be called: those devices need not be"):
+        compiled(np.zeros(2, np.float32))
+
+
+def test_arrays_of_the_closure_are_the_last_parameters(far: FarPlugin) -> None:
+    held = plugrt.device_put(np.ones((3, 5), np.float32))
+    compiled = (
+        plugrt.jit(lambda x, unused: x + xp.sum(held)).lower(PAIR, PAIR).compile(topology="far:1")
+    )
+    assert compiled.input_types is not None
+    assert [t.shape for t in compiled.input_types] == [(2,), (3, 5)]
+
+
+def test_what_only_passes_on_has_nothing_to_compile(far: FarPlugin) -> None:
+    with pytest.raises(InvalidArgument, match="computes nothing"):
+        plugrt.jit(lambda x: x).lower(PAIR).compile(topology="far:1")
+
+
+def test_pmap_is_compiled_for_its_replicas(far: FarPlugin) -> None:
+    count = plugrt.local_device_count()
+    stack = plugrt.ShapeDtypeStruct((count, 2), np.float32)
+    compiled = plugrt.pmap(lambda x: x + 1).lower(stack).compile(topology="far:8")
+    assert executable(compiled).options.num_replicas == count
+    assert compiled.out_info.shape == (count, 2)
+
+
+PROGRAM = "func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+
+
+def test_a_program_from_elsewhere(far: FarPlugin) -> None:
+    compiled = plugrt.compile(PROGRAM, topology="far:2", env_overrides={"xla_flag": True})
+    assert compiled.input_types is not None
+    assert [str(t) for t in compiled.input_types] == ["float32[2]"]
+    assert compiled.out_info is None
+    assert executable(compiled).options.env_overrides == {"xla_flag": True}
+
+
+def test_a_refusal_names_the_program_and_the_devices(far: FarPlugin) -> None:
+    refused = PROGRAM.replace("@main", "@refuse") + PROGRAM
+    with pytest.raises(InvalidArgument, match=r"'main' for 'far' \(2 x Far 9000\) failed"):
+        plugrt.compile(refused, topology="far:2")
+
+
+def test_a_topology_or_a_device_but_not_both(far: FarPlugin) -> None:
+    with pytest.raises(InvalidArgument, match="not several"):
+        plugrt.compile(PROGRAM, topology="far:2", backend="cpu")  # type: ignore[call-overload]

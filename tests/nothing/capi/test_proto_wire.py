@@ -1,0 +1,96 @@
+"""Protocol buffers of our own writing, against literals and against jaxlib's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugrt.capi.abi import proto_wire
+from plugrt.errors import InvalidArgument
+from plugrt.interface import CompileOptions, DeviceAssignment
+
+
+def test_six_bytes_suffice() -> None:
+    assert proto_wire.compile_options(CompileOptions()) == bytes.fromhex("1a0420012801")
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (0, b"\x00"),
+        (127, b"\x7f"),
+        (128, b"\x80\x01"),
+        (300, b"\xac\x02"),
+        (-1, b"\xff" * 9 + b"\x01"),
+    ],
+)
+def test_varint(value: int, encoded: bytes) -> None:
+    assert proto_wire.varint(value) == encoded
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), st.one_of(st.integers(0, 2**64 - 1), st.binary()))))
+def test_fields_are_read_back(items: list[tuple[int, int | bytes]]) -> None:
+    encoded = b"".join(
+        proto_wire.integer(n, v) if isinstance(v, int) else proto_wire.message(n, v)
+        for n, v in items
+    )
+    assert list(proto_wire.fields(encoded)) == items
+
+
+@given(st.binary(max_size=50))
+def test_garbage_is_refused_or_read(content: bytes) -> None:
+    try:
+        found = list(proto_wire.fields(content))
+    except ValueError:
+        return
+    assert all(isinstance(v, int | bytes) for _, v in found)
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_device_assignment_there_and_back(replicas: int, partitions: int) -> None:
+    ids = iter(range(1000, 1000 + replicas * partitions))
+    rows = tuple(tuple(next(ids) for _ in range(partitions)) for _ in range(replicas))
+    assignment = DeviceAssignment(rows)
+    assert proto_wire.read_device_assignment(proto_wire.device_assignment(assignment)) == assignment
+
+
+def test_whole_options_are_passed_on() -> None:
+    encoded = bytes.fromhex("1a0420022801")
+    assert proto_wire.checked_options(CompileOptions(encoded=encoded)) == encoded
+
+
+@pytest.mark.parametrize(
+    "encoded", [b"", b"\x1a\x00", b"\x1a\x02\x20\x01", b"\x1a\x04\x20\x00\x28\x01"]
+)
+def test_options_that_abort_a_real_library_are_refused(encoded: bytes) -> None:
+    with pytest.raises(InvalidArgument, match="num_replicas and num_partitions"):
+        proto_wire.checked_options(CompileOptions(encoded=encoded))
+
+
+def test_override_of_a_kind_that_has_no_field() -> None:
+    options = CompileOptions(env_overrides={"flag": [1]})  # type: ignore[dict-item]
+    with pytest.raises(InvalidArgument, match=r"'flag' is \[1\]"):
+        proto_wire.compile_options(options)
+
+
+@pytest.mark.parametrize("options", [
+    CompileOptions(2, 3, DeviceAssignment(((0, 2, 4), (1, 3, 5))), use_spmd_partitioning=True),
+    CompileOptions(use_shardy_partitioner=True, parameter_is_tupled=True),
+    CompileOptions(env_overrides={"a": True, "b": "x", "c": 7, "d": 0.5, "e": -1}),
+])  # fmt: skip
+def test_jaxlib_reads_the_same(options: CompileOptions) -> None:
+    xla_client = pytest.importorskip("jaxlib._jax")
+    read = xla_client.CompileOptions.ParseFromString(proto_wire.compile_options(options))
+    build = read.executable_build_options
+    assert (build.num_replicas, build.num_partitions) == (
+        options.num_replicas, options.num_partitions,
+    )  # fmt: skip
+    assert build.use_spmd_partitioning == options.use_spmd_partitioning
+    assert build.use_shardy_partitioner == options.use_shardy_partitioner
+    assert read.parameter_is_tupled_arguments == options.parameter_is_tupled
+    overrides = {**dict(read.env_option_overrides)}
+    assert overrides == dict(options.env_overrides)
+    if options.device_assignment is not None:
+        serialised = build.device_assignment.serialize()
+        assert proto_wire.read_device_assignment(serialised) == options.device_assignment

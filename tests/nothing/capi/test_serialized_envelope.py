@@ -1,0 +1,97 @@
+"""The envelope of a saved executable: one of plugrt's errors, or the bytes that were saved."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugrt.capi import load_library
+from plugrt.capi.serialized_envelope import MAGIC, Origin, check_platform, seal, unseal
+from plugrt.errors import DataLoss, InvalidArgument
+from support.clib import needs_cc, tiny_library
+
+pytestmark = needs_cc
+
+PAYLOAD = b"what a library wrote\nin two lines"
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    path = tiny_library(tmp_path_factory.mktemp("tiny"))
+    return Origin(load_library(path), "tiny", "1.0")
+
+
+def envelope(header: Any, payload: bytes = PAYLOAD) -> bytes:
+    """Returns an envelope whose checksum is right, with any header."""
+    if isinstance(header, dict):
+        header = {"sha256": hashlib.sha256(payload).hexdigest(), "abi": None, **header}
+    return MAGIC + json.dumps(header).encode() + b"\n" + payload
+
+
+def test_what_was_sealed(origin: Origin) -> None:
+    opened = unseal(seal(PAYLOAD, origin, b"\x00abi"))
+    assert (opened.payload, opened.abi) == (PAYLOAD, b"\x00abi")
+    assert check_platform(opened, origin) == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {}, {"platform": 3}, {"platform": None}, {"platform": ["tiny"]}, [], [1, 2], "platform", 7,
+        None, {"platform": "tiny", "sha256": 5}, {"platform": "tiny", "abi": 5},
+        {"platform": "tiny", "abi": "%%%"}, {"platform": "tiny", "abi": ["AA=="]},
+    ],
+)  # fmt: skip
+def test_headers_that_plugrt_never_writes(origin: Origin, header: Any) -> None:
+    with pytest.raises(DataLoss, match="damaged"):
+        check_platform(unseal(envelope(header)), origin)
+
+
+def test_a_header_nested_too_deeply() -> None:
+    content = MAGIC + b"[" * 100_000 + b"\n" + PAYLOAD
+    with pytest.raises(DataLoss, match="damaged"):
+        unseal(content)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+FACTS = ("platform", "platform_version", "pjrt_api", "attributes", "sha256", "abi")
+
+
+@given(st.dictionaries(st.sampled_from(FACTS) | st.text(), JSON) | JSON)
+def test_any_header(origin: Origin, header: Any) -> None:
+    with contextlib.suppress(DataLoss, InvalidArgument):
+        opened = unseal(envelope(header))
+        check_platform(opened, origin)
+        assert opened.payload == PAYLOAD
+
+
+@given(st.data())
+def test_any_damage(origin: Origin, data: st.DataObject) -> None:
+    whole = seal(PAYLOAD, origin, base64.b64decode("YWJp"))
+    place = data.draw(st.integers(0, len(whole)))
+    length = data.draw(st.integers(0, 20))
+    damaged = whole[:place] + data.draw(st.binary(max_size=20)) + whole[place + length :]
+    try:
+        opened = unseal(damaged)
+        differences = check_platform(opened, origin)
+    except (DataLoss, InvalidArgument):
+        return
+    # Without its first line it is another host's; with it, nothing but a fact can be another.
+    assert not opened.facts or differences or opened.payload == PAYLOAD
+
+
+def test_this_file_is_no_executable(origin: Origin) -> None:
+    opened = unseal(Path(__file__).read_bytes())
+    assert opened.facts == {}

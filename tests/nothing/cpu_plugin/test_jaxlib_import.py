@@ -1,0 +1,27 @@
+"""Importing jaxlib: which versions fit, and what an unfit one is told."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from plugrt.errors import PluginIncompatible
+from plugrt_cpu import jaxlib_import
+
+
+@pytest.mark.parametrize("version", ["0.8.2", "0.4.38"])
+def test_too_old(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(jaxlib_import, "jaxlib_version", lambda: version)
+    with pytest.raises(PluginIncompatible, match=rf"jaxlib >= 0.9; installed: {version}.*pip"):
+        jaxlib_import.import_jaxlib()
+
+
+def test_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jaxlib_import, "jaxlib_version", lambda: "none")
+    monkeypatch.setitem(sys.modules, "jaxlib._jax", None)
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    with pytest.raises(PluginIncompatible, match=r"plugrt-cpu .*installed: none"):
+        jaxlib_import.import_jaxlib()
+    assert "TF_CPP_MIN_LOG_LEVEL" not in os.environ

@@ -1,0 +1,328 @@
+"""Host arrays to buffers and back."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt.capi import dlpack, host_read
+from plugrt.capi.buffer import AliasedBuffer
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.client import Client
+from plugrt.capi.devices import Device
+from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented, UnsupportedDtype
+from plugrt.interface import HostBufferSemantics
+
+DTYPES = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "float32", "float64", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2,
+    ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu,
+]  # fmt: skip
+
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+VIEWS = {
+    "C order": CUBE,
+    "transposed": CUBE.T,
+    "F order": np.asfortranarray(CUBE),
+    "permuted": CUBE.transpose(1, 0, 2),
+    "reversed": CUBE[::-1, :, ::-1],
+    "strided": CUBE[:, ::2, 1:3],
+    "broadcast": np.broadcast_to(CUBE[:1], (2, 3, 4)),
+    "one column": CUBE[..., 1],
+    "0-d": np.array(3.5),
+    "empty": np.zeros((0, 3)),
+    "empty at the end": np.zeros((3, 0)),
+    "unaligned": np.frombuffer(b"\0" + CUBE.tobytes(), np.float32, offset=1),
+}
+
+
+def aligned(count: int) -> np.ndarray[Any, Any]:
+    """Returns an array whose memory the library can take as it is."""
+    room = np.zeros(count + 16, np.float32)
+    start = -room.ctypes.data % 64 // 4
+    return room[start : start + count]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
+def test_every_dtype(client: Client, device: Device, dtype: Any) -> None:
+    array = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
+    buffer = client.buffer_from_host(array, device)
+    out = buffer.to_host()
+    assert (out.dtype, out.shape) == (array.dtype, array.shape)
+    assert out.tobytes() == array.tobytes()
+    assert (buffer.dtype, buffer.shape, buffer.device) == (array.dtype, (2, 3), device)
+
+
+@pytest.mark.parametrize("look", [False, True], ids=["transferred", "looked at"])
+@pytest.mark.parametrize("semantics", list(HostBufferSemantics), ids=lambda s: s.name)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_and_semantics(
+    client: Client,
+    device: Device,
+    view: str,
+    semantics: HostBufferSemantics,
+    look: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_read, "LOOK", look)
+    array = VIEWS[view]
+    if semantics == HostBufferSemantics.MUTABLE_ZERO_COPY and not array.flags.writeable:
+        with pytest.raises(InvalidArgument, match="read-only"):
+            client.buffer_from_host(array, device, None, semantics)
+        return
+    buffer = client.buffer_from_host(array, device, None, semantics)
+    out = buffer.to_host()
+    np.testing.assert_array_equal(out, array)
+    assert not out.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", ">f4", [("a", "i4")]])
+def test_dtype_without_an_element_type(client: Client, device: Device, dtype: Any) -> None:
+    with pytest.raises(UnsupportedDtype):
+        client.buffer_from_host(np.zeros(2, dtype), device)
+
+
+def test_dtype_newer_than_the_library(client: Client, device: Device) -> None:
+    # The library ends the process when it is handed this element type.
+    if not hasattr(ml_dtypes, "float6_e2m3fn"):
+        pytest.skip("this ml_dtypes has no float6")
+    with pytest.raises(UnsupportedDtype, match="came with version"):
+        client.buffer_from_host(np.zeros(2, ml_dtypes.float6_e2m3fn), device)
+
+
+def test_what_is_not_an_array(client: Client, device: Device) -> None:
+    for thing in ([1, 2], 3, None, b"bytes"):
+        with pytest.raises(InvalidArgument, match="a NumPy array was expected"):
+            client.buffer_from_host(thing, device)  # type: ignore[arg-type]
+
+
+def test_scalar(client: Client, device: Device) -> None:
+    for _ in range(2):
+        assert client.buffer_from_host(np.float32(2.5), device).to_host() == 2.5  # type: ignore[arg-type]
+
+
+def test_only_during_call_copies(client: Client, device: Device) -> None:
+    array = aligned(1024)
+    buffer = client.buffer_from_host(array, device)
+    array[:] = 7
+    assert not buffer.to_host().any()
+
+
+@pytest.mark.parametrize("semantics", [2, 3])
+def test_zero_copy_keeps_the_array_just_as_long(
+    client: Client, device: Device, semantics: int
+) -> None:
+    array = aligned(1024)
+    base = weakref.ref(array.base)
+    buffer = client.buffer_from_host(array, device, None, HostBufferSemantics(semantics))
+    assert isinstance(buffer, AliasedBuffer)
+    assert buffer.unsafe_pointer() == array.ctypes.data
+    del array
+    gc.collect()
+    assert base() is not None
+    assert buffer.to_host().sum() == 0
+    del buffer
+    # The library says so from a thread of its own, which a busy machine may keep waiting.
+    for _ in range(10_000):
+        if base() is None:
+            break
+        client.home().sweep()
+        time.sleep(0.001)
+    assert base() is None
+
+
+def test_transfer_lets_the_array_go(client: Client, device: Device) -> None:
+    array = np.ones(1 << 20)
+    gone = weakref.ref(array)
+    buffer = client.buffer_from_host(
+        array, device, None, HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
+    )
+    del array
+    buffer.block_until_ready()
+    assert gone() is None
+    assert buffer.to_host().sum() == 1 << 20
+
+
+def test_memories(client: Client, device: Device) -> None:
+    for memory in device.memories():
+        buffer = client.buffer_from_host(CUBE, device, memory)
+        assert buffer.memory is memory
+        np.testing.assert_array_equal(buffer.to_host(), CUBE)
+        copy = buffer.copy_to_memory(device.default_memory())
+        assert copy.memory is device.default_memory()
+        np.testing.assert_array_equal(copy.to_host(), CUBE)
+
+
+def test_copy_to_device(client: Client) -> None:
+    first, second = client.devices()[:2]
+    buffer = client.buffer_from_host(CUBE, first)
+    copy = buffer.copy_to_device(second)
+    assert copy.device is second
+    buffer.delete()
+    np.testing.assert_array_equal(copy.to_host(), CUBE)
+
+
+def test_delete(client: Client, device: Device) -> None:
+    buffer = client.buffer_from_host(CUBE, device)
+    assert not buffer.is_deleted()
+    buffer.delete()
+    buffer.delete()
+    assert buffer.is_deleted()
+    assert buffer.shape == (2, 3, 4)
+    for use in (
+        buffer.to_host, buffer.ready_event, buffer.block_until_ready, buffer.unsafe_pointer,
+        buffer.on_device_size_in_bytes, buffer.to_dlpack, buffer.minor_to_major,
+        lambda: buffer.copy_to_device(device), lambda: buffer.copy_raw_to_host(0, 1),
+    ):  # fmt: skip
+        with pytest.raises(DeletedBuffer, match=r"float32\[2,3,4\] on cpu:0\) was deleted"):
+            use()
+
+
+def test_sizes_and_layout(client: Client, device: Device) -> None:
+    buffer = client.buffer_from_host(CUBE, device)
+    assert buffer.on_device_size_in_bytes() == CUBE.nbytes
+    assert buffer.minor_to_major() == (2, 1, 0)
+    assert buffer.copy_raw_to_host(4, 8) == CUBE.tobytes()[4:12]
+    assert buffer.copy_raw_to_host(0, 0) == b""
+
+
+def test_events(client: Client, device: Device) -> None:
+    buffer = client.buffer_from_host(CUBE, device)
+    event = buffer.ready_event()
+    event.wait()
+    event.wait()
+    assert event.is_ready()
+    told: list[object] = []
+    event.on_ready(told.append)
+    assert told == [None]
+
+
+def test_many_shapes_do_not_pile_up(own_client: Client) -> None:
+    device = own_client.devices()[0]
+    for size in range(5000):
+        own_client.buffer_from_host(np.zeros(size, np.uint8), device)
+    puts = own_client._transfers._puts  # type: ignore[union-attr]
+    assert len(puts) <= 4096
+
+
+class _Capsule:
+    """What `np.from_dlpack` wants."""
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._buffer.to_dlpack()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._buffer.dlpack_device()
+        return device
+
+
+class TestDlpack:
+    """Sharing memory through DLPack."""
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "float64", "complex64", "bool"])
+    def test_export_shares_the_memory(self, client: Client, device: Device, dtype: str) -> None:
+        array = np.ones((2, 3), dtype)
+        buffer = client.buffer_from_host(array, device)
+        shared = np.from_dlpack(_Capsule(buffer))
+        assert shared.ctypes.data == buffer.unsafe_pointer()
+        assert shared.dtype == array.dtype
+        del buffer
+        gc.collect()
+        np.testing.assert_array_equal(shared, array)
+
+    def test_export_outlives_delete(self, client: Client, device: Device) -> None:
+        buffer = client.buffer_from_host(CUBE, device)
+        shared = np.from_dlpack(_Capsule(buffer))
+        buffer.delete()
+        np.testing.assert_array_equal(shared, CUBE)
+
+    def test_capsule_that_nobody_takes(self, client: Client, device: Device) -> None:
+        before = len(dlpack._exported)
+        capsule = client.buffer_from_host(CUBE, device).to_dlpack()
+        assert len(dlpack._exported) == before + 1
+        del capsule
+        assert len(dlpack._exported) == before
+
+    def test_import_shares_and_keeps_the_memory(self, client: Client, device: Device) -> None:
+        array = aligned(64).reshape(8, 8)
+        base = weakref.ref(array.base.base if array.base.base is not None else array.base)
+        buffer = client.buffer_from_dlpack(array.__dlpack__(), device)
+        assert buffer.unsafe_pointer() == array.ctypes.data
+        array[0, 0] = 5
+        assert buffer.to_host()[0, 0] == 5
+        del array
+        gc.collect()
+        assert base() is not None
+        del buffer
+        gc.collect()
+        assert base() is None
+
+    @pytest.mark.parametrize("view", [v for v in VIEWS if v not in ("broadcast", "unaligned")])
+    def test_import_of_any_order(self, client: Client, device: Device, view: str) -> None:
+        array = VIEWS[view].copy(order="K")
+        buffer = client.buffer_from_dlpack(array.__dlpack__(), device)
+        np.testing.assert_array_equal(buffer.to_host(), array)
+        np.testing.assert_array_equal(buffer.copy_to_device(client.devices()[1]).to_host(), array)
+
+    def test_import_of_an_array_with_gaps(self, client: Client, device: Device) -> None:
+        array = CUBE.copy()
+        for view in (array[:, ::2], array[::-1, :, 1::2], array[..., 2]):
+            buffer = client.buffer_from_dlpack(view.__dlpack__(), device)
+            np.testing.assert_array_equal(buffer.to_host(), view)
+
+    def test_capsule_is_used_up(self, client: Client, device: Device) -> None:
+        capsule = aligned(4).__dlpack__()
+        client.buffer_from_dlpack(capsule, device)
+        for wrong in (capsule, object(), None):
+            with pytest.raises(InvalidArgument, match="not an unused dltensor capsule"):
+                client.buffer_from_dlpack(wrong, device)
+
+    def test_type_without_a_dlpack_code(self, client: Client, device: Device) -> None:
+        buffer = client.buffer_from_host(np.zeros(2, ml_dtypes.float8_e5m2), device)
+        with pytest.raises(UnsupportedDtype, match="DLPack"):
+            buffer.to_dlpack()
+
+    def test_bfloat16(self, client: Client, device: Device) -> None:
+        array = np.array([1.5, -2], ml_dtypes.bfloat16)
+        capsule = client.buffer_from_host(array, device).to_dlpack()
+        buffer = client.buffer_from_dlpack(capsule, device)
+        assert buffer.to_host().tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("look", [False, True], ids=["transferred", "looked at"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1), (0, 2, 1)])
+def test_layout_that_is_not_c_order(
+    client: Client,
+    device: Device,
+    order: tuple[int, ...],
+    look: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_read, "LOOK", look)
+    stored = aligned(24).reshape(2, 3, 4)
+    stored[:] = CUBE
+    array = stored.transpose(np.argsort(order))
+    spec = BufferSpec(client.home(), array.shape, array.dtype, device)
+    strides = tuple(s // 4 for s in array.strides)
+    buffer = dlpack.view(client.home(), stored.ctypes.data, spec, strides, lambda: None)
+    assert buffer.minor_to_major() == tuple(int(i) for i in np.argsort(strides))
+    np.testing.assert_array_equal(buffer.to_host(), array)
+    np.testing.assert_array_equal(buffer.copy_to_device(client.devices()[1]).to_host(), array)
+    copy = buffer.copy_to_memory(device.memory("pinned_host"))
+    np.testing.assert_array_equal(copy.to_host(), array)
+
+
+def test_unimplemented_names_the_backend(client: Client, device: Device) -> None:
+    with pytest.raises(Unimplemented, match=r"xla_cpu_pjrt.so \(PJRT C API 0.81\)"):
+        client.library.call("Buffer_Bitcast")
+    assert not client.library.has("Buffer_Bitcast")
