@@ -23,6 +23,8 @@ ROOMS = [
         "interface",
         "settings",
         "monitoring",
+        "protobuf",
+        "hlo_proto",
     },
     {"trial"},
     {"cpu_features", "xla_environment"},

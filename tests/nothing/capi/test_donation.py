@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from plugrt.capi.abi.proto_wire import integer, message
 from plugrt.capi.donation import donated_parameters, may_donate
-from plugrt.errors import Unimplemented
-from plugrt.interface import Executable, Program
-
-
-class Shown(Executable):
-    """An executable that shows the program that it was given, or none."""
-
-    name = backend_name = "shown"
-    num_replicas = num_partitions = 1
-    output_types = ()
-
-    def __init__(self, program: Program | None) -> None:
-        self._program = program
-
-    def optimized_program(self) -> Program:
-        if self._program is None:
-            raise Unimplemented("shown does not show its program")
-        return self._program
-
+from plugrt.interface import Program
+from plugrt.protobuf import integer, message
+from support.shown_program import Shown
 
 ALIASES = message(8, message(1, integer(2, 3)) + message(1, b""))
 DONORS = message(18, message(1, integer(1, 5)))

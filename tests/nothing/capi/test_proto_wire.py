@@ -15,38 +15,6 @@ def test_six_bytes_suffice() -> None:
     assert proto_wire.compile_options(CompileOptions()) == bytes.fromhex("1a0420012801")
 
 
-@pytest.mark.parametrize(
-    ("value", "encoded"),
-    [
-        (0, b"\x00"),
-        (127, b"\x7f"),
-        (128, b"\x80\x01"),
-        (300, b"\xac\x02"),
-        (-1, b"\xff" * 9 + b"\x01"),
-    ],
-)
-def test_varint(value: int, encoded: bytes) -> None:
-    assert proto_wire.varint(value) == encoded
-
-
-@given(st.lists(st.tuples(st.integers(1, 1000), st.one_of(st.integers(0, 2**64 - 1), st.binary()))))
-def test_fields_are_read_back(items: list[tuple[int, int | bytes]]) -> None:
-    encoded = b"".join(
-        proto_wire.integer(n, v) if isinstance(v, int) else proto_wire.message(n, v)
-        for n, v in items
-    )
-    assert list(proto_wire.fields(encoded)) == items
-
-
-@given(st.binary(max_size=50))
-def test_garbage_is_refused_or_read(content: bytes) -> None:
-    try:
-        found = list(proto_wire.fields(content))
-    except ValueError:
-        return
-    assert all(isinstance(v, int | bytes) for _, v in found)
-
-
 @given(st.integers(1, 4), st.integers(1, 4))
 def test_device_assignment_there_and_back(replicas: int, partitions: int) -> None:
     ids = iter(range(1000, 1000 + replicas * partitions))

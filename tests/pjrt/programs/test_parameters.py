@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from plugrt.capi import create_client, load_library
-from plugrt.capi.abi.proto_wire import integer, message
 from plugrt.capi.client import Client
-from plugrt.errors import Unimplemented
+from plugrt.hlo_proto import PRIMITIVE_TYPES
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
-from plugrt.programs.parameters import PRIMITIVE_TYPES, parameter_types
+from plugrt.programs.parameters import parameter_types
+from plugrt.protobuf import integer, message
 from support.requirements import cannot
+from support.shown_program import Shown
 from support.xla_cpu import library_path, program
 
 TYPES = {
@@ -72,23 +73,6 @@ def test_numbers_are_those_of_jaxlib() -> None:
 
 
 _LETTER = {"UINT": "U", "INT": "S", "FLOAT": "F", "COMPLEX": "C"}
-
-
-class Shown(Executable):
-    """An executable that shows the program that it was given, or none."""
-
-    name = backend_name = "shown"
-    num_replicas = 1
-    num_partitions = 1
-    output_types = ()
-
-    def __init__(self, program: Program | None) -> None:
-        self._program = program
-
-    def optimized_program(self) -> Program:
-        if self._program is None:
-            raise Unimplemented("shown does not show its program")
-        return self._program
 
 
 FLOATS = message(1, integer(2, 11) + integer(3, 5) + integer(3, 7))  # dimensions not packed

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.capi.abi.proto_wire import assignment_in
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, DeviceAssignment
-from plugrt_cpu import adapter, proto
-
-# Field numbers of xla/pjrt/proto/compile_options.proto and of xla_data.proto's
-# DeviceAssignmentProto.
-_BUILD_OPTIONS, _BUILD_ASSIGNMENT = 3, 9
-_COMPUTATION_DEVICES, _REPLICA_IDS = 3, 1
+from plugrt.protobuf import fields
+from plugrt_cpu import adapter
 
 
 def to_jaxlib(options: CompileOptions, assignment: DeviceAssignment) -> Any:
@@ -47,7 +44,7 @@ def parse(encoded: bytes) -> Any:
     jaxlib takes bytes that are no protobuf at all for empty options; they are refused here.
     """
     try:
-        for _ in proto.fields(encoded):
+        for _ in fields(encoded):
             pass
         return adapter.parse_compile_options(encoded)
     except (ValueError, RuntimeError) as error:
@@ -59,12 +56,8 @@ def parse(encoded: bytes) -> Any:
 def assignment_of(encoded: bytes) -> DeviceAssignment | tuple[int, int]:
     """Returns the device assignment in an encoded proto, else its (replicas, partitions)."""
     raw = parse(encoded)
+    stated = assignment_in(encoded)
+    if stated is not None:
+        return stated
     build = raw.executable_build_options
-    for message in proto.messages(encoded, _BUILD_OPTIONS):
-        for assignment in proto.messages(message, _BUILD_ASSIGNMENT):
-            columns = [
-                proto.integers(m, _REPLICA_IDS)
-                for m in proto.messages(assignment, _COMPUTATION_DEVICES)
-            ]
-            return DeviceAssignment(tuple(zip(*columns, strict=True)))
     return max(1, build.num_replicas), max(1, build.num_partitions)

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from plugrt.errors import Unimplemented
+from plugrt.hlo_proto import donated_parameters
 from plugrt.interface import (
     DeviceAssignment,
     Executable,
@@ -15,14 +16,9 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt_cpu import adapter, proto, serialization
+from plugrt_cpu import adapter, serialization
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.types import array_type
-
-# Field numbers of xla/service/hlo.proto: HloModuleProto, and the two messages on donation in it.
-_INPUT_OUTPUT_ALIAS, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
-_BUFFER_DONOR, _DONOR_PARAMETER, _DONOR_INDEX = 18, 1, 2
-_ENTRIES = 1
 
 
 class CpuExecutable(Executable):
@@ -61,7 +57,7 @@ class CpuExecutable(Executable):
             parameters = parameters[0].tuple_shapes()
         self.parameter_types = [_tensor_type(s, "parameter") for s in parameters]
         self.output_types = tuple(_tensor_type(s, "result") for s in results)
-        self.donated = _donated(module)
+        self.donated = tuple(sorted(donated_parameters(module)))
         self._memory_kinds: tuple[str, ...] = tuple(raw.get_output_memory_kinds()[0])
 
     @property
@@ -125,17 +121,3 @@ def _tensor_type(shape: Any, role: str) -> TensorType:
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
         )
     return array_type(tuple(shape.dimensions()), shape.numpy_dtype())[0]
-
-
-def _donated(module: bytes) -> tuple[int, ...]:
-    """Returns the parameters that the program donates, in a serialised ``HloModuleProto``."""
-    found: set[int] = set()
-    for section, parameter, index in (
-        (_INPUT_OUTPUT_ALIAS, _ALIAS_PARAMETER, _ALIAS_INDEX),
-        (_BUFFER_DONOR, _DONOR_PARAMETER, _DONOR_INDEX),
-    ):
-        for message in proto.messages(module, section):
-            for entry in proto.messages(message, _ENTRIES):
-                inside_tuple = proto.integers(entry, index)
-                found.update(inside_tuple or proto.integers(entry, parameter) or [0])
-    return tuple(sorted(found))

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
-from plugrt.capi.abi.proto_wire import fields
+from plugrt import hlo_proto
 from plugrt.errors import PjrtError
 from plugrt.interface import Executable, Program, Shards
 
 _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
-
-# Field numbers of HloModuleProtoWithConfig, HloModuleProto, HloInputOutputAliasProto and
-# HloBufferDonorProto, and in the latter two of an entry's parameter_number: xla/service/hlo.proto.
-_MODULE_OF_CONFIG = 1
-_ALIASES, _PARAMETER_OF_ALIAS = 8, 2
-_DONORS, _PARAMETER_OF_DONOR = 18, 1
-_ENTRIES = 1
-
 
 _UNASKED = frozenset({-1})
 
@@ -60,32 +52,6 @@ def donated_parameters(executable: Executable) -> frozenset[int] | None:
     They are read from the optimised program: PJRT itself does not state them.
     """
     try:
-        program = executable.optimized_program()
-    except PjrtError:
+        return hlo_proto.donated_parameters(hlo_proto.read_module(executable.optimized_program()))
+    except (PjrtError, ValueError):
         return None
-    if program.format not in ("hlo", "hlo_with_config"):
-        return None
-    try:
-        module = program.code
-        if program.format == "hlo_with_config":
-            module = b"".join(_messages(module, _MODULE_OF_CONFIG))
-        return frozenset(
-            _number(entry, parameter)
-            for chapter, parameter in (
-                (_ALIASES, _PARAMETER_OF_ALIAS),
-                (_DONORS, _PARAMETER_OF_DONOR),
-            )
-            for message in _messages(module, chapter)
-            for entry in _messages(message, _ENTRIES)
-        )
-    except ValueError:
-        return None
-
-
-def _messages(content: bytes, wanted: int) -> Iterator[bytes]:
-    return (v for n, v in fields(content) if n == wanted and isinstance(v, bytes))
-
-
-def _number(entry: bytes, field: int) -> int:
-    """Returns the integer in a field; a number that is 0 is not written."""
-    return next((v for n, v in fields(entry) if n == field and isinstance(v, int)), 0)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from plugrt.errors import MissingTraceExtra, Unimplemented
+from plugrt.hlo_proto import read_module
 from plugrt.interface import Executable, OptionValue, Program
 from plugrt.xla_environment import few_log_lines
 
-FORMATS = ("hlo", "hlo_with_config")
 ESTIMATE = "XLA's HloCostAnalysis of the optimised program, in jaxlib; custom calls count as 0"
 
 
@@ -44,13 +44,8 @@ def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], st
 
 
 def _module(program: Program) -> Any:
-    """Returns jaxlib's ``HloModule`` of a program in a format of `FORMATS`."""
-    if program.format not in FORMATS:
-        raise Unimplemented(
-            f"the optimised program {program.name!r} is in the format {program.format!r}; only "
-            f"{' and '.join(FORMATS)} can be read here"
-        )
-    content = program.code if program.format == "hlo" else _first_field(program.code)
+    """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes."""
+    content = bytes(read_module(program))
     return _hlo_module_class().from_serialized_hlo_module_proto(content)
 
 
@@ -66,13 +61,3 @@ def _hlo_module_class() -> Any:
     raise MissingTraceExtra(
         'reading an optimised HLO program needs jaxlib: pip install "plugrt[trace]"'
     )
-
-
-def _first_field(content: bytes) -> bytes:
-    """Returns the HLO module of an ``HloModuleProtoWithConfig`` (its field 1)."""
-    from plugrt.capi.abi.proto_wire import fields
-
-    for number, value in fields(content):
-        if number == 1 and isinstance(value, bytes):
-            return value
-    raise Unimplemented("the optimised program holds no HLO module")

@@ -7,12 +7,13 @@ import socket
 import time
 from pathlib import Path
 
-from plugrt.capi.abi import c_values, proto_wire
+from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.function_table import Table
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import FailedPrecondition, Unimplemented
+from plugrt.protobuf import fields
 
 
 class _ProfilerTable(Table):
@@ -80,7 +81,7 @@ def _has_terminator(content: bytes) -> bool:
     if not content.endswith(b"\0"):
         return False
     try:
-        for _ in proto_wire.fields(content):
+        for _ in fields(content):
             pass
     except ValueError:
         return True

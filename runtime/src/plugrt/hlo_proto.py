@@ -1,0 +1,87 @@
+"""What an optimised program says of itself, read from its bytes, without jaxlib.
+
+Backends give it as an ``HloModuleProto`` or as an ``HloModuleProtoWithConfig``; the messages and
+their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.errors import Unimplemented
+from plugrt.interface import Program, TensorType
+from plugrt.protobuf import Content, integers, messages
+
+FORMATS = ("hlo", "hlo_with_config")
+
+_MODULE_OF_CONFIG = 1
+_HOST_PROGRAM_SHAPE, _PARAMETERS = 4, 1
+_ELEMENT_TYPE, _DIMENSIONS = 2, 3
+# HloInputOutputAliasProto and HloBufferDonorProto: where the module has them, and in one of their
+# entries the parameter's number and its index within a parameter that is a tuple.
+_ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
+_DONORS, _DONOR_PARAMETER, _DONOR_INDEX = 18, 1, 2
+_ENTRIES = 1
+
+PRIMITIVE_TYPES: dict[int, str] = {
+    1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64",
+    6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
+    10: "float16", 11: "float32", 12: "float64", 15: "complex64", 16: "bfloat16",
+    18: "complex128", 19: "float8_e5m2", 20: "float8_e4m3fn", 21: "int4", 22: "uint4",
+    23: "float8_e4m3b11fnuz", 24: "float8_e5m2fnuz", 25: "float8_e4m3fnuz", 26: "int2",
+    27: "uint2", 28: "float8_e4m3", 29: "float8_e3m4", 32: "float4_e2m1fn",
+    33: "float8_e8m0fnu",
+}  # fmt: skip
+"""Values of ``PrimitiveType`` to dtypes."""
+
+
+def read_module(program: Program) -> Content:
+    """Returns the ``HloModuleProto`` of a program.
+
+    Raises `Unimplemented` for another format than `FORMATS`, or where none is in it, and
+    `ValueError` for what is no protocol buffer.
+    """
+    if program.format not in FORMATS:
+        raise Unimplemented(
+            f"the optimised program {program.name!r} is in the format {program.format!r}; only "
+            f"{' and '.join(FORMATS)} can be read here"
+        )
+    if program.format == "hlo":
+        return program.code
+    found = messages(program.code, _MODULE_OF_CONFIG)
+    if not found:
+        raise Unimplemented("the optimised program holds no HLO module")
+    return found[0]
+
+
+def donated_parameters(module: Content) -> frozenset[int]:
+    """Returns the numbers of the parameters that a launch takes: aliased to results, or donated.
+
+    Where the one parameter is a tuple they are the numbers of its elements.
+    """
+    found: set[int] = set()
+    for section, parameter, index in (
+        (_ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX),
+        (_DONORS, _DONOR_PARAMETER, _DONOR_INDEX),
+    ):
+        for message in messages(module, section):
+            for entry in messages(message, _ENTRIES):
+                # A number that is 0 is not written.
+                found.update(integers(entry, index) or integers(entry, parameter) or [0])
+    return frozenset(found)
+
+
+def parameter_types(module: Content) -> tuple[TensorType, ...]:
+    """Returns the types of the parameters.
+
+    Raises `ValueError` for another message, and `KeyError` for parameters that are no arrays.
+    """
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    return tuple(_tensor_type(parameter) for parameter in messages(shape, _PARAMETERS))
+
+
+def _tensor_type(shape: memoryview) -> TensorType:
+    name = PRIMITIVE_TYPES[(integers(shape, _ELEMENT_TYPE) or [0])[-1]]
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    return TensorType(tuple(integers(shape, _DIMENSIONS)), dtype)

@@ -1,0 +1,101 @@
+"""Protocol buffers as they lie in memory: the few lines that XLA's messages need, both ways.
+
+https://protobuf.dev/programming-guides/encoding/ has the format. What a field means is said where
+it is read: `plugrt.hlo_proto`, `plugrt.capi.abi.proto_wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+Content = bytes | memoryview
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED = {_FIXED64: 8, _FIXED32: 4}
+_MASK = (1 << 64) - 1
+
+
+def varint(value: int) -> bytes:
+    """Returns the wire form of an integer; negative ones as 64-bit two's complement."""
+    value &= _MASK
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def integer(field: int, value: int) -> bytes:
+    """Returns a field that holds an integer or a bool."""
+    return varint(field << 3 | _VARINT) + varint(value)
+
+
+def fixed64(field: int, value: bytes) -> bytes:
+    """Returns a field that holds eight bytes: a double, packed by the caller."""
+    return varint(field << 3 | _FIXED64) + value
+
+
+def message(field: int, content: bytes) -> bytes:
+    """Returns a field that holds a message, a string or bytes."""
+    return varint(field << 3 | _BYTES) + varint(len(content)) + content
+
+
+def fields(content: Content) -> Iterator[tuple[int, int | memoryview]]:
+    """Yields (number, value) of a message: an integer, or the bytes of anything longer, uncopied.
+
+    Raises `ValueError` where the message is cut short or malformed.
+    """
+    view, at = memoryview(content), 0
+    while at < len(view):
+        key, at = _read_varint(view, at)
+        number, form = key >> 3, key & 7
+        if number == 0:
+            raise ValueError("a protocol buffer is malformed: field number 0")
+        if form == _VARINT:
+            value, at = _read_varint(view, at)
+            yield number, value
+            continue
+        if form == _BYTES:
+            size, at = _read_varint(view, at)
+        elif form in _FIXED:
+            size = _FIXED[form]
+        else:
+            raise ValueError(f"a protocol buffer is malformed: wire type {form}")
+        if at + size > len(view):
+            raise ValueError("a protocol buffer ends inside a field")
+        yield number, view[at : at + size]
+        at += size
+
+
+def integers(content: Content, number: int) -> list[int]:
+    """Returns the integers of a repeated field, packed or not."""
+    values: list[int] = []
+    for found, value in fields(content):
+        if found == number:
+            values += [value] if isinstance(value, int) else _unpack(value)
+    return values
+
+
+def messages(content: Content, number: int) -> list[memoryview]:
+    """Returns the messages (or strings, or bytes) of a repeated field."""
+    return [v for n, v in fields(content) if n == number and isinstance(v, memoryview)]
+
+
+def _unpack(view: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(view):
+        value, at = _read_varint(view, at)
+        yield value
+
+
+def _read_varint(view: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(view) or shift > 63:
+            raise ValueError("a protocol buffer ends inside a number")
+        byte = view[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7

@@ -1,0 +1,66 @@
+"""Protocol buffers written and read, malformed ones refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugrt import protobuf
+
+
+def test_fields() -> None:
+    data = bytes([0x08, 0x96, 0x01, 0x12, 2, 65, 66, 0x1D, 1, 0, 0, 0, 0x21, *[0] * 8])
+    found = [(n, v if isinstance(v, int) else bytes(v)) for n, v in protobuf.fields(data)]
+    assert found == [(1, 150), (2, b"AB"), (3, b"\1\0\0\0"), (4, b"\0" * 8)]
+    assert list(protobuf.fields(b"")) == []
+
+
+def test_integers_packed_and_not() -> None:
+    assert protobuf.integers(bytes([0x08, 5, 0x0A, 3, 1, 0x96, 1, 0x10, 9]), 1) == [5, 1, 150]
+
+
+def test_messages() -> None:
+    assert [bytes(m) for m in protobuf.messages(bytes([0x0A, 1, 7, 0x08, 1, 0x0A, 0]), 1)] == [
+        b"\7",
+        b"",
+    ]
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x08", b"\x0a\x05ab", b"\x00\x01", b"\x0b", b"\x0f", b"\xff" * 12, b"\x1d\x00"]
+)
+def test_malformed(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        list(protobuf.fields(data))
+
+
+@given(st.binary(max_size=64))
+def test_never_anything_but_a_value_error(data: bytes) -> None:
+    try:
+        found = list(protobuf.fields(data))
+    except ValueError:
+        return
+    assert all(number > 0 and isinstance(value, int | memoryview) for number, value in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (0, b"\x00"),
+        (127, b"\x7f"),
+        (128, b"\x80\x01"),
+        (300, b"\xac\x02"),
+        (-1, b"\xff" * 9 + b"\x01"),
+    ],
+)
+def test_varint(value: int, encoded: bytes) -> None:
+    assert protobuf.varint(value) == encoded
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), st.one_of(st.integers(0, 2**64 - 1), st.binary()))))
+def test_fields_are_read_back(items: list[tuple[int, int | bytes]]) -> None:
+    encoded = b"".join(
+        protobuf.integer(n, v) if isinstance(v, int) else protobuf.message(n, v) for n, v in items
+    )
+    assert list(protobuf.fields(encoded)) == items
