@@ -23,7 +23,7 @@ from plugrt.capi import create_client, host_read, load_library
 from plugrt.capi.async_transfers import AsyncTransfer, error_buffer, uninitialized
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
-from plugrt.capi.dlpack import view
+from plugrt.capi.dlpack_import import view
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.errors import Internal, NotFound, PlugrtError, Unimplemented
 from plugrt.interface import (

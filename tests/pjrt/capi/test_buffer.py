@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.capi import dlpack, host_read
+from plugrt.capi import dlpack, dlpack_import, host_read
 from plugrt.capi.buffer import AliasedBuffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
@@ -314,7 +314,7 @@ def test_layout_that_is_not_c_order(
     array = stored.transpose(np.argsort(order))
     spec = BufferSpec(client.home(), array.shape, array.dtype, device)
     strides = tuple(s // 4 for s in array.strides)
-    buffer = dlpack.view(client.home(), stored.ctypes.data, spec, strides, lambda: None)
+    buffer = dlpack_import.view(client.home(), stored.ctypes.data, spec, strides, lambda: None)
     assert buffer.minor_to_major() == tuple(int(i) for i in np.argsort(strides))
     np.testing.assert_array_equal(buffer.to_host(), array)
     np.testing.assert_array_equal(buffer.copy_to_device(client.devices()[1]).to_host(), array)

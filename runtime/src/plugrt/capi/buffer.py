@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
+from plugrt.capi import dlpack
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer_spec import BufferSpec
@@ -18,7 +19,14 @@ from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.executable import Executable
 from plugrt.capi.host_read import minor_to_major, read, wait_for
 from plugrt.capi.ownership import ALONE, own
-from plugrt.errors import DeletedBuffer, InvalidArgument, OutOfRange, PjrtError, Unimplemented
+from plugrt.errors import (
+    DeletedBuffer,
+    InvalidArgument,
+    OutOfRange,
+    PjrtError,
+    Unimplemented,
+    UnsupportedDtype,
+)
 
 _Place = TypeVar("_Place", Device, Memory)
 
@@ -210,7 +218,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def on_device_size_in_bytes(self) -> int:
         return int(self._ask("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
 
-    def copy_to_device(self, device: interface.Device) -> Buffer:
+    def copy_to_device(self, device: interface.Device) -> interface.Buffer:
         spec, home = self._spec, self._spec.home
         target = _mine(device, Device, spec)
         if not self._in_c_order():
@@ -218,7 +226,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         args = self._ask("Buffer_CopyToDevice", dst_device=target.pointer)
         return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
 
-    def copy_to_memory(self, memory: interface.Memory) -> Buffer:
+    def copy_to_memory(self, memory: interface.Memory) -> interface.Buffer:
         spec, home = self._spec, self._spec.home
         target = _mine(memory, Memory, spec)
         self._live()
@@ -231,7 +239,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def _in_c_order(self) -> bool:
         """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
         order = self.minor_to_major()
-        return order is None or order == tuple(range(len(self.shape)))[::-1]
+        return order is None or order == self._c_order()
+
+    def _c_order(self) -> tuple[int, ...]:
+        return tuple(range(len(self.shape)))[::-1]
 
     def unsafe_pointer(self) -> int:
         return int(self._ask("Buffer_UnsafePointer").buffer_pointer)
@@ -250,14 +261,21 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             return None
 
     def to_dlpack(self, stream: int | None = None) -> Any:
-        from plugrt.capi.dlpack import export
-
-        return export(self)
+        device, spec = self.dlpack_device(), self._spec
+        dlpack.code_of(spec.dtype)  # which raises before there is anything to wait for
+        if self.minor_to_major() != self._c_order():
+            raise UnsupportedDtype(
+                f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
+                f"{spec.home.library.owner} does not tell how it is"
+            )
+        self.block_until_ready()
+        reference = self.refer()
+        return dlpack.export(self.unsafe_pointer(), spec.shape, spec.dtype, device, reference)
 
     def dlpack_device(self) -> tuple[int, int]:
-        from plugrt.capi.dlpack import dlpack_device
-
-        return dlpack_device(self)
+        if not self._ask("Buffer_IsOnCpu").is_on_cpu:
+            self._unimplemented("dlpack_device for memory other than the host's")
+        return dlpack.CPU, 0
 
     def copy_raw_to_host(self, offset: int, size: int) -> bytes:
         """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""

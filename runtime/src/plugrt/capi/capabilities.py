@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
+from plugrt.capi.devices import ClientBase
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics
-
-if TYPE_CHECKING:
-    from plugrt.capi.client import Client
-
 
 _COLLECTIVES_IN_FLIGHT = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
 when they are full and its threads too few (see `plugrt.xla_environment.threads_for`)."""
 
 
-def find_capabilities(client: Client) -> Capabilities:
+def find_capabilities(client: ClientBase) -> Capabilities:
     """Returns what the library behind a client declares, or shows, that it can do."""
     library = client.library
     attributes = client.attributes
@@ -77,12 +72,12 @@ def _implements(question: object) -> bool:
     return True
 
 
-def _try_topology(client: Client) -> None:
+def _try_topology(client: ClientBase) -> None:
     args = client.library.call("TopologyDescription_Create", topology_name=ffi.from_buffer(b""))
     client.library.call("TopologyDescription_Destroy", topology=args.topology)
 
 
-def _host_memory(client: Client) -> tuple[bool, bool, bool]:
+def _host_memory(client: ClientBase) -> tuple[bool, bool, bool]:
     """Returns whether buffers are in host memory, an aligned put can alias, and a read does."""
     devices = client.addressable_devices()
     if not devices:

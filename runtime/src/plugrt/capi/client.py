@@ -19,8 +19,8 @@ from plugrt.capi.buffer import Buffer
 from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.compile_defaults import Strictness
-from plugrt.capi.devices import Device, Memory
-from plugrt.capi.dlpack import import_capsule
+from plugrt.capi.devices import ClientBase, Device, Memory
+from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
 from plugrt.capi.extensions.abi_version import why_incompatible
@@ -28,9 +28,8 @@ from plugrt.capi.host_put import ClosedTransfers, Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
-from plugrt.capi.serialized_envelope import Origin
 from plugrt.capi.topology import Topology
-from plugrt.errors import FailedPrecondition, InvalidArgument, PluginBroken, Unimplemented
+from plugrt.errors import InvalidArgument, PluginBroken, Unimplemented
 from plugrt.interface import (
     Capabilities,
     CompileOptions,
@@ -41,36 +40,25 @@ from plugrt.interface import (
     Shards,
 )
 
-_MOST_KINDS = 16384
 _LONGEST_NAME = 256
 """Of a platform, in characters; those that there are have under 20."""
 
 
-class Client(interface.Client):
+class Client(ClientBase):
     """A ``PJRT_Client``. Its children keep it alive; `close` lets go of this object's share."""
 
     def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
-        self.library = library
-        self.name = name
         home = ClientHandle(library, pointer)
         home.keep.extend(keep)
-        self._home: ClientHandle | None = home
+        super().__init__(library, home, name)
         self._platform = self._find_platform()
         self._platform_version = library.text(self._ask("PlatformVersion"), "platform_version")
         self._strictness = Strictness(self._platform)
         self._process_index = int(self._ask("ProcessIndex").process_index)
-        self._memories: dict[Any, Memory] = {}
-        self._kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
         self._transfers: Transfers | ClosedTransfers = Transfers(self, home)
-
-    def home(self) -> ClientHandle:
-        """The handle, for a call; `FailedPrecondition` once the client is closed."""
-        if self._home is None:
-            raise FailedPrecondition(f"the client of {self.name!r} is closed")
-        return self._home
 
     def _ask(self, what: str, **inputs: Any) -> Any:
         home = self.home()
@@ -109,21 +97,6 @@ class Client(interface.Client):
                     f"{next_one.description.debug_string or next_one.kind!r}"
                 )
 
-    def device_at(self, pointer: Any, reply: Any) -> Device:
-        """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
-        try:
-            return self._by_pointer[pointer]
-        except KeyError:
-            raise self.library.invalid(
-                reply, f"it named {pointer}, which is none of the client's devices"
-            ) from None
-
-    def memory_at(self, pointer: Any) -> Memory:
-        """Returns the memory of a ``PJRT_Memory*``."""
-        if pointer not in self._memories:
-            self._memories[pointer] = Memory(self, pointer)
-        return self._memories[pointer]
-
     @property
     def platform(self) -> str:
         return self._platform
@@ -131,10 +104,6 @@ class Client(interface.Client):
     @property
     def platform_version(self) -> str:
         return self._platform_version
-
-    @property
-    def backend_name(self) -> str:
-        return f"{self.name!r} ({self.library.path})"
 
     @cached_property
     def compiler_identity(self) -> str | None:
@@ -156,11 +125,6 @@ class Client(interface.Client):
     @cached_property
     def capabilities(self) -> Capabilities:
         return find_capabilities(self)
-
-    @property
-    def origin(self) -> Origin:
-        """Where executables of this client come from."""
-        return Origin(self.library, self._platform, self._platform_version)
 
     def devices(self) -> Sequence[Device]:
         return self._devices
@@ -271,13 +235,7 @@ class Client(interface.Client):
             return buffers[0]
         return tuple(buffers)
 
-    def same_kind(self, kind: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Returns the one object equal to ``kind``, so that kinds can be compared by identity."""
-        if len(self._kinds) >= _MOST_KINDS:
-            self._kinds.clear()
-        return self._kinds.setdefault(kind, kind)
-
-    def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> Buffer:
+    def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")
         return import_capsule(self.home(), capsule, device)

@@ -1,18 +1,18 @@
-"""`Device`, `Memory` and device descriptions of a library."""
+"""`Device`, `Memory` and what they use of their client; device descriptions of a library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plugrt import interface
+from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.loading.library import Library
+from plugrt.capi.serialized_envelope import Origin
 from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
 
-if TYPE_CHECKING:
-    from plugrt.capi.client import Client
-
+_MOST_KINDS = 16384
 _STATS = (
     "peak_bytes_in_use", "num_allocs", "largest_alloc_size", "bytes_limit", "bytes_reserved",
     "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes", "pool_bytes",
@@ -55,7 +55,7 @@ class Memory(interface.Memory):
 
     __slots__ = ("_client", "_id", "_kind", "pointer")
 
-    def __init__(self, client: Client, pointer: Any) -> None:
+    def __init__(self, client: ClientBase, pointer: Any) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -71,7 +71,7 @@ class Memory(interface.Memory):
         return self._kind
 
     @property
-    def client(self) -> Client:
+    def client(self) -> ClientBase:
         return self._client
 
     def addressable_by_devices(self) -> Sequence[Device]:
@@ -96,7 +96,7 @@ class Device(interface.Device):
         "_memories", "pointer",
     )  # fmt: skip
 
-    def __init__(self, client: Client, pointer: Any) -> None:
+    def __init__(self, client: ClientBase, pointer: Any) -> None:
         library = client.library
         self._client = client
         self.pointer = pointer
@@ -129,7 +129,7 @@ class Device(interface.Device):
         return self._description.id
 
     @property
-    def client(self) -> Client:
+    def client(self) -> ClientBase:
         return self._client
 
     @property
@@ -181,3 +181,51 @@ class Device(interface.Device):
             if getattr(args, f"{name}_is_set"):
                 stats[name] = int(getattr(args, name))
         return stats
+
+
+class ClientBase(interface.Client):
+    """What the devices, buffers and executables of a client use of it."""
+
+    def __init__(self, library: Library, home: ClientHandle, name: str) -> None:
+        self.library = library
+        self.name = name
+        self._home: ClientHandle | None = home
+        self._by_pointer: dict[Any, Device] = {}
+        self._memories: dict[Any, Memory] = {}
+        self._kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    def home(self) -> ClientHandle:
+        """The handle, for a call; `FailedPrecondition` once the client is closed."""
+        if self._home is None:
+            raise FailedPrecondition(f"the client of {self.name!r} is closed")
+        return self._home
+
+    @property
+    def backend_name(self) -> str:
+        return f"{self.name!r} ({self.library.path})"
+
+    @property
+    def origin(self) -> Origin:
+        """Where executables of this client come from."""
+        return Origin(self.library, self.platform, self.platform_version)
+
+    def device_at(self, pointer: Any, reply: Any) -> Device:
+        """Returns the device of a ``PJRT_Device*`` that a library gave in ``reply``."""
+        try:
+            return self._by_pointer[pointer]
+        except KeyError:
+            raise self.library.invalid(
+                reply, f"it named {pointer}, which is none of the client's devices"
+            ) from None
+
+    def memory_at(self, pointer: Any) -> Memory:
+        """Returns the memory of a ``PJRT_Memory*``."""
+        if pointer not in self._memories:
+            self._memories[pointer] = Memory(self, pointer)
+        return self._memories[pointer]
+
+    def same_kind(self, kind: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the one object equal to ``kind``, so that kinds can be compared by identity."""
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        return self._kinds.setdefault(kind, kind)

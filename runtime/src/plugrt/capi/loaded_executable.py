@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plugrt import interface
 from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.buffer_spec import BufferSpec
-from plugrt.capi.devices import Device
+from plugrt.capi.devices import ClientBase, Device
 from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
 from plugrt.capi.executable import Executable
@@ -27,10 +27,6 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
-
-if TYPE_CHECKING:
-    from plugrt.capi.client import Client
-
 
 _unpack = ffi.unpack
 _new: Any = object.__new__
@@ -51,7 +47,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         "_pointer", "_specs",
     )  # fmt: skip
 
-    def __init__(self, client: Client, pointer: Any, donates: bool) -> None:
+    def __init__(self, client: ClientBase, pointer: Any, donates: bool) -> None:
         home = client.home()
         library = home.library
         self._client = client
@@ -95,7 +91,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         ]
 
     @property
-    def client(self) -> Client:
+    def client(self) -> ClientBase:
         return self._client
 
     @property
