@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,25 +10,24 @@ import numpy.typing as npt
 from plugrt.errors import DeletedBuffer, Internal
 from plugrt.interface import Buffer, Device, Event, ReadyEvent, TensorType
 from plugrt_sdk.backend import Handle
-
-if TYPE_CHECKING:
-    from plugrt_sdk.client import BackendClient, BackendDevice
+from plugrt_sdk.device import BackendDevice
+from plugrt_sdk.session import Session
 
 
 class BackendBuffer(Buffer):
     """An array on a backend's device. The handle is given back once, by `delete` or the end."""
 
-    __slots__ = ("_client", "_deleted", "_device", "_handle", "_type")
+    __slots__ = ("_deleted", "_device", "_handle", "_session", "_type")
 
     def __init__(
-        self, client: BackendClient, handle: Handle, kind: TensorType, device: BackendDevice
+        self, session: Session, handle: Handle, kind: TensorType, device: BackendDevice
     ) -> None:
         self._deleted = False
-        self._client = client
+        self._session = session
         self._handle = handle
         self._type = kind
         self._device = device
-        client.adopted()
+        session.add_buffer()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,11 +54,11 @@ class BackendBuffer(Buffer):
         return self._handle
 
     def to_host(self) -> npt.NDArray[Any]:
-        host = np.asarray(self._client.backend.get(self.handle))
+        host = np.asarray(self._session.backend.get(self.handle))
         found = TensorType(host.shape, host.dtype)
         if found != self._type:
             raise Internal(
-                f"{self._client.backend_name}: get() returned {found} for an array {self._type}"
+                f"{self._session.backend_name}: get() returned {found} for an array {self._type}"
             )
         host = host.view()
         host.flags.writeable = False
@@ -69,8 +68,8 @@ class BackendBuffer(Buffer):
         if not self._deleted:
             self._deleted = True
             handle, self._handle = self._handle, None
-            self._client.backend.delete(handle)
-            self._client.released()
+            self._session.backend.delete(handle)
+            self._session.remove_buffer()
 
     def is_deleted(self) -> bool:
         return self._deleted
@@ -80,9 +79,9 @@ class BackendBuffer(Buffer):
         return ReadyEvent()
 
     def copy_to_device(self, device: Device) -> BackendBuffer:
-        target = self._client.our_device(device)
-        copy = self._client.backend.copy(self.handle, target.id)
-        return BackendBuffer(self._client, copy, self._type, target)
+        target = self._session.require_device(device)
+        copy = self._session.backend.copy(self.handle, target.id)
+        return BackendBuffer(self._session, copy, self._type, target)
 
     def on_device_size_in_bytes(self) -> int:
         _ = self.handle

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from plugrt.errors import FailedPrecondition, Internal, InvalidArgument
 from plugrt.interface import (
+    Buffer,
+    Client,
     CompileOptions,
     Device,
     Executable,
@@ -17,9 +18,8 @@ from plugrt.interface import (
 )
 from plugrt_sdk.backend import Handle, Launch
 from plugrt_sdk.buffer import BackendBuffer
-
-if TYPE_CHECKING:
-    from plugrt_sdk.client import BackendClient, BackendDevice
+from plugrt_sdk.device import BackendDevice
+from plugrt_sdk.session import Session
 
 
 class BackendExecutable(Executable):
@@ -55,24 +55,24 @@ class BackendExecutable(Executable):
 class BackendLoadedExecutable(LoadedExecutable):
     """A launchable program: checks arguments, calls the author's function, owns the results."""
 
-    __slots__ = ("_client", "_deleted", "_devices", "_executable", "_launch")
+    __slots__ = ("_deleted", "_devices", "_executable", "_launch", "_session")
 
     def __init__(
         self,
-        client: BackendClient,
+        session: Session,
         executable: BackendExecutable,
         devices: Sequence[BackendDevice],
         launch: Launch,
     ) -> None:
-        self._client = client
+        self._session = session
         self._executable = executable
         self._devices = tuple(devices)
         self._launch = launch
         self._deleted = False
 
     @property
-    def client(self) -> BackendClient:
-        return self._client
+    def client(self) -> Client:
+        return self._session.client
 
     @property
     def executable(self) -> BackendExecutable:
@@ -87,18 +87,18 @@ class BackendLoadedExecutable(LoadedExecutable):
     ) -> Sequence[Shards]:
         if self._deleted:
             raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
-        self._client.require_open()
+        self._session.require_open()
         results = self._launch(self._handles(arguments))
         expected = self._executable.output_types
         if len(results) != len(expected) or any(len(r) != len(self._devices) for r in results):
             raise Internal(
-                f"{self._client.backend_name}: the launch of {self._executable.name!r} returned "
+                f"{self._session.backend_name}: the launch of {self._executable.name!r} returned "
                 f"{[len(r) for r in results]} handles; its {len(expected)} results need "
                 f"{len(self._devices)} each"
             )
         return [
             tuple(
-                BackendBuffer(self._client, handle, kind, device)
+                BackendBuffer(self._session, handle, kind, device)
                 for handle, device in zip(handles, self._devices, strict=True)
             )
             for handles, kind in zip(results, expected, strict=True)
@@ -118,7 +118,7 @@ class BackendLoadedExecutable(LoadedExecutable):
                     f"{what} has {len(shards)} buffers for {len(self._devices)} devices"
                 )
             buffers = [
-                self._client.our_buffer(buffer, device, what)
+                _require_buffer(buffer, device, what)
                 for buffer, device in zip(shards, self._devices, strict=True)
             ]
             for buffer in buffers:
@@ -132,3 +132,10 @@ class BackendLoadedExecutable(LoadedExecutable):
 
     def is_deleted(self) -> bool:
         return self._deleted
+
+
+def _require_buffer(buffer: Buffer, device: BackendDevice, what: str) -> BackendBuffer:
+    """Returns a buffer if it is a backend's and lies on ``device``."""
+    if not isinstance(buffer, BackendBuffer) or buffer.device is not device:
+        raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
+    return buffer
