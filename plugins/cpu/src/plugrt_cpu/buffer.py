@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +10,10 @@ import numpy.typing as npt
 from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented
 from plugrt.interface import Buffer, Device, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
-from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
+from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.event import CpuEvent
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES
-
-if TYPE_CHECKING:
-    from plugrt_cpu.client import CpuClient
 
 
 class CpuBuffer(Buffer):
@@ -106,7 +103,7 @@ class CpuBuffer(Buffer):
         return (dlpack.CPU, 0)
 
     @property
-    def _client(self) -> CpuClient:
+    def _client(self) -> ClientBase:
         return self.place.devices[0].client
 
     def _copy(self, place: Place) -> CpuBuffer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray, Unimplemented
+from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import (
     Buffer,
     Capabilities,
-    Client,
     CompileOptions,
     Device,
     DeviceAssignment,
@@ -30,7 +28,7 @@ from plugrt_cpu import adapter, dlpack, serialization
 from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
 from plugrt_cpu.capabilities import capabilities
-from plugrt_cpu.device import CpuDevice, CpuMemory, Place, require_device
+from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.interrupts import uninterrupted
@@ -48,11 +46,11 @@ _SEMANTICS = {
 }
 
 
-class CpuClient(Client):
+class CpuClient(ClientBase):
     """The virtual devices of this machine's CPU. Make one with `plugrt_cpu.create_client.start`."""
 
     def __init__(self, raw: Any, asynchronous: bool) -> None:
-        self._raw = raw
+        super().__init__(raw)
         self._asynchronous = asynchronous
         self._process_index = int(raw.process_index())
         devices, memories = [], 0
@@ -62,10 +60,7 @@ class CpuClient(Client):
         self._devices = tuple(devices)
         self._by_id = {device.id: device for device in devices}
         _clients.add(self)
-        self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self._processes = self.process_count
-        self.launch_lock = threading.RLock()  # a finaliser may delete an array amid it
-        """Held while a launch on several devices looks at its arguments and takes off."""
 
     @property
     def platform(self) -> str:
@@ -101,7 +96,7 @@ class CpuClient(Client):
 
         XLA reports a text that it cannot parse as `Unknown`, with line and column in the message.
         """
-        raw_client = self._open()
+        raw_client = self.require_open()
         assignment = self._assignment(options)
         _require_one_dimension(program, assignment)
         raw_options = compile_options.to_jaxlib(options, assignment)
@@ -123,7 +118,7 @@ class CpuClient(Client):
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> CpuLoadedExecutable:
         """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
-        raw_client = self._open()
+        raw_client = self.require_open()
         packed = serialization.unpack(bytes(serialized))
         assignment = packed.assignment
         if options is not None and options.device_assignment is not None:
@@ -161,7 +156,7 @@ class CpuClient(Client):
         else:
             raise InvalidArgument(f"{memory!r} is not a memory of {device!r}")
         if self._raw is None:
-            self._open()
+            self.require_open()
         tensor_type, aval = array_type(array.shape, array.dtype)
         try:
             raw = adapter.put(array, aval, place.sharding, target.raw, _SEMANTICS[semantics])
@@ -172,7 +167,7 @@ class CpuClient(Client):
     def shards_from_host(self, arrays: Sequence[npt.NDArray[Any]], device: Device) -> list[Any]:
         target = require_device(self, device)
         if self._raw is None:
-            self._open()
+            self.require_open()
         place, raw_device, made = target.place, target.raw, []
         sharding = place.sharding
         for array in arrays:
@@ -189,7 +184,7 @@ class CpuClient(Client):
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
         """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
         target = require_device(self, device)
-        self._open()
+        self.require_open()
         shape, dtype = dlpack.describe(capsule)
         if dtype in BUFFER_PROTOCOL_DTYPES:
             array = np.from_dlpack(dlpack.Carrier(capsule))
@@ -219,28 +214,9 @@ class CpuClient(Client):
 
         return open_raw
 
-    def place(self, devices: tuple[CpuDevice, ...], kind: str | None = None) -> Place:
-        """Returns the place of these devices and that kind of memory, the same object always."""
-        if kind is None:
-            kind = devices[0].default_memory().kind
-        if len(devices) == 1:
-            return devices[0].memory(kind).place
-        found = self._places.get((devices, kind))
-        if found is None:
-            found = self._places.setdefault((devices, kind), Place(devices, kind))
-        return found
-
     def close(self) -> None:
         """Lets go of jaxlib's client; it ends with the last buffer or executable that uses it."""
         self._raw = None
-
-    def _open(self) -> Any:
-        if self._raw is None:
-            raise FailedPrecondition(
-                "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "
-                "programs of it that are not in host memory are gone; make them anew"
-            )
-        return self._raw
 
     def _assignment(self, options: CompileOptions) -> DeviceAssignment:
         replicas, partitions = options.num_replicas, options.num_partitions

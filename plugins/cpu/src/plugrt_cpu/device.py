@@ -1,16 +1,17 @@
-"""`CpuDevice`, `CpuMemory`, and `Place`: where an array lives, as jaxlib wants it said."""
+"""`CpuDevice`, `CpuMemory`, and `Place`: where an array lives, as jaxlib wants it said.
+
+And `ClientBase`: what all that belongs to a client uses of it.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from plugrt.errors import InvalidArgument
-from plugrt.interface import Device, Memory, OptionValue
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import Client, Device, Memory, OptionValue
 from plugrt_cpu import adapter
-
-if TYPE_CHECKING:
-    from plugrt_cpu.client import CpuClient
 
 
 class Place:
@@ -50,7 +51,7 @@ class CpuMemory(Memory):
         return self._kind
 
     @property
-    def client(self) -> CpuClient:
+    def client(self) -> ClientBase:
         return self._device.client
 
     @property
@@ -67,7 +68,7 @@ class CpuDevice(Device):
 
     __slots__ = ("_client", "_default", "_memories", "place", "raw")
 
-    def __init__(self, client: CpuClient, raw: Any, first_memory_id: int) -> None:
+    def __init__(self, client: ClientBase, raw: Any, first_memory_id: int) -> None:
         self.raw = raw
         self._client = client
         kinds = [memory.kind for memory in raw.addressable_memories()]
@@ -82,7 +83,7 @@ class CpuDevice(Device):
         return int(self.raw.id)
 
     @property
-    def client(self) -> CpuClient:
+    def client(self) -> ClientBase:
         return self._client
 
     @property
@@ -115,8 +116,38 @@ class CpuDevice(Device):
         return self._default
 
 
-def require_device(client: CpuClient, device: Device) -> CpuDevice:
+def require_device(client: Client, device: Device) -> CpuDevice:
     """Returns the device if it belongs to the client; raises `InvalidArgument` otherwise."""
     if isinstance(device, CpuDevice) and device.client is client:
         return device
     raise InvalidArgument(f"{device!r} is not a device of this client; {client.devices()} are")
+
+
+class ClientBase(Client):
+    """What the devices, buffers and programs of a client use of it."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
+        self.launch_lock = threading.RLock()  # a finaliser may delete an array amid it
+        """Held while a launch on several devices looks at its arguments and takes off."""
+
+    def require_open(self) -> Any:
+        """Returns jaxlib's client; raises `FailedPrecondition` after `close`."""
+        if self._raw is None:
+            raise FailedPrecondition(
+                "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "
+                "programs of it that are not in host memory are gone; make them anew"
+            )
+        return self._raw
+
+    def place(self, devices: tuple[CpuDevice, ...], kind: str | None = None) -> Place:
+        """Returns the place of these devices and that kind of memory, the same object always."""
+        if kind is None:
+            kind = devices[0].default_memory().kind
+        if len(devices) == 1:
+            return devices[0].memory(kind).place
+        found = self._places.get((devices, kind))
+        if found is None:
+            found = self._places.setdefault((devices, kind), Place(devices, kind))
+        return found

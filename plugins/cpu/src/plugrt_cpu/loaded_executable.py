@@ -7,21 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
 from plugrt_cpu import adapter
-from plugrt_cpu.device import CpuDevice
+from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.per_device_launch import Replicas
 from plugrt_cpu.scratch import Launcher, lending_launcher
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
-
-if TYPE_CHECKING:
-    from plugrt_cpu.client import CpuClient
 
 _new = object.__new__
 _raw_of = attrgetter("raw")
@@ -48,7 +45,7 @@ class CpuLoadedExecutable(LoadedExecutable):
     )
 
     def __init__(
-        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+        self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> None:
         self._client = client
         self._executable = executable
@@ -68,7 +65,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         self._launch: Callable[..., Any] = executable.raw.execute_sharded
 
     @property
-    def client(self) -> CpuClient:
+    def client(self) -> ClientBase:
         return self._client
 
     @property
@@ -229,7 +226,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     __slots__ = ("_fresh", "_replicas")
 
     def __init__(
-        self, client: CpuClient, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+        self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> None:
         super().__init__(client, executable, devices)
         self._fresh = True
@@ -265,7 +262,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             arguments, launch = self._prepare(arguments, options)
         if self._fresh:
             self._fresh = False
-            self._replicas = Replicas.of(self)
+            self._replicas = Replicas.of(self._client, self._executable, self._devices)
         adopted = self._adopt(arguments)
         self._check(adopted)
         with self._client.launch_lock:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plugrt.errors import PjrtError
 from plugrt.interface import DeviceAssignment
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu import compile_options as compile_options
+from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
-
-if TYPE_CHECKING:
-    from plugrt_cpu.device import CpuDevice
-    from plugrt_cpu.loaded_executable import ManyDeviceExecutable
 
 _MOST_NANOSECONDS = 10_000
 _COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
@@ -44,14 +42,14 @@ class Replicas:
     __slots__ = ("_handlers", "_launches", "_places", "_types")
 
     @classmethod
-    def of(cls, executable: ManyDeviceExecutable) -> Replicas | None:
+    def of(
+        cls, client: ClientBase, compiled: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> Replicas | None:
         """Returns the program loaded anew for each device, None if that is not to be.
 
         That is where replicas exchange data or have much to do, where there are partitions or
         other processes, or where jaxlib does not load its own bytes.
         """
-        compiled = executable.executable
-        devices = executable.addressable_devices
         if compiled.num_partitions > 1 or compiled.num_replicas != len(devices):
             return None
         if jaxlib_minor() < (0, 10):
@@ -59,18 +57,18 @@ class Replicas:
         try:
             if not is_small(compiled.cost_analysis()) or not exchange_nothing(compiled.as_text()):
                 return None
-            return cls(executable)
+            return cls(client, compiled, devices)
         except (PjrtError, *JAXLIB_ERRORS):
             return None  # to launch on all devices at once is right, and only slower
 
-    def __init__(self, executable: ManyDeviceExecutable) -> None:
-        client, compiled = executable.client, executable.executable
-        raw_client = client._open()
+    def __init__(
+        self, client: ClientBase, compiled: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        raw_client = client.require_open()
         packed = serialization.unpack(compiled.serialize())
         kinds, types = compiled.output_memory_kinds, compiled.output_types
-        devices = executable.addressable_devices
         self._types = types
-        self._places = [client.place(tuple(devices), kind) for kind in kinds]
+        self._places = [client.place(devices, kind) for kind in kinds]
         self._launches: list[Callable[..., Any]] = []
         self._handlers: list[list[Any]] = []
         for device in devices:

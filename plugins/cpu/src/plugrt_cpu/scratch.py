@@ -13,20 +13,17 @@ jaxlib copies them in another thread, and the launch has to wait for that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.interface import TensorType
+from plugrt.interface import Client, TensorType
 from plugrt_cpu import adapter
 from plugrt_cpu.buffer import CpuBuffer, read
 from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
-
-if TYPE_CHECKING:
-    from plugrt_cpu.client import CpuClient
 
 _ALIGNMENT = 64  # what XLA asks of memory that it takes without a copy
 _MOST_BYTES = 1 << 16
@@ -59,7 +56,7 @@ class Scratch:
 
 
 def lending_launcher(
-    client: CpuClient,
+    client: Client,
     device: CpuDevice,
     launch: Callable[[Sequence[Any]], Sequence[Any]],
     wanted: Sequence[tuple[int, TensorType]],
@@ -98,7 +95,7 @@ def lending_launcher(
             source = arguments[i]
             if type(source) is not np.ndarray:
                 if type(source) is not adapter.RawArray:  # a sequence of buffers
-                    source = client.shards(source).raw
+                    source = CpuShards.of(source, device.place).raw
                 if not source.is_ready():  # this one is for jaxlib to wait for
                     arguments[i] = moved(source, scratch.shards.type)
                     continue
@@ -125,7 +122,7 @@ def lending_launcher(
             if i not in hosts:
                 source = arguments[i]
                 if type(source) is not adapter.RawArray:
-                    source = client.shards(source).raw
+                    source = CpuShards.of(source, device.place).raw
                 arguments[i] = moved(source, kind)
         return launch(arguments)
 
