@@ -36,6 +36,18 @@ class CompiledBase:
 
         return optimized_text(self._executable)
 
+    def as_dot(self) -> str:
+        """Returns the optimised HLO as Graphviz text: ``dot -Tsvg`` makes a picture of it.
+
+        A node is an instruction with its type and source line, a frame a computation; a dashed
+        edge leads from a computation's result to the instruction that uses it. Raises
+        `Unimplemented` where the backend does not give the program. (JAX had this as
+        ``as_hlo_dot_graph`` of an ``XlaComputation``.)
+        """
+        from plugrt.stablehlo.hlo import optimized_graph
+
+        return optimized_graph(self._executable)
+
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and what else the backend states."""
         return self._executable.cost_analysis()

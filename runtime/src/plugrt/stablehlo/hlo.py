@@ -43,6 +43,22 @@ def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], st
         return dict(private.hlo_module_cost_analysis(client, module)), ESTIMATE
 
 
+def optimized_graph(executable: Executable) -> str:
+    """Returns the optimised program as a Graphviz graph: `hlo_graph`, `module_graph` for MLIR.
+
+    Raises `Unimplemented` when the backend gives no program, or one in another format.
+    """
+    program = executable.optimized_program()
+    if program.format == "mlir":
+        from plugrt.stablehlo.module_graph import module_graph
+        from plugrt.stablehlo.modules import parse
+
+        return module_graph(parse(program.code, program.name), program.name)
+    from plugrt.stablehlo.hlo_graph import hlo_graph
+
+    return hlo_graph(program)
+
+
 def _module(program: Program) -> Any:
     """Returns jaxlib's ``HloModule`` of a program in a format that `read_module` takes."""
     content = bytes(read_module(program))

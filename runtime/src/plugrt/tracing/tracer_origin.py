@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.locations import file_and_line, name_at
 
 if TYPE_CHECKING:
     from plugrt.tracing.tracer import Tracer
 
-_FILE_AND_LINE = re.compile(r'"([^"]+)":(\d+):\d+')
-_NAME = re.compile(r'loc\("(.*)"\)$')
 _FAR = 1000
 """How many operations are looked at before the search for arguments is given up."""
 
@@ -23,9 +21,9 @@ def provenance(tracer: Tracer) -> str:
     value = tracer._value
     if value is None or isinstance(value, ir.BlockArgument):
         return ""
-    line = _FILE_AND_LINE.search(str(value.owner.location))
+    line = file_and_line(value.owner.location)
     names = _arguments_of(value)
-    made = f" at {line[1]}:{line[2]}" if line else ""
+    made = f" at {line[0]}:{line[1]}" if line else ""
     of = f" from argument{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
     return f", computed{made}{of}," if made or of else ""
 
@@ -41,9 +39,8 @@ def _arguments_of(value: ir.Value) -> list[str]:
         known.add(value)
         seen += 1
         if isinstance(value, ir.BlockArgument):
-            name = _NAME.search(str(value.location))
-            if name:
-                names[name[1].replace('\\"', '"')] = None
+            if name := name_at(value.location):
+                names[name] = None
         else:
             waiting += value.owner.operands
     return sorted(names)

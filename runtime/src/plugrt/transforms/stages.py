@@ -79,6 +79,17 @@ class Lowered:
             return self.traced.staged.text
         return str(module.operation.get_asm(enable_debug_info=True))
 
+    def as_dot(self) -> str:
+        """Returns the module as Graphviz text: ``dot -Tsvg`` makes a picture of it.
+
+        A node is an operation with its result types and source line, a frame a function or a
+        region; a dashed edge leads from what one returns to the operation that uses it. Constants
+        of more than 8 elements are summarised. JAX has no such method.
+        """
+        from plugrt.stablehlo.module_graph import module_graph
+
+        return module_graph(self.traced.staged.module, self.traced.staged.plan.name)
+
     def compiler_ir(self, dialect: str = "stablehlo") -> ir.Module:
         """Returns the module as an object of jaxlib's MLIR bindings."""
         if dialect != "stablehlo":
