@@ -59,7 +59,8 @@ def test_unary_functions_are_jaxs_for_every_kind(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(UNARY))
 def test_unary_functions_name_the_dtype_they_do_not_take(name: str) -> None:
     refused = next(k for k in "bcfiu" if k not in UNARY[name] and (name, k) not in ALSO)
-    with pytest.raises(DtypeError, match=f"lax.{name} has dtype {np.dtype(DTYPES[refused][0])}"):
+    dtype = np.dtype(DTYPES[refused][0])
+    with pytest.raises(DtypeError, match=f"lax.{name} got argument .* of dtype {dtype}"):
         getattr(lax, name)(values(refused, DTYPES[refused][0]))
 
 

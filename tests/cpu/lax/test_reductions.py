@@ -86,7 +86,7 @@ def test_reduce_says_what_does_not_fit() -> None:
         lax.reduce((X, X), (0, 0), lambda a, b: a[0], (0,))
     with pytest.raises(DtypeError, match=r"output 0 of the computation of lax.reduce must be"):
         lax.reduce(X, 0, lambda a, b: lax.lt(a, b), (0,))
-    with pytest.raises(ShapeError, match="dimension twice"):
+    with pytest.raises(ShapeError, match="names an axis twice"):
         lax.reduce(X, 0, lax.add, (0, 0))
     with pytest.raises(TracingError, match="from around it"):
         jit(lambda x, y: lax.reduce(x, 0, lambda a, b: lax.add(a, lax.mul(b, y)), (0,)))(

@@ -176,7 +176,7 @@ def test_samples_have_the_moments_of_their_distributions() -> None:
         (lambda: random.split(KEY.astype(np.int32)), DtypeError, "must be uint32; found int32"),
         (lambda: random.normal(np.zeros((2, 2), np.uint32)), ShapeError, r"found shape \(2, 2\)"),
         (lambda: random.normal("key"), NotAnArray, "argument 'key' of normal"),
-        (lambda: random.normal(KEY, (-1,)), ShapeError, "not negative"),
+        (lambda: random.normal(KEY, (-1,)), ShapeError, "negative number"),
         (lambda: random.PRNGKey(1.5), DtypeError, "a seed is an integer"),
         (lambda: random.PRNGKey(np.zeros(2, np.int32)), ShapeError, "a seed is a scalar"),
         (lambda: random.PRNGKey(0, impl="rbg"), ArgumentError, "'threefry2x32'"),
@@ -192,7 +192,7 @@ def test_samples_have_the_moments_of_their_distributions() -> None:
         (lambda: random.choice(KEY, 0, (4,)), ArgumentError, "nothing to choose from"),
         (lambda: random.choice(KEY, 3, p=np.ones(4)), ShapeError, "each of 3 places"),
         (lambda: random.categorical(KEY, GRID, shape=(4,)), ShapeError, r"must end with \(5,\)"),
-        (lambda: random.categorical(KEY, GRID, 2), ShapeError, "axis 2"),
+        (lambda: random.categorical(KEY, GRID, 2), ShapeError, "axis of random.categorical is 2"),
         (
             lambda: random.categorical(KEY, GRID, shape=(7, 5), replace=False),
             ArgumentError,

@@ -90,7 +90,8 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
 class ManyDevices(_GSPMDSharding):  # type: ignore[misc]
     """A sharding that says "one buffer on each of these devices" and nothing of their content.
 
-    jaxlib's executables look at the devices of an argument only, never at how it is divided.
+    jaxlib's executables look at the devices of an argument only, never at how it is divided. Two
+    members are `OneDevice`'s again: nanobind's classes take one base, so that there is no mixin.
     """
 
     def __init__(self, devices: Sequence[Any], memory_kind: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from plugrt.execution.casting import cast
 from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
+from plugrt.tracing.argument_checks import sizes_of
 from plugrt.tracing.emit import (
     as_tracer,
     compare,
@@ -36,17 +36,6 @@ from plugrt.typing import ArrayLike, DeviceLike, DTypeLike, Shape
 
 Dtype = np.dtype[Any]
 _INT32 = np.dtype(np.int32)
-
-
-def sizes(function: str, shape: Any) -> tuple[int, ...]:
-    """Returns a shape argument, an integer or several, as a tuple; `ShapeError` if it is none."""
-    try:
-        result = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
-    except TypeError as error:
-        raise ShapeError(f"shape of {function} is {shape!r}; it takes integers") from error
-    if any(n < 0 for n in result):
-        raise ShapeError(f"shape of {function} is {shape!r}, which has a negative size")
-    return result
 
 
 @operation(static=("shape", "value", "dtype", "weak"))
@@ -79,7 +68,7 @@ def zeros(
 ) -> Array:
     """Returns zeros, of the default floating dtype unless another is given."""
     kind = default_float() if dtype is None else as_dtype(dtype)
-    return on_device(device, _filled, shape=sizes("zeros", shape), value=0, dtype=kind)
+    return on_device(device, _filled, shape=sizes_of("zeros", shape), value=0, dtype=kind)
 
 
 @with_argument_errors
@@ -88,7 +77,7 @@ def ones(
 ) -> Array:
     """Returns ones, of the default floating dtype unless another is given."""
     kind = default_float() if dtype is None else as_dtype(dtype)
-    return on_device(device, _filled, shape=sizes("ones", shape), value=1, dtype=kind)
+    return on_device(device, _filled, shape=sizes_of("ones", shape), value=1, dtype=kind)
 
 
 @with_argument_errors
@@ -115,7 +104,7 @@ def full(
     Array([[7, 7],
            [7, 7]], dtype=int32)
     """
-    wanted = sizes("full", shape)
+    wanted = sizes_of("full", shape)
     value, kind = _fill("full", fill_value, dtype)
     weak = dtype is None and is_weak(fill_value)
     return on_device(device, _full, value, shape=wanted, dtype=kind, weak=weak)
@@ -212,7 +201,7 @@ def eye(
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    shape = sizes("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    shape = sizes_of("eye", (n_rows, n_rows if n_cols is None else n_cols))
     kind = default_float() if dtype is None else as_dtype(dtype)
     return on_device(device, _eye, shape=shape, k=operator.index(k), dtype=kind)
 

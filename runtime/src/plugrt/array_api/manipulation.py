@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.array_api.axes import Axes, normal_axes, normal_axis
 from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
+from plugrt.tracing.argument_checks import normal_axes, normal_axis, sizes_of
 from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import Axes
 
 
 @operation
@@ -252,17 +252,6 @@ def _several(function: str, arrays: Any) -> list[Tracer]:
 
 def _numbered(arrays: Sequence[Tracer]) -> tuple[str, ...]:
     return tuple(f"arrays[{i}]" for i in range(len(arrays)))
-
-
-def sizes_of(function: str, shape: Any, *, least: int = 0, what: str = "shape") -> tuple[int, ...]:
-    """Returns a shape given as an int or a sequence as a tuple of ints, checked."""
-    try:
-        sizes = tuple(map(operator.index, shape if isinstance(shape, tuple | list) else (shape,)))
-    except TypeError as error:
-        raise ShapeError(f"{what} of {function} is {shape!r}; it takes integers") from error
-    if any(n < least for n in sizes):
-        raise ShapeError(f"{what} of {function} is {sizes}, which has a negative number")
-    return sizes
 
 
 def _filled(function: str, sizes: tuple[int, ...], x: Tracer) -> tuple[int, ...]:

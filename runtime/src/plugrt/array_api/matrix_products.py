@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.axes import normal_axes, normal_axis
 from plugrt.array_api.elementwise.operands import ANY, broadcast_shapes, common_dtype
 from plugrt.array_api.reductions import by, computing, fold
 from plugrt.errors import AxisError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.tracing import emit
+from plugrt.tracing.argument_checks import normal_axes, normal_axis
 from plugrt.tracing.emit import convert, hlo, ir, transpose
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from plugrt.array_api.axes import reduced_shape
+from plugrt.tracing.argument_checks import reduced_shape
 from plugrt.tracing.emit import constant, convert, emit, hlo, reduce, region, reshape, tracing, wrap
 from plugrt.tracing.promotion import default_int, itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer

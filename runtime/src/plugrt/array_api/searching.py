@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
 from plugrt.array_api.elementwise.operands import (
     ANY,
     INTEGER,
@@ -25,6 +24,7 @@ from plugrt.array_api.reductions import by, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
+from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
 from plugrt.tracing.emit import (
     broadcast_to,
     compare,
@@ -44,7 +44,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int, kind_of
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike
+from plugrt.typing import ArrayLike, Axes
 
 
 @operation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.elementwise.operands import unary
 from plugrt.array_api.ordering import before
+from plugrt.tracing.argument_checks import normal_axis
 from plugrt.tracing.emit import hlo, iota, region, tracing, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.axes import Axes, normal_axes, normal_axis, reduced_shape
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.array_api.elementwise.operands import ANY, NUMERIC, admit, unary
 from plugrt.array_api.ordering import larger, smaller
@@ -22,6 +21,7 @@ from plugrt.array_api.reductions import (
     widened,
 )
 from plugrt.errors import ShapeError
+from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
 from plugrt.tracing.emit import (
     broadcast_in_dim,
     concatenate,
@@ -34,7 +34,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import DTypeLike
+from plugrt.typing import Axes, DTypeLike
 
 Dtype = np.dtype[Any]
 

@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.axes import Axes, normal_axis
 from plugrt.array_api.elementwise.operands import INTEGER, admit
 from plugrt.array_api.host_fallback import concrete
 from plugrt.array_api.indexing.read import dynamic_window, gather, position
-from plugrt.array_api.manipulation import sizes_of
 from plugrt.array_api.reductions import accumulate, by
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing import emit
+from plugrt.tracing.argument_checks import normal_axis, sizes_of
 from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike
+from plugrt.typing import ArrayLike, Axes
 
 
 @with_argument_errors

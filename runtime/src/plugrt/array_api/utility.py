@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from plugrt.array_api.axes import Axes, normal_axes, normal_axis
 from plugrt.array_api.elementwise.operands import ANY, common_dtype
 from plugrt.array_api.manipulation import part_of
 from plugrt.array_api.reductions import by, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
+from plugrt.tracing.argument_checks import normal_axes, normal_axis
 from plugrt.tracing.emit import concatenate, convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import Axes
 
 
 @operation(static=("axis", "keepdims"))

@@ -1,4 +1,4 @@
-"""Arguments that name dimensions."""
+"""Arguments of ``lax`` that name dimensions, or hold something for each."""
 
 from __future__ import annotations
 
@@ -6,33 +6,20 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from plugrt.errors import ArgumentError, ArgumentTypeError, ShapeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, AxisError
+from plugrt.tracing.argument_checks import normal_axes, normal_axis
 
 
 def dimension_of(function: str, dimension: int, ndim: int) -> int:
     """Returns a dimension counted from 0; negative ones count from the end."""
-    try:
-        index = operator.index(dimension)
-    except TypeError as error:
-        raise ArgumentTypeError(
-            f"a dimension of lax.{function} is {dimension!r}, which is not an integer"
-        ) from error
-    if not -ndim <= index < ndim:
-        raise ShapeError(
-            f"lax.{function} was asked for dimension {index}, and the array has {ndim}"
-        )
-    return index % ndim
+    return normal_axis(f"lax.{function}", dimension, ndim, "a dimension")
 
 
 def dimensions_of(function: str, dimensions: Sequence[int] | int, ndim: int) -> tuple[int, ...]:
-    """Returns dimensions counted from 0, none twice."""
-    listed = (dimensions,) if isinstance(dimensions, int | np.integer) else tuple(dimensions)
-    found = tuple(dimension_of(function, d, ndim) for d in listed)
-    if len(set(found)) < len(found):
-        raise ShapeError(f"lax.{function} was asked for a dimension twice: {listed}")
-    return found
+    """Returns dimensions counted from 0, none twice; None is none."""
+    if dimensions is None:
+        raise AxisError(f"lax.{function} takes dimensions, one integer or several; found None")
+    return normal_axes(f"lax.{function}", dimensions, ndim, "a dimension")
 
 
 def per_dimension(
@@ -41,7 +28,12 @@ def per_dimension(
     """Returns one integer for each dimension; ``default`` for all if there are none."""
     if values is None:
         return [default] * ndim
-    listed = [int(v) for v in values]
+    try:
+        listed = [operator.index(v) for v in values]
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"{name} of lax.{function} is {values!r}; it takes a sequence of integers"
+        ) from error
     if len(listed) != ndim:
         raise ArgumentError(
             f"{name} of lax.{function} needs {ndim} numbers, one for each dimension; got {listed}"

@@ -8,26 +8,15 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import DtypeError, ShapeError
+from plugrt.tracing import argument_checks
 from plugrt.tracing.emit import broadcast_in_dim, convert, strong
 from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 
-KINDS = {
-    "b": "booleans",
-    "i": "signed integers",
-    "u": "unsigned integers",
-    "f": "floats",
-    "c": "complex numbers",
-}
-
 
 def admit(function: str, argument: str, dtype: np.dtype[Any], kinds: str) -> None:
     """Raises `DtypeError` unless the dtype is of one of the ``kinds`` (letters of ``biufc``)."""
-    if kind_of(dtype) not in kinds:
-        listed = ", ".join(KINDS[k] for k in kinds)
-        raise DtypeError(
-            f"argument {argument!r} of lax.{function} has dtype {dtype.name}; it takes {listed}"
-        )
+    argument_checks.admit(f"lax.{function}", f"argument {argument!r}", dtype, kinds)
 
 
 def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) -> list[Tracer]:

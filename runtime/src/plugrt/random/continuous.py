@@ -8,9 +8,10 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.random.keys import check_key, shape_of
+from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.argument_checks import sizes_of
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, kind_of
@@ -31,7 +32,7 @@ def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Trac
     kind = np.dtype(np.uint32 if dtype is None else dtype)
     if kind.kind != "u":
         raise DtypeError(f"random.bits makes unsigned integers; dtype {kind.name} was asked for")
-    return random_bits(key, 8 * kind.itemsize, shape_of("bits", shape))
+    return random_bits(key, 8 * kind.itemsize, sizes_of("random.bits", shape))
 
 
 @operation(static=("shape", "dtype"))
@@ -53,7 +54,7 @@ def uniform(
     check_key("uniform", key)
     kind = float_dtype("uniform", dtype)
     low, high = as_tracer(minval), as_tracer(maxval)
-    return _uniform(key, shape_of("uniform", shape), kind, low, high)
+    return _uniform(key, sizes_of("random.uniform", shape), kind, low, high)
 
 
 def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
@@ -97,7 +98,7 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     """
     check_key("normal", key)
     kind = np.dtype(default_float() if dtype is None else dtype)
-    wanted = shape_of("normal", shape)
+    wanted = sizes_of("random.normal", shape)
     if kind.kind != "c":
         return _normal(key, wanted, float_dtype("normal", dtype))
     part = np.dtype(f"float{kind.itemsize * 4}")
@@ -131,7 +132,7 @@ def truncated_normal(
     kind = float_dtype("truncated_normal", dtype)
     if shape is None:
         shape = np.broadcast_shapes(lower.shape, upper.shape)
-    wanted = shape_of("truncated_normal", shape)
+    wanted = sizes_of("random.truncated_normal", shape)
     scale = constant(np.sqrt(2), kind)
     low, high = convert(lower, kind), convert(upper, kind)
     ends = [lax.erf(lax.div(x, scale)) for x in (low, high)]
@@ -148,7 +149,7 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
     """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
     check_key("exponential", key)
     kind = float_dtype("exponential", dtype)
-    number = uniform(key, shape_of("exponential", shape), kind)
+    number = uniform(key, sizes_of("random.exponential", shape), kind)
     result: Tracer = lax.neg(lax.log1p(lax.neg(number)))
     return result
 
@@ -159,7 +160,7 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     check_key("cauchy", key)
     kind = float_dtype("cauchy", dtype)
     low = constant(finfo(kind).eps, kind)
-    number = _uniform(key, shape_of("cauchy", shape), kind, low, constant(1, kind))
+    number = _uniform(key, sizes_of("random.cauchy", shape), kind, low, constant(1, kind))
     angle = lax.mul(constant(np.pi, kind), lax.sub(number, constant(0.5, kind)))
     result: Tracer = lax.tan(angle)
     return result
@@ -171,7 +172,7 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
     check_key("laplace", key)
     kind = float_dtype("laplace", dtype)
     low = constant(-1.0 + float(finfo(kind).epsneg), kind)
-    number = _uniform(key, shape_of("laplace", shape), kind, low, constant(1, kind))
+    number = _uniform(key, sizes_of("random.laplace", shape), kind, low, constant(1, kind))
     result: Tracer = lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
     return result
 
@@ -182,7 +183,7 @@ def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     check_key("logistic", key)
     kind = float_dtype("logistic", dtype)
     low = constant(finfo(kind).tiny, kind)
-    number = _uniform(key, shape_of("logistic", shape), kind, low, constant(1, kind))
+    number = _uniform(key, sizes_of("random.logistic", shape), kind, low, constant(1, kind))
     result: Tracer = lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
     return result
 
@@ -198,7 +199,7 @@ def gumbel(
     """
     check_key("gumbel", key)
     kind = float_dtype("gumbel", dtype)
-    return _gumbel(key, shape_of("gumbel", shape), kind, mode)
+    return _gumbel(key, sizes_of("random.gumbel", shape), kind, mode)
 
 
 def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) -> Tracer:

@@ -9,9 +9,10 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.continuous import Shape, finfo, float_dtype, gumbel, limit, row, uniform
-from plugrt.random.keys import check_key, shape_of
+from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.argument_checks import normal_axis, sizes_of
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, transpose
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
@@ -36,7 +37,7 @@ def randint(
     kind = default_int() if dtype is None else np.dtype(dtype)
     if kind_of(kind) not in "iu" or kind.kind == "V":
         raise DtypeError(f"random.randint makes integers; dtype {kind.name} was asked for")
-    wanted = shape_of("randint", shape)
+    wanted = sizes_of("random.randint", shape)
     sampled = kind
     if kind.itemsize < 4:
         # Drawn in 32 bits, against bias.
@@ -104,7 +105,7 @@ def bernoulli(
     p = as_tracer(p)
     if kind_of(p.dtype) != "f":
         raise DtypeError(f"argument 'p' of random.bernoulli is a float; found {p.dtype.name}")
-    wanted = p.shape if shape is None else shape_of("bernoulli", shape)
+    wanted = p.shape if shape is None else sizes_of("random.bernoulli", shape)
     chance = limit("bernoulli", "p", p, wanted, p.dtype)
     if mode == "low":
         low: Tracer = lax.lt(uniform(key, wanted, p.dtype), chance)
@@ -135,11 +136,9 @@ def categorical(
     """
     check_key("categorical", key)
     kind = float_dtype("categorical", logits.dtype)
-    if not -logits.ndim <= axis < logits.ndim:
-        raise ShapeError(f"axis {axis} of random.categorical; logits have shape {logits.shape}")
-    axis %= logits.ndim
+    axis = normal_axis("random.categorical", axis, logits.ndim)
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
-    wanted = batch if shape is None else shape_of("categorical", shape)
+    wanted = batch if shape is None else sizes_of("random.categorical", shape)
     prefix = wanted[: len(wanted) - len(batch)]
     if wanted[len(prefix) :] != batch:
         raise ShapeError(
@@ -168,7 +167,7 @@ def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -
     """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
     check_key("rademacher", key)
     kind = default_int() if dtype is None else np.dtype(dtype)
-    wanted = shape_of("rademacher", shape)
+    wanted = sizes_of("random.rademacher", shape)
     drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
     result: Tracer = lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))
     return result

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.random.threefry import UINT32, settled, split_key, threefry2x32, words
+from plugrt.tracing.argument_checks import sizes_of
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -55,8 +53,7 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     (3, 2)
     """
     check_key("split", key)
-    shape = (num,) if isinstance(num, int | np.integer) else tuple(num)
-    return split_key(key, tuple(int(n) for n in shape))
+    return split_key(key, sizes_of("random.split", num, what="num"))
 
 
 @operation
@@ -103,16 +100,6 @@ def check_key(function: str, key: Tracer) -> None:
             f"random.{function} takes one key, of shape (2,); found shape {key.shape}. Take one "
             "of several keys with keys[i]"
         )
-
-
-def shape_of(function: str, shape: Any) -> tuple[int, ...]:
-    """Returns a shape argument as a tuple; an integer means one dimension."""
-    listed = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    if any(not isinstance(n, int | np.integer) or n < 0 for n in listed):
-        raise ShapeError(
-            f"the shape of random.{function} must hold integers that are not negative; got {shape}"
-        )
-    return tuple(int(n) for n in listed)
 
 
 __all__ = ["PRNGKey", "fold_in", "key", "key_data", "split", "wrap_key_data"]

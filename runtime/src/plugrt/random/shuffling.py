@@ -10,13 +10,13 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.lax.dimension_arguments import dimension_of
 from plugrt.lax.gathering import rows
 from plugrt.random.continuous import Shape, gumbel, row, uniform
 from plugrt.random.discrete import randint
-from plugrt.random.keys import check_key, shape_of
+from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
+from plugrt.tracing.argument_checks import normal_axis, sizes_of
 from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
@@ -55,7 +55,7 @@ def _permuted(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
             "random.permutation takes a Python integer or an array with dimensions; found a 0-d "
             "array"
         )
-    at = dimension_of("permutation", axis, x.ndim)
+    at = normal_axis("random.permutation", axis, x.ndim)
     if independent or x.ndim == 1:
         return _shuffled(key, x, at)
     order = _shuffled(key, iota((x.shape[at],), 0, default_int()), 0)
@@ -126,7 +126,7 @@ def _choice(
         raise ShapeError(
             "random.choice takes a Python integer or an array with dimensions; found a 0-d array"
         )
-    at = dimension_of("choice", axis, a.ndim)
+    at = normal_axis("random.choice", axis, a.ndim)
     wanted = _checked(key, p, a.shape[at], shape, replace)
     if p is None and not replace:
         order = _permuted(key, a, at, False)
@@ -138,7 +138,7 @@ def _choice(
 
 def _checked(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: bool) -> Shape:
     check_key("choice", key)
-    wanted = shape_of("choice", shape)
+    wanted = sizes_of("random.choice", shape)
     draws = math.prod(wanted)
     if draws and not count:
         raise ArgumentError("random.choice has nothing to choose from")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import DtypeError, NotAnArray, ShapeError
+from plugrt.errors import NotAnArray, ShapeError
+from plugrt.tracing import argument_checks
 from plugrt.tracing.emit import broadcast_to, convert
 from plugrt.tracing.promotion import (
     BOOL,
@@ -53,10 +54,7 @@ _WORDS = {
 
 def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`)."""
-    if kind_of(dtype) not in kinds:
-        raise DtypeError(
-            f"{function} got {argument} of dtype {dtype.name}; it takes {_WORDS.get(kinds, kinds)}"
-        )
+    argument_checks.admit(function, argument, dtype, kinds, _WORDS.get(kinds))
 
 
 def computed_in(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:

@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plugrt.array_api.axes import normal_axis
 from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shapes
 from plugrt.array_api.indexing.key import (
     Key,
@@ -23,6 +22,7 @@ from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_beside
 from plugrt.execution.sharded_transfer import slice_in_place
+from plugrt.tracing.argument_checks import normal_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.trace import current_trace
