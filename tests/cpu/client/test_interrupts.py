@@ -6,9 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import types
+import weakref
 
 import pytest
+
+from plugrt_cpu import interrupts
 
 CODE = """
 import signal, sys
@@ -68,3 +73,34 @@ def test_the_process_ends_as_the_program_says(
     accepted = {status, -2} if len(signals) > 1 else {status}
     assert child.returncode in accepted, err[-2000:]
     assert out == ""
+
+
+def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a loaded machine it may end long after, and a closed client was not freed before that."""
+    may_end = threading.Event()
+
+    class Lock:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.acquire = self.lock.acquire
+
+        def release(self) -> None:
+            self.lock.release()
+            may_end.wait(60)
+
+    class Client:
+        def compile(self) -> Client:
+            return self
+
+    lingering = types.SimpleNamespace(**{**vars(threading), "Lock": Lock})
+    monkeypatch.setattr(interrupts, "threading", lingering)
+    try:
+        client = Client()
+        assert interrupts.uninterrupted(client.compile) is client
+        gone = weakref.ref(client)
+        del client
+        assert gone() is None
+    finally:
+        may_end.set()

@@ -26,12 +26,14 @@ def uninterrupted(work: Callable[[], T]) -> T:
     _under_way.add(done)
     if threading.current_thread() is not threading.main_thread():
         return _run(work, done)
-    results: list[T] = []
+    # Taken out by whoever needs them: the thread may outlast this call by a moment, and would keep
+    # the client alive.
+    todo, results = [work], list[T]()
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            results.append(_run(work, done))
+            results.append(_run(todo.pop(), done))
         except BaseException as error:  # noqa: BLE001  # raised again by the waiting thread
             errors.append(error)
         finally:
@@ -45,8 +47,8 @@ def uninterrupted(work: Callable[[], T]) -> T:
     # lock that it does not hold, and that RuntimeError takes the interrupt's place (CPython 3.12).
     finished.acquire()
     if errors:
-        raise errors[0]
-    return results[0]
+        raise errors.pop()
+    return results.pop()
 
 
 def _run(work: Callable[[], T], done: threading.Event) -> T:
