@@ -10,6 +10,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plugrt.execution import method_source
+
 __version__ = "0.1.0"
 
 _NAMES = {
@@ -118,6 +120,10 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
             raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])
         globals()[name] = value
         return value
+
+
+# Arrays get their operators from a room above theirs, when one is first used.
+method_source.set_loader(lambda: import_module("plugrt.array_api"))
 
 
 def __dir__() -> list[str]:

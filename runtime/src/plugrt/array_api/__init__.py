@@ -9,6 +9,7 @@ dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install
 import sys
 from typing import TYPE_CHECKING
 
+from plugrt.array_api import operators
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.constants import e, inf, nan, newaxis, pi
 from plugrt.array_api.creation import (
@@ -173,7 +174,7 @@ from plugrt.array_api.utility import all, any, diff
 
 __array_api_version__ = "2024.12"
 
-from plugrt.array_api import operators  # the last: it takes the names above
+operators.install_operators(sys.modules[__name__], __array_api_version__)
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all",

@@ -1,4 +1,4 @@
-"""The methods of arrays that users of NumPy and JAX expect, each a call of the namespace."""
+"""The methods of arrays that users of NumPy and JAX expect, each a call of a function."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from plugrt import array_api as xp
-from plugrt.array_api.elementwise.complex import imag, real
+from plugrt.array_api import (
+    data_types,
+    manipulation,
+    matrix_products,
+    searching,
+    sorting,
+    statistics,
+    tiling,
+    utility,
+)
+from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.elementwise import complex as elementwise_complex
+from plugrt.array_api.elementwise import float_properties, rounding
+from plugrt.array_api.indexing import functions
 from plugrt.array_api.indexing.at import At
-from plugrt.array_api.indexing.functions import _setitem, getitem
-from plugrt.array_api.matrix_products import matrix_transpose
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
@@ -33,20 +43,20 @@ def _without_out(name: str, out: Any) -> None:
         )
 
 
-def _reduction(name: str) -> Callable[..., Any]:
+def _reduction(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         _without_out(name, out)
-        return getattr(xp, name)(self, axis=axis, keepdims=keepdims)
+        return function(self, axis=axis, keepdims=keepdims)
 
     return _documented(method, name)
 
 
-def _total(name: str) -> Callable[..., Any]:
+def _total(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
     ) -> Any:
         _without_out(name, out)
-        return getattr(xp, name)(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return function(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
     return _documented(method, name)
 
@@ -56,10 +66,12 @@ def mean(
 ) -> Any:
     """Returns ``array_api.mean`` over ``axis``, computed in ``dtype``; None means all axes."""
     _without_out("mean", out)
-    return xp.mean(self if dtype is None else xp.astype(self, dtype), axis=axis, keepdims=keepdims)
+    return statistics.mean(
+        self if dtype is None else data_types.astype(self, dtype), axis=axis, keepdims=keepdims
+    )
 
 
-def _spread(name: str) -> Callable[..., Any]:
+def _spread(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: Any,
         axis: Axis = None,
@@ -71,9 +83,9 @@ def _spread(name: str) -> Callable[..., Any]:
         correction: float | None = None,
     ) -> Any:
         _without_out(name, out)
-        x = self if dtype is None else xp.astype(self, dtype)
+        x = self if dtype is None else data_types.astype(self, dtype)
         less = ddof if correction is None else correction
-        return getattr(xp, name)(x, axis=axis, correction=less, keepdims=keepdims)
+        return function(x, axis=axis, correction=less, keepdims=keepdims)
 
     return _documented(method, name)
 
@@ -89,8 +101,8 @@ def iterate(self: Any) -> Iterator[Any]:
     if current_trace() is not None or type(self.sharding) is not SingleDeviceSharding:
         return (self[i] for i in rows)
     if len(rows) <= _ROWS:
-        return iter(xp.unstack(self) if rows else ())
-    return chain.from_iterable(xp.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
+        return iter(manipulation.unstack(self) if rows else ())
+    return chain.from_iterable(manipulation.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
 def _documented(method: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -98,19 +110,19 @@ def _documented(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def _along(name: str) -> Callable[..., Any]:
+def _along(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: int = -1, **options: Any) -> Any:
-        return getattr(xp, name)(self, axis=axis, **options)
+        return function(self, axis=axis, **options)
 
     method.__doc__ = f"Returns ``array_api.{name}`` along ``axis``."
     return method
 
 
-def _cumulative(name: str) -> Callable[..., Any]:
+def _cumulative(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         _without_out(name, out)
         x = self if axis is not None else ravel(self)
-        return getattr(xp, name)(x, axis=0 if axis is None else axis, dtype=dtype)
+        return function(x, axis=0 if axis is None else axis, dtype=dtype)
 
     method.__doc__ = f"Returns ``array_api.{name}`` along ``axis``; None means flattened."
     return method
@@ -118,67 +130,67 @@ def _cumulative(name: str) -> Callable[..., Any]:
 
 def astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:
     """Returns the array in another dtype."""
-    return xp.astype(self, dtype, copy=copy)
+    return data_types.astype(self, dtype, copy=copy)
 
 
 def reshape(self: Any, *shape: Any) -> Any:
     """Returns the elements in another shape, given as integers or as one tuple."""
-    return xp.reshape(self, shape[0] if len(shape) == 1 else shape)
+    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape)
 
 
 def transpose(self: Any, *axes: Any) -> Any:
     """Returns the axes in the order given, as integers or as one tuple; else reversed."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-    return xp.permute_dims(self, tuple(order) if order else tuple(range(self.ndim))[::-1])
+    return manipulation.permute_dims(self, tuple(order) if order else tuple(range(self.ndim))[::-1])
 
 
 def ravel(self: Any) -> Any:
     """Returns the elements in one dimension, in row-major order."""
-    return xp.reshape(self, (math.prod(self.shape),))
+    return manipulation.reshape(self, (math.prod(self.shape),))
 
 
 def squeeze(self: Any, axis: Axis = None) -> Any:
     """Returns the array without the axes of size 1 that are named; None means all of them."""
     every = tuple(i for i, n in enumerate(self.shape) if n == 1)
-    return xp.squeeze(self, axis=every if axis is None else axis)
+    return manipulation.squeeze(self, axis=every if axis is None else axis)
 
 
 def swapaxes(self: Any, axis1: int, axis2: int) -> Any:
     """Returns the array with two axes exchanged."""
     order = list(range(self.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
-    return xp.permute_dims(self, tuple(order))
+    return manipulation.permute_dims(self, tuple(order))
 
 
 def take(self: Any, indices: Any, axis: int | None = None) -> Any:
     """Returns the elements at ``indices`` along ``axis``; None means flattened."""
-    indices = xp.asarray(indices)
+    indices = asarray(indices)
     if axis is None:
         return take(ravel(self), indices, 0)
-    flat = xp.take(self, ravel(indices), axis=axis)
+    flat = functions.take(self, ravel(indices), axis=axis)
     axis %= self.ndim
-    return xp.reshape(flat, (*self.shape[:axis], *indices.shape, *self.shape[axis + 1 :]))
+    return manipulation.reshape(flat, (*self.shape[:axis], *indices.shape, *self.shape[axis + 1 :]))
 
 
 def repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
     """Returns each element repeated, along ``axis`` or flattened."""
-    return xp.repeat(self, repeats, axis=axis)
+    return tiling.repeat(self, repeats, axis=axis)
 
 
 def nonzero(self: Any) -> Any:
     """Returns the indices of the elements that are not 0, an array for each axis."""
-    return xp.nonzero(self)
+    return searching.nonzero(self)
 
 
 def conj(self: Any) -> Any:
     """Returns the complex conjugate."""
-    return xp.conj(self)
+    return elementwise_complex.conj(self)
 
 
 def round_(self: Any, decimals: int = 0, out: None = None) -> Any:
     """Returns the array rounded to ``decimals`` places, halves to even."""
     _without_out("round", out)
-    return xp.round(self, decimals)
+    return rounding.round(self, decimals)
 
 
 def __round__(self: Any, ndigits: int | None = None, /) -> Any:
@@ -187,48 +199,58 @@ def __round__(self: Any, ndigits: int | None = None, /) -> Any:
     These have the default dtype, and 64 bits where the array has (so that uint64 becomes int64).
     """
     if ndigits is not None:
-        return xp.round(self, ndigits)
+        return rounding.round(self, ndigits)
     wide = self.dtype.itemsize == 8 and self.dtype.kind != "c"
-    return xp.astype(xp.round(self), np.dtype(np.int64) if wide else default_int())
+    return data_types.astype(rounding.round(self), np.dtype(np.int64) if wide else default_int())
 
 
 def clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     """Returns the array kept within ``min`` and ``max``."""
     _without_out("clip", out)
-    return xp.clip(self, min, max)
+    return float_properties.clip(self, min, max)
 
 
 def dot(self: Any, other: Any) -> Any:
     """Returns the product over the last axis and the last but one of ``other``, as NumPy's."""
-    other = xp.asarray(other)
+    other = asarray(other)
     if not self.ndim or not other.ndim:
         return self * other
-    return xp.tensordot(self, other, axes=((self.ndim - 1,), (max(other.ndim - 2, 0),)))
+    return matrix_products.tensordot(
+        self, other, axes=((self.ndim - 1,), (max(other.ndim - 2, 0),))
+    )
 
 
 def copy(self: Any) -> Any:
     """Returns a copy in memory of its own."""
-    return xp.asarray(self, copy=True)
+    return asarray(self, copy=True)
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     """Returns the array on a device or sharding; there are no streams to choose."""
     if stream is not None:
         raise InvalidArgument(f"to_device got stream {stream!r}; the backend orders its own work")
-    return xp.asarray(self, device=device)
+    return asarray(self, device=device)
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    **{n: _total(n) for n in ("sum", "prod")},
-    **{n: _reduction(n) for n in ("max", "min", "any", "all", "argmax", "argmin")},
-    **{n: _spread(n) for n in ("std", "var")},
-    **{n: _along(n) for n in ("sort", "argsort")},
-    "cumsum": _cumulative("cumulative_sum"),
-    "cumprod": _cumulative("cumulative_prod"),
+    "sum": _total("sum", statistics.sum),
+    "prod": _total("prod", statistics.prod),
+    "max": _reduction("max", statistics.max),
+    "min": _reduction("min", statistics.min),
+    "any": _reduction("any", utility.any),
+    "all": _reduction("all", utility.all),
+    "argmax": _reduction("argmax", searching.argmax),
+    "argmin": _reduction("argmin", searching.argmin),
+    "std": _spread("std", statistics.std),
+    "var": _spread("var", statistics.var),
+    "sort": _along("sort", sorting.sort),
+    "argsort": _along("argsort", sorting.argsort),
+    "cumsum": _cumulative("cumulative_sum", statistics.cumulative_sum),
+    "cumprod": _cumulative("cumulative_prod", statistics.cumulative_prod),
     "__round__": __round__,
-    "__getitem__": getitem,
+    "__getitem__": functions.getitem,
     "__iter__": iterate,
-    "__setitem__": _setitem,
+    "__setitem__": functions._setitem,
     "astype": astype,
     "clip": clip,
     "conj": conj,
@@ -251,7 +273,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
     "at": At,
-    "imag": imag,
-    "mT": matrix_transpose,
-    "real": real,
+    "imag": elementwise_complex.imag,
+    "mT": matrix_products.matrix_transpose,
+    "real": elementwise_complex.real,
 }

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from plugrt import array_api
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.elementwise.arithmetic import check_exponent, divided, power
+from plugrt.array_api import matrix_products
+from plugrt.array_api.elementwise import arithmetic, bitwise, comparison
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
@@ -23,33 +23,38 @@ from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 
-BINARY = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "divmod": "divided",
-    "pow": "power",
-    "matmul": "matmul",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
+BINARY: dict[str, Operation[Any, Any]] = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": arithmetic.divide,
+    "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder,
+    "divmod": arithmetic.divided,
+    "pow": arithmetic.power,
+    "matmul": matrix_products.matmul,
+    "and": bitwise.bitwise_and,
+    "or": bitwise.bitwise_or,
+    "xor": bitwise.bitwise_xor,
+    "lshift": bitwise.bitwise_left_shift,
+    "rshift": bitwise.bitwise_right_shift,
 }
 """Operators that have a reflected form, and the functions that they are."""
 
-COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
+COMPARISONS: dict[str, Operation[Any, Any]] = {
+    "eq": comparison.equal,
+    "ne": comparison.not_equal,
+    "lt": comparison.less,
+    "le": comparison.less_equal,
+    "gt": comparison.greater,
+    "ge": comparison.greater_equal,
 }
-UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+UNARY: dict[str, Operation[Any, Any]] = {
+    "neg": arithmetic.negative,
+    "pos": arithmetic.positive,
+    "abs": arithmetic.abs,
+    "invert": bitwise.bitwise_invert,
+}
 
 _OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
 _PLAIN = (int, float, bool)
@@ -102,19 +107,19 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
     return method
 
 
-def _namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
-    known = ("2021.12", "2022.12", "2023.12", array_api.__array_api_version__)
-    if api_version is not None and api_version not in known:
-        raise ArgumentError(
-            f"version {api_version!r} of the array API standard was asked for; plugrt.array_api "
-            f"implements {array_api.__array_api_version__} and what it includes"
-        )
-    return array_api
+def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleType]:
+    """Returns ``__array_namespace__``, which gives ``namespace``; ``version`` is the standard's."""
+    known = ("2021.12", "2022.12", "2023.12", version)
 
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+        if api_version is not None and api_version not in known:
+            raise ArgumentError(
+                f"version {api_version!r} of the array API standard was asked for; "
+                f"plugrt.array_api implements {version} and what it includes"
+            )
+        return namespace
 
-def _function(name: str) -> Operation[Any, Any]:
-    known: dict[str, Operation[Any, Any]] = {"divided": divided, "power": power}
-    return known.get(name) or getattr(array_api, name)
+    return __array_namespace__
 
 
 def _checked(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) -> tuple[Any, Any]:
@@ -131,18 +136,17 @@ def _checked(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) ->
     return checked, checked_reflected
 
 
-def table() -> dict[str, Any]:
-    """Returns every operator, method and property of arrays by its name in the class."""
+def _table() -> dict[str, Any]:
+    """Returns every operator, method and property of arrays but one by its name in the class."""
     result: dict[str, Any] = {}
     for name, function in BINARY.items():
-        result[f"__{name}__"], result[f"__r{name}__"] = _binary(_function(function))
+        result[f"__{name}__"], result[f"__r{name}__"] = _binary(function)
     pair = result["__pow__"], result["__rpow__"]
-    result["__pow__"], result["__rpow__"] = _checked(*pair, check_exponent)
+    result["__pow__"], result["__rpow__"] = _checked(*pair, arithmetic.check_exponent)
     for name, function in COMPARISONS.items():
-        result[f"__{name}__"], _ = _binary(_function(function))
+        result[f"__{name}__"], _ = _binary(function)
     for name, function in UNARY.items():
-        result[f"__{name}__"] = _unary(_function(function))
-    result["__array_namespace__"] = _namespace
+        result[f"__{name}__"] = _unary(function)
     result.update({name: property(function) for name, function in PROPERTIES.items()})
     result.update(METHODS)
     for name in METHODS.keys() - {"__getitem__"}:  # which looks at its key itself
@@ -150,4 +154,6 @@ def table() -> dict[str, Any]:
     return result
 
 
-install(table())
+def install_operators(namespace: ModuleType, version: str) -> None:
+    """Gives arrays their operators and methods, and ``namespace`` as their namespace."""
+    install({**_table(), "__array_namespace__": _get_namespace(namespace, version)})

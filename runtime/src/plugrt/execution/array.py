@@ -15,7 +15,9 @@ import numpy.typing as npt
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
 from plugrt.execution.array_conversions import Conversions
+from plugrt.execution.array_repr import array_repr, array_str
 from plugrt.execution.array_type import ArrayMeta
+from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.user_frames import user_frame
@@ -275,26 +277,17 @@ class Array(Conversions, metaclass=ArrayMeta):
     def _taken_by(self, taker: str) -> None:
         self._shards, self._extra = None, Loss(taker)
 
-    def __reduce__(self) -> Any:
-        return _unpickle, (np.asarray(self),)
-
     def __copy__(self) -> Array:
         # Immutable, but not for ever: deleting or donating the one must leave the other alone.
-        from plugrt.execution.transfer import duplicate
-
         return duplicate(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return self.__copy__()
 
     def __repr__(self) -> str:
-        from plugrt.execution.array_repr import array_repr
-
         return array_repr(self)
 
     def __str__(self) -> str:
-        from plugrt.execution.array_repr import array_str
-
         return array_str(self)
 
 
@@ -371,6 +364,12 @@ def share(array: Array, signature: Signature) -> Array:
     return made
 
 
+def duplicate(array: Array) -> Array:
+    """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
+    copies = [copy_buffer(shard, shard.device, shard.memory) for shard in array._live()]
+    return new_array(copies, array._signature)
+
+
 def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
     """Returns the array of one buffer on its device."""
     device, memory = buffer.device, buffer.memory
@@ -385,10 +384,3 @@ def array_of_shards(
 ) -> Array:
     """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
     return new_array(buffers, signature_of(tuple(shape), dtype, sharding, True))
-
-
-def _unpickle(host: npt.NDArray[Any]) -> Array:
-    from plugrt.execution.transfer import device_put
-
-    result: Array = device_put(host)
-    return result

@@ -9,7 +9,6 @@ So arrays can be moved, and programs run, without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from types import EllipsisType, FunctionType, ModuleType
 from typing import (
     TYPE_CHECKING,
@@ -26,6 +25,7 @@ from typing import (
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.execution.method_source import load_methods
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device
 
@@ -417,7 +417,7 @@ def _declared() -> dict[str, Any]:
 
 def _stub(name: str, is_property: bool) -> Any:
     def first_use(self: Any, *args: Any, **kwargs: Any) -> Any:
-        import_module("plugrt.array_api")  # a later room, known here by its name alone
+        load_methods()
         installed = vars(Methods)[name]
         return installed.fget(self) if is_property else installed(self, *args, **kwargs)
 

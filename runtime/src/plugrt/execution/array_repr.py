@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from plugrt.execution.array import Array
+import numpy.typing as npt
 
 _THRESHOLD = 1000
 _EDGE = 3
 
 
-def array_repr(array: Array) -> str:
+class Printable(Protocol):
+    """What is asked of an `Array`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def sharding(self) -> object: ...
+    @property
+    def is_fully_addressable(self) -> bool: ...
+    def is_deleted(self) -> bool: ...
+    def __array__(self) -> npt.NDArray[Any]: ...
+
+
+def array_repr(array: Printable) -> str:
     """Returns ``Array([1. 2.], dtype=float32)``, shortened where the contents are many."""
     kind = f"dtype={array.dtype.name}"
     if array.is_deleted():
@@ -27,7 +42,7 @@ def array_repr(array: Array) -> str:
     return f"Array({body}{shape}, {kind})"
 
 
-def array_str(array: Array) -> str:
+def array_str(array: Printable) -> str:
     """Returns the contents as NumPy prints them."""
     if array.is_deleted() or not array.is_fully_addressable:
         return array_repr(array)

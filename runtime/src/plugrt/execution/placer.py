@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from plugrt.execution.arguments import HostKind, Kind, ParameterType
-from plugrt.execution.array import Array, held_of
+from plugrt.execution.array import Array, duplicate, held_of
+from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.casting import cast
 from plugrt.execution.host_values import scalar_on
 from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
-from plugrt.execution.sharded_transfer import copy_buffer, put_sharded
+from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.transfer import duplicate, move
+from plugrt.execution.transfer import move
 from plugrt.interface import Device, Shards
 
 Placer = Callable[[Sequence[Any]], list[Any]]

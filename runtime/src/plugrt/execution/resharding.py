@@ -11,6 +11,7 @@ import numpy as np
 
 from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.array import Array
+from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.part_programs import (
     LoadedPartProgram,
@@ -19,7 +20,7 @@ from plugrt.execution.part_programs import (
     slice_program,
 )
 from plugrt.execution.regions import Region, overlap, regions_of, shape_of
-from plugrt.execution.sharded_transfer import copy_buffer, holds_whole, join, put_sharded
+from plugrt.execution.sharded_transfer import holds_whole, join, put_sharded
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Buffer, Device
 

@@ -11,7 +11,7 @@ from plugrt.errors import NotAnArray
 from plugrt.execution.array import Array, array_of_shards, new_array
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
-from plugrt.interface import Buffer, Device, Memory
+from plugrt.interface import Buffer
 
 _ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a copy
 
@@ -74,14 +74,6 @@ def gather(x: Array) -> npt.NDArray[Any]:
     for device, shard in zip(x.sharding.addressable_devices, shards, strict=True):
         host[where[device]] = shard.to_host()
     return host
-
-
-def copy_buffer(buffer: Buffer, device: Device, memory: Memory | None = None) -> Buffer:
-    """Returns a copy of a buffer on another device, directly where the backends can do that."""
-    client = device.client
-    if buffer.device.client is client and client.capabilities.device_to_device_copy:
-        return buffer.copy_to_memory(memory) if memory else buffer.copy_to_device(device)
-    return client.buffer_from_host(buffer.to_host(), device, memory)
 
 
 def join(

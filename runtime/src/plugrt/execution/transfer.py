@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from functools import cache
 from typing import Any, TypeVar, overload
 
@@ -11,11 +12,11 @@ import numpy.typing as npt
 
 from plugrt.errors import IntegerOverflow, InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
-from plugrt.execution.array import Array, array_on, new_array
+from plugrt.execution.array import Array, array_on, duplicate, new_array
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device
 from plugrt.execution.resharding import exchange, reshard
-from plugrt.execution.sharded_transfer import copy_buffer, gather, put_sharded
+from plugrt.execution.sharded_transfer import gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.execution.user_frames import warn_user
@@ -150,12 +151,6 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     if buffers is None:
         return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)
     return array_on(buffers[0], committed, x._signature.weak)
-
-
-def duplicate(x: Array) -> Array:
-    """Returns a copy of ``x`` where it is: deleting or donating the one leaves the other alone."""
-    copies = [copy_buffer(shard, shard.device, shard.memory) for shard in x._live()]
-    return new_array(copies, x._signature)
 
 
 @overload
@@ -326,3 +321,16 @@ def _warn_narrowed() -> None:
     warn_user(
         "64-bit data are narrowed to 32 bits because JAX_ENABLE_X64 is 0; unset it to keep them"
     )
+
+
+def _unpickle(host: npt.NDArray[Any]) -> Array:
+    x: Array = device_put(host)
+    return x
+
+
+def _pickle(x: Array) -> tuple[Any, tuple[npt.NDArray[Any]]]:
+    return _unpickle, (np.asarray(x),)
+
+
+# Said here, since only here it is known how the contents get on a device again.
+copyreg.pickle(Array, _pickle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,21 +11,32 @@ import numpy.typing as npt
 from plugrt.execution.transfer import check_dtype
 from plugrt.stablehlo.bindings import hlo, ir
 
-if TYPE_CHECKING:
-    from plugrt.tracing.trace import Trace
-
 _WRITTEN_OUT = 1 << 16
 """Bytes up to which a complex constant is made element by element."""
 
 
-def constant_value(trace: Trace, data: npt.NDArray[Any]) -> ir.Value:
+class _Scope(Protocol):
+    @property
+    def constants(self) -> dict[Any, ir.Value]: ...
+
+
+class Module(Protocol):
+    """What is asked of the `Trace` whose module a constant is for."""
+
+    @property
+    def scope(self) -> _Scope | None: ...
+    def location(self) -> ir.Location: ...
+    def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type: ...
+
+
+def constant_value(trace: Module, data: npt.NDArray[Any]) -> ir.Value:
     """Returns a host array as a constant in the current scope."""
     check_dtype(data.dtype, "the constant")
     key = (data.tobytes(), data.dtype, data.shape)
     return _once(trace, key, lambda: dense_attribute(data, trace))
 
 
-def splat_value(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
+def splat_value(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
     """Returns a constant of ``shape`` that holds a 0-d host array everywhere."""
     key = (scalar.tobytes(), scalar.dtype, shape, "splat")
     return _once(trace, key, lambda: _splat(trace, scalar, shape))
@@ -52,7 +63,7 @@ def can_splat(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     return dtype.kind != "c" or prod(shape) * dtype.itemsize <= _WRITTEN_OUT
 
 
-def _once(trace: Trace, key: Any, attribute: Any) -> ir.Value:
+def _once(trace: Module, key: Any, attribute: Any) -> ir.Value:
     assert trace.scope is not None
     constants = trace.scope.constants
     value = constants.get(key)
@@ -61,7 +72,7 @@ def _once(trace: Trace, key: Any, attribute: Any) -> ir.Value:
     return value
 
 
-def _splat(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Attribute:
+def _splat(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Attribute:
     tensor = trace.mlir_type(shape, scalar.dtype)
     element = tensor.element_type
     if scalar.dtype.kind == "c":
@@ -77,7 +88,7 @@ def _splat(trace: Trace, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir
     return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(scalar)))
 
 
-def dense_attribute(data: npt.NDArray[Any], trace: Trace) -> ir.DenseElementsAttr:
+def dense_attribute(data: npt.NDArray[Any], trace: Module) -> ir.DenseElementsAttr:
     """Returns the contents of a host array as an MLIR attribute of its tensor type."""
     tensor = trace.mlir_type(data.shape, data.dtype)
     contiguous = np.ascontiguousarray(data)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line, name_at
-
-if TYPE_CHECKING:
-    from plugrt.tracing.tracer import Tracer
 
 _FAR = 1000
 """How many operations are looked at before the search for arguments is given up."""
 
 
-def provenance(tracer: Tracer) -> str:
+class Traced(Protocol):
+    """What is asked of a `Tracer`."""
+
+    @property
+    def origin(self) -> str: ...
+    @property
+    def _value(self) -> ir.Value | None: ...
+
+
+def provenance(tracer: Traced) -> str:
     """Returns a clause such as ``, computed at train.py:12 from argument x,``; empty if unknown."""
     if tracer.origin:
         return f", which is {tracer.origin},"
