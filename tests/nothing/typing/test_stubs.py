@@ -14,6 +14,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api, lax, random
+from plugrt.array_api.indexing.at import Update
 from plugrt.array_api.methods import METHODS
 from plugrt.execution import array_methods
 from plugrt.execution.array import Array
@@ -97,7 +98,7 @@ def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power", "min"])
 def test_updates_are_implemented_as_they_are_declared(name: str) -> None:
-    given = parameters(getattr(array_api.at.Update, name))
+    given = parameters(getattr(Update, name))
     assert given == parameters(array_methods.Updating.__call__)
 
 
