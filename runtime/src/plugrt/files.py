@@ -225,6 +225,21 @@ def _user(number: int) -> str:
         return f"the user {number}"
 
 
+def claim(path: AnyPath) -> Path:
+    """Returns the absolute path of a file that can be written; `FileRefused` for any other.
+
+    A new file is made, empty; what an old one holds stays. Never waits for another process.
+    """
+    whole = Path(os.fsdecode(path)).absolute()
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+    try:
+        os.close(os.open(whole, flags, 0o666))
+    except OSError as error:
+        reason = f"it cannot be written: {error.strerror}"
+        raise FileRefused(error.errno, reason, os.fspath(path)) from error
+    return whole
+
+
 def write(path: AnyPath, content: bytes) -> None:
     """Writes a file, mode 0600: another process reads the old content or all of the new.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt import monitoring
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
 from plugrt.execution.array_conversions import Conversions
@@ -22,6 +24,7 @@ from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, signature_of
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import Buffer, Device, Shards, TensorType
+from plugrt.monitoring.listeners import listening, record_event_duration_secs
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         held = self._held()
         host: npt.NDArray[Any] | None = getattr(self, "_extra", None)
         if host is None:
+            start = time.perf_counter() if listening else 0.0
             shards = self._opened(held)
             sharding = self._signature.sharding
             if type(sharding) is SingleDeviceSharding:
@@ -186,6 +190,10 @@ class Array(Conversions, metaclass=ArrayMeta):
             else:
                 host = self._assemble(shards)
             self._extra = host
+            if start:
+                record_event_duration_secs(
+                    monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
+                )
         return host
 
     def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
@@ -221,6 +229,7 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def block_until_ready(self) -> Array:
         """Waits until the contents are there and returns the array; raises if making it failed."""
+        start = time.perf_counter() if listening else 0.0
         shards = self._live()
         wait = getattr(shards, "block_until_ready", None)
         if wait is not None:
@@ -228,6 +237,8 @@ class Array(Conversions, metaclass=ArrayMeta):
         else:
             for shard in shards:
                 shard.block_until_ready()
+        if start:
+            record_event_duration_secs(monitoring.AWAIT, time.perf_counter() - start)
         return self
 
     def is_ready(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
+from plugrt import monitoring
 from plugrt.execution import tree
 from plugrt.execution.arguments import Kind, ParameterType, parameter_types
 from plugrt.execution.caches import BoundedCache
@@ -81,6 +83,33 @@ def runner_of(
     rerun: Rerun | None = None,
 ) -> Runner:
     """Returns what places arguments of these kinds, launches, checks, and builds the results."""
+    run = _runner(program, out_tree, kinds, what, rerun)
+    return _recorded(run, program) if config.record_launches else run
+
+
+def _recorded(run: Runner, program: LoadedProgram) -> Runner:
+    name, platform = program.plan.name, program.launch.client.platform
+
+    def run_recorded(values: Sequence[Any]) -> Any:
+        start = time.perf_counter()
+        try:
+            return run(values)
+        finally:
+            seconds = time.perf_counter() - start
+            monitoring.record_event_duration_secs(
+                monitoring.LAUNCH, seconds, fun_name=name, platform=platform
+            )
+
+    return run_recorded
+
+
+def _runner(
+    program: LoadedProgram,
+    out_tree: tree.PyTreeSpec,
+    kinds: Sequence[Kind],
+    what: str,
+    rerun: Rerun | None,
+) -> Runner:
     if wants_checks():
         # The arguments must survive, so that the call can be made again operation by operation.
         run: Any = checked(program.runner(kinds, keep_donated=True), what, rerun)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import time
 from functools import cache
 from typing import Any, TypeVar, overload
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.ma
 import numpy.typing as npt
 
+from plugrt import monitoring
 from plugrt.errors import IntegerOverflow, InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, duplicate, new_array
@@ -21,6 +23,7 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Device, HostBufferSemantics
+from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 from plugrt.typing import ArrayLike, DeviceLike
@@ -75,8 +78,19 @@ def device_put(
         )
     if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
         device = device.device
-    if type(x) is np.ndarray:
-        return _put_host(x, device, may_alias)
+    start = time.perf_counter() if listening else 0.0
+    # An array by itself is the usual case.
+    put_all = _put_host if type(x) is np.ndarray else _put_tree
+    result = put_all(x, device, may_alias, donate)
+    if start:
+        seconds = time.perf_counter() - start
+        monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds)
+    return result
+
+
+def _put_tree(
+    x: Any, device: Device | Sharding | None, may_alias: bool | None, donate: bool
+) -> Any:
     leaves, spec = tree.flatten(x)
     try:
         results = [
@@ -93,7 +107,9 @@ def device_put(
     return tree.unflatten(spec, results)
 
 
-def _put_host(x: Any, to: Device | Sharding | None, may_alias: bool | None) -> Array:
+def _put_host(
+    x: Any, to: Device | Sharding | None, may_alias: bool | None, donate: bool = False
+) -> Array:
     if type(x) is not np.ndarray and isinstance(x, Array):
         x._live()  # a traced one: where its program runs is not decided here
         return x

@@ -246,6 +246,12 @@ class Config(Options):
         "JAX_LOG_COMPILES", BOOLEAN, False,
         "Whether each compilation is logged with its name, argument types and duration.",
     )  # fmt: skip
+    record_launches = option(
+        "PLUGRT_RECORD_LAUNCHES", BOOLEAN, False,
+        "Whether plugrt.monitoring hears of each launch and how long it took on the host; "
+        "monitoring.timeline sets it for its block.",
+        launched=True,
+    )  # fmt: skip
     dump_ir_to = option(
         "JAX_DUMP_IR_TO", TEXT, None,
         "A folder that every program handed to a backend is written to, as StableHLO text.",

@@ -1,29 +1,13 @@
-"""Listeners for events and durations: what plugrt did and how long it took.
+"""Listeners for events and durations, and recording for them.
 
-The functions are those of ``jax.monitoring``. With no listener registered, recording costs one
-truth test of an empty list.
+With no listener registered, recording costs one truth test of an empty list.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from plugrt.errors import ArgumentError
-
-TRACE: Final = "/plugrt/trace"
-"""Duration: tracing one Python function into a StableHLO module."""
-LOWER: Final = "/plugrt/lower"
-"""Duration: passes over a module and its serialisation for a backend."""
-COMPILE: Final = "/plugrt/compile"
-"""Duration: a backend's compilation of one program."""
-CACHE_HIT: Final = "/plugrt/cache/hit"
-"""Event: a compiled program was found in the persistent compilation cache."""
-CACHE_MISS: Final = "/plugrt/cache/miss"
-"""Event: a program was looked for in the persistent compilation cache and not found."""
-PLUGIN_LOAD: Final = "/plugrt/plugin/load"
-"""Duration: importing one plugin (``plugin=`` its name)."""
-CLIENT_CREATED: Final = "/plugrt/client/create"
-"""Duration: starting one client (``platform=`` the name it was asked for by)."""
 
 
 class EventListener(Protocol):
@@ -40,6 +24,8 @@ class DurationListener(Protocol):
 
 _event_listeners: list[EventListener] = []
 _duration_listeners: list[DurationListener] = []
+listening = _duration_listeners
+"""True where a duration would be heard: for callers that would not even look at the clock."""
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
