@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from plugrt import monitoring
 
@@ -22,3 +23,13 @@ def counting() -> Iterator[Counter[str]]:
         yield counter
     finally:
         monitoring.unregister_event_duration_listener(listen)
+
+
+def compilations(f: Any, *calls: tuple[Any, ...]) -> list[int]:
+    """Returns how many programs each call compiled."""
+    result = []
+    for args in calls:
+        with counting() as counts:
+            f(*args)
+        result.append(counts[monitoring.COMPILE])
+    return result

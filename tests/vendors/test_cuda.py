@@ -14,6 +14,7 @@ import pytest
 from plugrt_cuda import gpu_targets, hardware, library
 from support.distributions import run_cli, run_python
 from support.programs import DOT, printed
+from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
     pytest.mark.skipif(not library.installed(), reason="needs jax-cuda12-pjrt or jax-cuda13-pjrt"),
@@ -97,19 +98,7 @@ def test_figures_that_the_library_does_not_state_are_counted(
 
 
 def test_without_a_gpu_the_reason_is_in_the_table_and_the_cpu_is_chosen() -> None:
-    done = run_python(
-        """
-        import json, plugrt
-        name = plugrt.default_backend()
-        row = next(r for r in plugrt.plugins.table() if r.name == "cuda")
-        maps = open("/proc/self/maps").read()
-        print(json.dumps([name, row.state, row.reason, "xla_cuda_plugin" in maps]))
-        """
-    )
-    name, state, reason, loaded = printed(done)
-    assert (name, state, loaded) == ("cpu", "unavailable", False)
-    assert "no NVIDIA driver" in reason
-    assert done.stderr == ""
+    check_choice_without_hardware("cuda", "xla_cuda_plugin", "no NVIDIA driver")
 
 
 def test_a_driver_without_gpu_is_told_with_the_words_of_the_library() -> None:

@@ -19,6 +19,7 @@ import pytest
 from plugrt_tpu import hardware
 from support.distributions import run_cli, run_python
 from support.programs import DOT, printed
+from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu"),
@@ -105,19 +106,7 @@ def test_options_and_refusals() -> None:
 
 
 def test_without_a_tpu_the_reason_is_in_the_table_and_the_cpu_is_chosen() -> None:
-    done = run_python(
-        """
-        import json, plugrt
-        name = plugrt.default_backend()
-        row = next(r for r in plugrt.plugins.table() if r.name == "tpu")
-        maps = open("/proc/self/maps").read()
-        print(json.dumps([name, row.state, row.reason, "libtpu" in maps]))
-        """
-    )
-    name, state, reason, loaded = printed(done)
-    assert (name, state, loaded) == ("cpu", "unavailable", False)
-    assert "no TPU chip" in reason
-    assert done.stderr == ""
+    check_choice_without_hardware("tpu", "libtpu", "no TPU chip")
 
 
 def test_a_forced_start_fails_with_the_words_of_libtpu() -> None:

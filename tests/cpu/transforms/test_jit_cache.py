@@ -10,27 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from plugrt import monitoring
 from plugrt.execution.caches import clear_caches
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
-from support.compiles import counting
+from support.compiles import compilations
 from support.ops import add, mul
 
 X = np.arange(3, dtype=np.float32)
-
-
-def compilations(f: Any, *calls_: tuple[Any, ...]) -> list[int]:
-    """Returns how many programs each call compiled."""
-    result = []
-    for args in calls_:
-        with counting() as counts:
-            f(*args)
-        result.append(counts[monitoring.COMPILE])
-    return result
 
 
 # --- what is part of the key -----------------------------------------------------------------

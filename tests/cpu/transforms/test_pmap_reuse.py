@@ -25,7 +25,7 @@ from plugrt.lax.parallel.reductions import psum
 from plugrt.plugins.backends import devices, get_backend
 from plugrt.settings.declarations import config
 from plugrt.transforms.pmap import pmap
-from support.compiles import counting
+from support.compiles import compilations, counting
 from support.ops import add, mul, total
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -54,16 +54,6 @@ def _counted(real: Any, name: str, counts: Counter[str]) -> Any:
         return real(*args)
 
     return counted
-
-
-def compilations(f: Any, *calls: tuple[Any, ...]) -> list[int]:
-    """Returns how many programs each call compiled."""
-    result = []
-    for args in calls:
-        with counting() as counts:
-            f(*args)
-        result.append(counts[monitoring.COMPILE])
-    return result
 
 
 # --- transfers -------------------------------------------------------------------------------

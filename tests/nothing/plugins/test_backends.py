@@ -24,20 +24,14 @@ from plugrt.errors import (
     UnknownPlatform,
 )
 from plugrt.interface import Client
-from plugrt.plugins import Availability, Backends, Plugin, backends, hookimpl
+from plugrt.plugins import Availability, Backends, backends, hookimpl
 from plugrt.plugins.record import Record, Source, State
 from plugrt.settings.declarations import Config
 from support.distributions import PLUGIN, install_plugin
 from support.fake_client import FakeClient, FakePlugin
+from support.registries import registry
 
 ABSENT = Availability.no("no such device on the bus", "plug one in")
-
-
-def registry(*plugins: Plugin, **environ: str) -> Backends:
-    made = Backends(Config(environ), path=[])
-    for plugin in plugins:
-        made.register(plugin)
-    return made
 
 
 def row_of(made: Backends, name: str) -> Record:
@@ -169,8 +163,8 @@ def test_absent_hardware_is_silent(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_broken_plugin_is_one_warning_line_and_the_next_is_used(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    broken = FakePlugin("bad", priority=900, error=Internal("boom\nin two lines"))
-    made = registry(broken, FakePlugin("cpu", priority=100))
+    made = registry(FakePlugin("cpu", priority=100))
+    made.register(FakePlugin("bad", priority=900, error=Internal("boom\nin two lines")))
     with caplog.at_level(logging.WARNING, "plugrt"):
         assert backends.default_backend(made) == "cpu"
         assert backends.default_backend(made) == "cpu"
@@ -440,25 +434,26 @@ def test_clear_backends_closes_all_although_one_fails(caplog: pytest.LogCaptureF
     assert "stuck" in caplog.text
 
 
+def warnings_of_fork(name: str) -> list[str]:
+    """Forks and returns what that warned of this backend; those of other tests may warn, too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    return [str(w.message) for w in caught if name in str(w.message)]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_fork_warns_once_while_backends_live() -> None:
-    def warnings_of_fork() -> list[str]:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            child = os.fork()
-            if child == 0:
-                os._exit(0)
-            os.waitpid(child, 0)
-        # Registries of other tests may be alive and warn, too.
-        return [str(w.message) for w in caught if "forking" in str(w.message)]
-
     made = registry(FakePlugin("forking"))
-    assert warnings_of_fork() == []
+    assert warnings_of_fork("forking") == []
     backends.devices(of=made)
-    (message,) = warnings_of_fork()
+    (message,) = warnings_of_fork("forking")
     for fact in ("os.fork()", "started forking", "spawn"):
         assert fact in message
-    assert warnings_of_fork() == []
+    assert warnings_of_fork("forking") == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -466,13 +461,7 @@ def test_fork_does_not_warn_after_clear_backends() -> None:
     made = registry(FakePlugin("cleared"))
     backends.devices(of=made)
     backends.clear_backends(made)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        child = os.fork()
-        if child == 0:
-            os._exit(0)
-        os.waitpid(child, 0)
-    assert [w for w in caught if "cleared" in str(w.message)] == []
+    assert warnings_of_fork("cleared") == []
 
 
 # --- arguments, as in JAX -----------------------------------------------------------------------

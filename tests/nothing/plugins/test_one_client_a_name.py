@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from plugrt.errors import PluginError, UnknownPlatform
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import Backends, backends
-from plugrt.settings.declarations import Config
+from plugrt.plugins.vendors import ALIASES
 from support.fake_client import FakeClient, FakePlugin
+from support.registries import registry
 
 WORDS = ("cpu", "gpu", "cuda", "a", "b", "c")
 
@@ -32,19 +33,14 @@ class Reporting(FakePlugin):
         return self.clients[-1]
 
 
-def made(plugins: list[Reporting], **environ: str) -> Backends:
-    found = Backends(Config(environ), path=[])
-    for plugin in plugins:
-        found.register(plugin)
-    return found
-
-
 def means(client: Client, name: str, plugins: list[Reporting]) -> bool:
     """Whether the written rule lets ``name`` mean this client."""
     (owner,) = [p for p in plugins if client in p.clients]
     if any(p.name == name for p in plugins):
         return owner.name == name
-    aliased = {p.name for p in plugins if name in p.aliases or (name, p.name) == ("gpu", "cuda")}
+    # An alias means plugins by name, or by what they are called besides.
+    meant = {name, *ALIASES.get(name, ())}
+    aliased = {p.name for p in plugins if not meant.isdisjoint((p.name, *p.aliases))}
     if aliased & {p.name for p in plugins if p.clients}:
         return owner.name in aliased
     reporting = [p for p in plugins if p.clients and p.reported == name]
@@ -68,7 +64,7 @@ def test_what_jax_platforms_names_is_what_a_name_gives(
 ) -> None:
     plugins = [Reporting(n, p, priority=r, aliases=tuple(a)) for n, p, r, a in rows]
     names = data.draw(st.lists(st.sampled_from([p.name for p in plugins]), min_size=1, unique=True))
-    of = made(plugins, JAX_PLATFORMS=",".join(names))
+    of = registry(*plugins, JAX_PLATFORMS=",".join(names))
     found = backends.backends(of)
     assert list(found) == names
     assert len({id(client) for client in found.values()}) == len(names)
@@ -82,7 +78,7 @@ def test_in_an_automatic_choice_too_whatever_was_asked_for_before(
     rows: list[tuple[str, str, int, list[str]]], data: st.DataObject
 ) -> None:
     plugins = [Reporting(n, p, priority=r, aliases=tuple(a)) for n, p, r, a in rows]
-    of = made(plugins)
+    of = registry(*plugins)
     of.initialise()
     for name in data.draw(st.lists(st.sampled_from([p.name for p in plugins]), unique=True)):
         (plugin,) = [p for p in plugins if p.name == name]
@@ -106,7 +102,7 @@ def _every_name_gives_what_it_means(
 
 def test_a_platform_that_two_report_means_neither() -> None:
     plugins = [Reporting("a", "p"), Reporting("b", "p"), Reporting("c", "q")]
-    of = made(plugins, JAX_PLATFORMS="a,b,c")
+    of = registry(*plugins, JAX_PLATFORMS="a,b,c")
     assert backends.get_backend("q", of) is plugins[2].clients[0]
     with pytest.raises(UnknownPlatform, match=r"'p'.* a, b all report it"):
         backends.get_backend("p", of)
@@ -114,7 +110,7 @@ def test_a_platform_that_two_report_means_neither() -> None:
 
 def test_a_platform_becomes_ambiguous_when_another_starts() -> None:
     plugins = [Reporting("a", "p", priority=900), Reporting("b", "p")]
-    of = made(plugins)
+    of = registry(*plugins)
     assert backends.get_backend("p", of) is plugins[0].clients[0]
     assert backends.get_backend("b", of) is plugins[1].clients[0]
     with pytest.raises(UnknownPlatform, match="a, b all report it"):
@@ -124,7 +120,7 @@ def test_a_platform_becomes_ambiguous_when_another_starts() -> None:
 def test_what_is_excluded_or_blocked_is_not_replaced_by_who_reports_its_name() -> None:
     """JAX: ``Unknown backend cpu. Available backends are ['mychip']``."""
     for environ in ({"JAX_PLATFORMS": "mychip"}, {"PLUGRT_PLUGINS_BLOCK": "cpu"}):
-        of = made([Reporting("mychip", "cpu"), Reporting("cpu", "cpu", priority=0)], **environ)
+        of = registry(Reporting("mychip", "cpu"), Reporting("cpu", "cpu", priority=0), **environ)
         assert backends.default_backend(of) == "cpu"
         with pytest.raises(PluginError, match=r"leaves 'cpu' out|blocked"):
             backends.get_backend("cpu", of)

@@ -8,22 +8,15 @@ import pytest
 
 from plugrt import plugins
 from plugrt.errors import PluginError, UnknownPlatform
-from plugrt.plugins import Availability, Backends, Plugin, backends, platforms
-from plugrt.settings.declarations import Config
+from plugrt.plugins import Availability, backends, platforms
 from support.fake_client import FakePlugin
+from support.registries import registry
 
 ABSENT = Availability.no("no such device", "plug one in")
 
 
-def made(*offered: Plugin, **environ: str) -> Backends:
-    found = Backends(Config(environ), path=[])
-    for plugin in offered:
-        found.register(plugin)
-    return found
-
-
 def test_an_alias_expands_to_names_in_order() -> None:
-    of = made(FakePlugin("chip", aliases=("accel",)), FakePlugin("chop", aliases=("accel",)))
+    of = registry(FakePlugin("chip", aliases=("accel",)), FakePlugin("chop", aliases=("accel",)))
     assert platforms.expand_platform_alias("gpu", of) == ["cuda", "rocm", "oneapi"]
     assert platforms.expand_platform_alias("accel", of) == ["chip", "chop"]
     assert platforms.expand_platform_alias("chip", of) == ["chip"]
@@ -32,19 +25,19 @@ def test_an_alias_expands_to_names_in_order() -> None:
 
 
 def test_an_alias_is_made_canonical_by_what_works() -> None:
-    of = made(FakePlugin("cuda", available=ABSENT), FakePlugin("rocm"), FakePlugin("cpu"))
+    of = registry(FakePlugin("cuda", available=ABSENT), FakePlugin("rocm"), FakePlugin("cpu"))
     assert platforms.canonicalize_platform("gpu", of) == "rocm"
     for name in ("rocm", "cuda", "nonsense"):
         assert platforms.canonicalize_platform(name, of) == name
     assert platforms.backends_are_initialized(of)
     with pytest.raises(UnknownPlatform):
-        platforms.canonicalize_platform("gpu", made(FakePlugin("cpu")))
+        platforms.canonicalize_platform("gpu", registry(FakePlugin("cpu")))
     with pytest.raises(PluginError, match="no such device"):
-        platforms.canonicalize_platform("gpu", made(FakePlugin("cuda", available=ABSENT)))
+        platforms.canonicalize_platform("gpu", registry(FakePlugin("cuda", available=ABSENT)))
 
 
 def test_known_platforms() -> None:
-    of = made(FakePlugin("chip", aliases=("accel",), available=ABSENT))
+    of = registry(FakePlugin("chip", aliases=("accel",), available=ABSENT))
     assert platforms.known_platforms(of) == {"chip", "accel", "gpu", "cuda", "rocm", "oneapi"}
     assert platforms.is_known_platform("chip", of)
     assert platforms.is_known_platform("gpu", of)
@@ -55,7 +48,7 @@ def test_known_platforms() -> None:
 
 
 def test_whether_backends_are_initialized() -> None:
-    of = made(FakePlugin("chip"))
+    of = registry(FakePlugin("chip"))
     assert not platforms.backends_are_initialized(of)
     backends.devices(of=of)
     assert platforms.backends_are_initialized(of)
@@ -64,14 +57,14 @@ def test_whether_backends_are_initialized() -> None:
 
 
 def test_the_backend_of_a_device() -> None:
-    of = made(FakePlugin("chip", priority=900), FakePlugin("chop"))
+    of = registry(FakePlugin("chip", priority=900), FakePlugin("chop"))
     (device, *_) = backends.devices("chop", of)
     assert platforms.get_device_backend(device, of) is device.client
     assert platforms.get_device_backend(of=of) is backends.get_backend("chip", of)
 
 
 def test_a_backend_that_is_no_library_has_no_versions() -> None:
-    of = made(FakePlugin("chip"))
+    of = registry(FakePlugin("chip"))
     assert not platforms.using_pjrt_c_api("chip", of)
     assert platforms.backend_pjrt_c_api_version("chip", of) is None
     assert platforms.backend_xla_version("chip", of) is None

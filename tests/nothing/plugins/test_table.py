@@ -10,24 +10,19 @@ import pytest
 
 import plugrt.plugins
 from plugrt.errors import RegistrationError
-from plugrt.plugins import Backends, Plugin
+from plugrt.plugins import Plugin
 from plugrt.plugins.backends import clear_backends, get_backend
 from plugrt.plugins.record import Source, State
-from plugrt.settings.declarations import Config
 from support.distributions import install, install_plugin
 from support.fake_client import FakePlugin
-
-
-def registry(*plugins: Plugin, path: Path | None = None, **environ: str) -> Backends:
-    made = Backends(Config(environ), path=[str(path)] if path else [])
-    for plugin in plugins:
-        made.register(plugin)
-    return made
+from support.registries import registry
 
 
 def test_a_registered_plugin_is_a_row() -> None:
     plugin = FakePlugin("a", priority=7)
-    (row,) = registry(plugin).table.rows
+    made = registry()
+    made.register(plugin)
+    (row,) = made.table.rows
     assert (row.name, row.source, row.state, row.priority) == (
         "a",
         Source.REGISTERED,

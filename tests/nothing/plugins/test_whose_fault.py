@@ -280,21 +280,28 @@ def test_whatever_a_plugin_raises_it_is_left_out_and_the_next_is_used(error: Any
         assert row.reason
 
 
+class Stubborn(FakePlugin):
+    """A plugin whose clients fail to close."""
+
+    def __init__(self, name: str, fault: Exception, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        self._fault = fault
+
+    def create_client(self, options: Any, distributed: Any = None) -> Any:
+        client = super().create_client(options, distributed)
+        client.close = self._close  # type: ignore[method-assign]
+        return client
+
+    def _close(self) -> None:
+        raise self._fault
+
+
 @pytest.mark.parametrize("error", [Wordless(), WordlessBroken()])
 def test_a_failing_close_or_an_error_of_ours_without_words(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Stubborn(FakePlugin):
-        def create_client(self, options: Any, distributed: Any = None) -> Any:
-            client = super().create_client(options, distributed)
-            client.close = self.close  # type: ignore[method-assign]
-            return client
-
-        def close(self) -> None:
-            raise error
-
     made = Backends(Config({}), path=[])
-    made.register(Stubborn("stubborn", priority=9))
+    made.register(Stubborn("stubborn", error, priority=9))
     made.register(FakePlugin("bad", priority=99, error=error))
     assert backends.default_backend(made) == "stubborn"
     backends.clear_backends(made)
@@ -303,17 +310,8 @@ def test_a_failing_close_or_an_error_of_ours_without_words(
 
 
 def test_a_close_that_fails_does_not_hide_why_a_choice_failed() -> None:
-    class Stubborn(FakePlugin):
-        def create_client(self, options: Any, distributed: Any = None) -> Any:
-            client = super().create_client(options, distributed)
-            client.close = self.close  # type: ignore[method-assign]
-            return client
-
-        def close(self) -> None:
-            raise RuntimeError("it will not")
-
     made = Backends(Config({"JAX_PLATFORMS": "first,second,bad"}), path=[])
-    made.register(Stubborn("first"))
+    made.register(Stubborn("first", RuntimeError("it will not")))
     second = FakePlugin("second")
     made.register(second)
     made.register(FakePlugin("bad", error=RuntimeError("out of order")))

@@ -10,7 +10,8 @@ import pytest
 import plugrt
 from plugrt.errors import PluginBroken
 from plugrt_cuda import hardware, library
-from support.distributions import install, install_plugin, run_python
+from support.distributions import install
+from support.vendor_plugins import choose_beside_fake
 
 
 def wheel(folder: Path, distribution: str, version: str = "1.0") -> Path:
@@ -71,38 +72,18 @@ def test_a_named_library_comes_before_all(site: Path) -> None:
 
 
 def test_a_machine_with_a_driver_but_no_library_is_told_once(tmp_path: Path) -> None:
-    install_plugin(tmp_path, "fake", priority=1)
-    done = run_python(
-        """
-        from plugrt.plugins.plugin import Availability
-        from plugrt_cuda import hardware, library
-        hardware.look = lambda: Availability.yes()
-        library.WHEELS = ()
-        import plugrt
-        print(plugrt.default_backend(), plugrt.default_backend())
-        """,
-        tmp_path,
-        PLUGRT_PLUGINS_ALLOW="fake,cuda",
+    has_driver = (
+        "from plugrt_cuda import hardware, library; library.WHEELS = ();"
+        "hardware.look = lambda: Availability.yes()"
     )
-    assert done.stdout.strip() == "fake fake"
+    done = choose_beside_fake(tmp_path, "cuda", has_driver)
+    assert done.stdout.splitlines()[0] == "fake fake"
     assert done.stderr.count("left out: 'cuda'") == 1
     assert "no PJRT library for CUDA is installed" in done.stderr
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    install_plugin(tmp_path, "fake", priority=1)
-    done = run_python(
-        """
-        from plugrt.plugins.plugin import Availability
-        from plugrt_cuda import hardware
-        hardware.look = lambda: Availability.no("none")
-        import plugrt
-        print(plugrt.default_backend())
-        row = next(r for r in plugrt.plugins.table() if r.name == "cuda")
-        print(row.state, row.priority)
-        """,
-        tmp_path,
-        PLUGRT_PLUGINS_ALLOW="fake,cuda",
-    )
-    assert done.stdout.splitlines() == ["fake", "unavailable 500"]
+    no_driver = 'from plugrt_cuda import hardware; hardware.look = lambda: Availability.no("none")'
+    done = choose_beside_fake(tmp_path, "cuda", no_driver)
+    assert done.stdout.splitlines() == ["fake fake", "unavailable 500 False"]
     assert done.stderr == ""

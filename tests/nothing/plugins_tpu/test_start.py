@@ -11,7 +11,8 @@ import plugrt
 from plugrt.errors import Aborted, Internal, NotFound, PluginBroken
 from plugrt_tpu import environment, hardware, library
 from plugrt_tpu.plugin import TpuPlugin
-from support.distributions import install_plugin, run_python
+from support.distributions import run_python
+from support.vendor_plugins import choose_beside_fake
 
 TPU = hardware.Hardware(chips=("v5e",))
 NOTHING = hardware.Hardware()
@@ -137,36 +138,18 @@ def test_the_probe_goes_by_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_machine_with_a_tpu_but_no_libtpu_is_told_once(tmp_path: Path) -> None:
-    install_plugin(tmp_path, "fake", priority=1)
-    done = run_python(
-        """
-        from plugrt_tpu import hardware
-        hardware.look = lambda: hardware.Hardware(chips=("v5e",))
-        import plugrt
-        print(plugrt.default_backend(), plugrt.default_backend())
-        """,
-        tmp_path,
-        TPU_LIBRARY_PATH=str(tmp_path / "libtpu.so"),
-        PLUGRT_PLUGINS_ALLOW="fake,tpu",
+    has_chip = (
+        'from plugrt_tpu import hardware;hardware.look = lambda: hardware.Hardware(chips=("v5e",))'
     )
-    assert done.stdout.strip() == "fake fake"
+    absent = str(tmp_path / "libtpu.so")
+    done = choose_beside_fake(tmp_path, "tpu", has_chip, TPU_LIBRARY_PATH=absent)
+    assert done.stdout.splitlines()[0] == "fake fake"
     assert done.stderr.count("left out: 'tpu'") == 1
     assert "TPU_LIBRARY_PATH names" in done.stderr
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    install_plugin(tmp_path, "fake", priority=1)
-    done = run_python(
-        """
-        from plugrt_tpu import hardware
-        hardware.look = lambda: hardware.Hardware()
-        import plugrt, sys
-        print(plugrt.default_backend())
-        row = next(r for r in plugrt.plugins.table() if r.name == "tpu")
-        print(row.state, row.priority, "libtpu" in sys.modules)
-        """,
-        tmp_path,
-        PLUGRT_PLUGINS_ALLOW="fake,tpu",
-    )
-    assert done.stdout.splitlines() == ["fake", "unavailable 300 False"]
+    no_chip = "from plugrt_tpu import hardware; hardware.look = lambda: hardware.Hardware()"
+    done = choose_beside_fake(tmp_path, "tpu", no_chip)
+    assert done.stdout.splitlines() == ["fake fake", "unavailable 300 False"]
     assert done.stderr == ""

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
+from plugrt.array_api.indexing.read import default_fill
 from plugrt.errors import ArgumentError, DtypeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import per_dimension
@@ -128,7 +128,7 @@ def gather(
     inside = _inside(indices, limits)
     batch = [i for i in range(found.ndim) if i not in set(dimension_numbers.offset_dims)]
     mask = broadcast_in_dim(inside, found.shape, batch)
-    value = _fill(operand.dtype) if fill_value is None else fill_value
+    value = default_fill(operand.dtype) if fill_value is None else fill_value
     return emit_select(mask, found, full(found.shape, value, operand.dtype))
 
 
@@ -157,17 +157,6 @@ def _inside(indices: Tracer, limits: Sequence[int]) -> Tracer:
     if min(limits, default=0) < 0:
         return full(indices.shape[:-1], False, np.dtype(bool))
     return reduce([fits], [constant(True)], last, lambda a, b: [emit(hlo.and_, a, b)])[0]
-
-
-def _fill(dtype: np.dtype[Any]) -> Any:
-    kind = kind_of(dtype)
-    if kind in "fc":
-        return np.nan
-    if kind == "b":
-        return True
-    limits: Any = ml_dtypes.iinfo
-    info = limits(dtype)
-    return info.min if kind == "i" else info.max
 
 
 def rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:

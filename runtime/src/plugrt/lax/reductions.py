@@ -26,8 +26,8 @@ from plugrt.tracing.emit import (
     emit,
     hlo,
     iota,
+    reduce_op,
     strong,
-    tracing,
     wrap,
 )
 from plugrt.tracing.emit import reduce as emit_reduce
@@ -122,15 +122,7 @@ def _reduced(
 ) -> list[Tracer]:
     starts = check_initial("reduce", arrays, initial)
     axes = dimensions_of("reduce", dimensions, arrays[0].ndim)
-    trace = tracing()
-    kept = tuple(n for i, n in enumerate(arrays[0].shape) if i not in axes)
-    op = hlo.ReduceOp(
-        [trace.mlir_type(kept, x.dtype) for x in arrays],
-        [x.value for x in arrays],
-        [x.value for x in starts],
-        list(axes),
-        loc=trace.location(),
-    )
+    op = reduce_op(arrays, starts, axes)
     closed_region("reduce", op, [x.dtype for x in (*arrays, *arrays)], combine)
     return list(wrap(op))
 

@@ -280,19 +280,26 @@ def reduce(
     ``body`` takes the accumulated 0-d values and then the next ones, and returns the new
     accumulated values; it must be associative and commutative. ``initial`` are 0-d identities.
     """
+    op = reduce_op(operands, initial, dimensions)
+    scalars = [tracing().mlir_type((), x.dtype) for x in operands]
+    region(op.regions[0], [*scalars, *scalars], body)
+    result: tuple[Tracer, ...] = wrap(op)
+    return result
+
+
+def reduce_op(
+    operands: Sequence[Tracer], initial: Sequence[Tracer], dimensions: Sequence[int]
+) -> Any:
+    """Returns the operation of `reduce` whose region is still to be filled."""
     trace = tracing()
     kept = tuple(n for i, n in enumerate(operands[0].shape) if i not in set(dimensions))
-    op = hlo.ReduceOp(
+    return hlo.ReduceOp(
         [trace.mlir_type(kept, x.dtype) for x in operands],
         [x.value for x in operands],
         [x.value for x in initial],
         list(dimensions),
         loc=trace.location(),
     )
-    scalars = [trace.mlir_type((), x.dtype) for x in operands]
-    region(op.regions[0], [*scalars, *scalars], body)
-    result: tuple[Tracer, ...] = wrap(op)
-    return result
 
 
 def slice_(x: Tracer, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> Tracer:
@@ -320,6 +327,6 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 __all__ = [
     "as_tracer", "broadcast_in_dim", "broadcast_to", "chlo", "compare", "concatenate",
-    "constant", "convert", "emit", "full", "hlo", "iota", "ir", "reduce", "region", "reshape",
-    "select", "slice_", "strong", "tracing", "transpose", "with_weakness", "wrap",
+    "constant", "convert", "emit", "full", "hlo", "iota", "ir", "reduce", "reduce_op", "region",
+    "reshape", "select", "slice_", "strong", "tracing", "transpose", "with_weakness", "wrap",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from plugrt.array_api.indexing.key import (
@@ -135,8 +136,9 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
         return np.nan
     if kind == "b":
         return True
-    bits = dtype.itemsize * 8
-    return -(2 ** (bits - 1)) if kind == "i" else 2**bits - 1
+    limits: Any = ml_dtypes.iinfo
+    info = limits(dtype)
+    return info.min if kind == "i" else info.max
 
 
 # --- parts of reading and writing -----------------------------------------------------------------

@@ -52,10 +52,7 @@ def cond(
     """
     _check_functions("cond", [true_fun, false_fun])
     require_array("cond", "pred", pred)
-    if operand is not _ABSENT:
-        if operands:
-            raise ArgumentError("cond takes operands by position or one as operand=, not both")
-        operands = (operand,)
+    operands = _all_operands("cond", operands, operand)
 
     def run(pred: Tracer, operands: Any) -> Any:
         if pred.shape:
@@ -88,10 +85,7 @@ def switch(
     require_array("switch", "index", index)
     if not branches:
         raise ArgumentError("switch needs at least one branch")
-    if operand is not _ABSENT:
-        if operands:
-            raise ArgumentError("switch takes operands by position or one as operand=, not both")
-        operands = (operand,)
+    operands = _all_operands("switch", operands, operand)
 
     def run(index: Tracer, operands: Any) -> Any:
         if index.shape:
@@ -109,6 +103,15 @@ def switch(
     if in_python():
         return run_branch(int(np.asarray(index)), branches, operands)
     return launch("switch", branches, (), {"index": index, "operands": operands}, run)
+
+
+def _all_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """Returns the operands, or the one that was given by name."""
+    if operand is _ABSENT:
+        return operands
+    if operands:
+        raise ArgumentError(f"{title} takes operands by position or one as operand=, not both")
+    return (operand,)
 
 
 def _check_functions(title: str, functions: Sequence[Any]) -> None:
