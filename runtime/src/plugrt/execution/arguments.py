@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import count
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from plugrt.execution.transfer import (
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
-
-_signature_of = attrgetter("_signature")
 
 
 class HostKind:
@@ -95,7 +92,7 @@ def kinds_of_arrays(leaves: Sequence[Any]) -> list[Kind] | None:
     if not leaves or type(leaves[0]) is not Array:  # most often that tells, and raises nothing
         return None
     try:
-        return [*map(_signature_of, leaves)]
+        return [x._signature for x in leaves]
     except AttributeError:
         return None
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from itertools import starmap
 from typing import Any, Literal, NoReturn
 
 import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.execution.arguments import Kind, ParameterType
-from plugrt.execution.array import Array, array_holding, share
+from plugrt.execution.array import Array, array_holding, blank, share
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, lent_positions, make_placer
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import LoadedExecutable, Shards
-
-_shards_of = attrgetter("_shards")
 
 Source = tuple[Literal["result", "argument", "constant", "literal"], int]
 """Where an output comes from: the executable, an argument, a constant, or the host."""
@@ -100,6 +98,22 @@ class LoadedProgram:
 
         With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
         """
+        run: Run = self._runner(kinds, keep_donated)
+        return run
+
+    def dict_runner(
+        self, kinds: Sequence[Kind], numbered: dict[Any, int]
+    ) -> Callable[[Sequence[Any]], dict[Any, Array]]:
+        """Returns the shortest way to a dict of the results, which are ``numbered`` under its keys.
+
+        It has its keys in the same order.
+        """
+        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._runner(kinds, False, numbered)
+        return run
+
+    def _runner(
+        self, kinds: Sequence[Kind], keep_donated: bool, numbered: dict[Any, int] | None = None
+    ) -> Callable[[Sequence[Any]], Any]:
         plan = self.plan
         place = make_placer(
             kinds,
@@ -113,10 +127,14 @@ class LoadedProgram:
         plain = all(kind == "result" for kind, _ in plan.sources)
         donated = () if keep_donated else plan.donated
         if plan.constants or not plain or self.executable is None:
-            return self._general(place or _shards_of_needed(plan.needed), donated)
+            run = self._general(place or _shards_of_needed(plan.needed), donated)
+            if numbered is None:
+                return run
+            keys = _in_order(numbered)
+            return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
         if place is None and plan.kept != tuple(range(len(kinds))):
             place = _shards_of_needed(plan.kept)
-        return self._plain(*self._placing(place, kinds), donated)
+        return self._plain(*self._placing(place, kinds), donated, numbered)
 
     def single_runner(self, kinds: Sequence[Kind]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns what runs a program of one result and gives it by itself, where it is so plain.
@@ -131,7 +149,7 @@ class LoadedProgram:
         place = make_placer(kinds, self.types, plan.kept, self.launch, donated=plan.donated)
         donated, name = plan.donated, plan.name
         place, execute = self._placing(place, kinds)
-        explain, new = self._explain, object.__new__
+        explain, make = self._explain, blank
         [signature] = self.outputs
         two = len(kinds) == 2
 
@@ -141,10 +159,10 @@ class LoadedProgram:
                     first, second = values
                     [shards] = execute([first._shards, second._shards])
                 else:
-                    [shards] = execute([*map(_shards_of, values)])
+                    [shards] = execute([x._shards for x in values])
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
-            array = new(Array)  # as `new_array`, without the call
+            array = make()  # as `array_holding`, without the call
             array._shards = shards
             array._signature = signature
             return array
@@ -156,7 +174,7 @@ class LoadedProgram:
                 explain(values, error)
             if donated:
                 _take(values, donated, name)
-            array = new(Array)
+            array = make()
             array._shards = shards
             array._signature = signature
             return array
@@ -184,24 +202,37 @@ class LoadedProgram:
         place: Placer | None,
         execute: Callable[[list[Any]], Sequence[Shards]],
         donated: Sequence[int],
-    ) -> Run:
-        """Returns the runner where outputs are the executable's results, one to one."""
-        explain, new = self._explain, object.__new__
-        signatures, name = self.outputs, self.plan.name
-        arrays = [Array] * len(signatures)
+        numbered: dict[Any, int] | None,
+    ) -> Callable[[Sequence[Any]], Any]:
+        """Returns the runner where outputs are the executable's results, one to one.
 
-        def run(values: Sequence[Any]) -> list[Array]:
+        With ``numbered`` it gives a dict of them, under the key that has the number of each.
+        """
+        explain, make = self._explain, blank
+        signatures, name = self.outputs, self.plan.name
+        nothings = [()] * len(signatures)
+        keys = None if numbered is None else _in_order(numbered)
+        template: dict[Any, Any] = numbered or {}
+
+        def run(values: Sequence[Any]) -> list[Array] | dict[Any, Array]:
             try:
-                outputs = execute(place(values) if place else [*map(_shards_of, values)])
+                outputs = execute(place(values) if place else [x._shards for x in values])
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
             if donated:
                 _take(values, donated, name)
-            made = [*map(new, arrays)]
-            for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
+            made = [*starmap(make, nothings)]
+            if keys is None:
+                for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
+                    array._shards = shards
+                    array._signature = signature
+                return made
+            results = template.copy()  # a dict of a zip takes longer
+            for array, shards, signature, key in zip(made, outputs, signatures, keys):  # noqa: B905
                 array._shards = shards
                 array._signature = signature
-            return made
+                results[key] = array
+            return results
 
         return run
 
@@ -311,6 +342,10 @@ def _shards_of_needed(needed: Sequence[int]) -> Placer:
         return [values[i]._shards for i in needed]
 
     return place
+
+
+def _in_order(numbered: dict[Any, int]) -> list[Any]:
+    return sorted(numbered, key=numbered.__getitem__)
 
 
 def _nothing_to_execute(arguments: Sequence[Shards]) -> Sequence[Shards]:

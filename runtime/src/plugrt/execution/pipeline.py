@@ -116,6 +116,8 @@ def _runner(
     else:
         if tree.is_leaf_spec(out_tree) and (single := program.single_runner(kinds)):
             return single
+        if (numbered := _flat_dict(out_tree)) is not None:
+            return program.dict_runner(kinds, numbered)
         run = program.runner(kinds)
     return _unflattened(out_tree, run)
 
@@ -125,9 +127,12 @@ def _unflattened(spec: tree.PyTreeSpec, run: Run) -> Runner:
         return lambda values: run(values)[0]
     if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):
         return lambda values: tuple(run(values))
-    if spec.type is dict and all(tree.is_leaf_spec(s) for s in spec.children()):
-        numbered = tree.unflatten(spec, range(spec.num_leaves))
-        if [*numbered.values()] == [*range(spec.num_leaves)]:
-            keys = [*numbered]
-            return lambda values: dict(zip(keys, run(values)))  # noqa: B905  # hot
     return lambda values: tree.unflatten(spec, run(values))
+
+
+def _flat_dict(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
+    """Returns a dict of leaves with the number of each; None for any other structure."""
+    if spec.type is not dict or not all(tree.is_leaf_spec(s) for s in spec.children()):
+        return None
+    numbered: dict[Any, int] = tree.unflatten(spec, range(spec.num_leaves))
+    return numbered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -19,6 +19,7 @@ from plugrt.execution.arguments import (
     quick_leaves,
     read_arguments,
 )
+from plugrt.execution.array import Array
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
@@ -32,7 +33,6 @@ R = TypeVar("R")
 S = TypeVar("S")
 Rest = ParamSpec("Rest")
 _token = config.token
-_signature_of = attrgetter("_signature")
 _pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
     weakref.WeakKeyDictionary()
 )
@@ -72,10 +72,19 @@ class CachedFunction(Generic[P, R]):
             if len(args) == 2:  # the usual number, unrolled: a tenth less
                 first, second = args
                 run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
-            elif len(args) == 1:  # often a container: asked so, what is no array raises nothing
-                run = self._find((_token(), getattr(args[0], "_signature", None)))
+            elif len(args) == 1:
+                [first] = args
+                if type(first) is dict:  # the usual container: `_short_call`, unrolled
+                    leaves = [*first.values()]
+                    run = None
+                    if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
+                        kinds = [x._signature for x in leaves]
+                        run = self._find((_token(), ((*first,),), (), *kinds))
+                        args = args if run is None else leaves  # type: ignore[assignment]
+                else:  # asked so, what is no array raises nothing
+                    run = self._find((_token(), getattr(first, "_signature", None)))
             else:
-                run = self._find((_token(), *map(_signature_of, args)))
+                run = self._find((_token(), *[x._signature for x in args]))  # type: ignore[attr-defined]
         except AttributeError:  # not all are arrays
             run = None
         return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
