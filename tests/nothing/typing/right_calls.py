@@ -15,7 +15,7 @@ import numpy.typing as npt
 import plugrt
 from plugrt import Array, lax, random
 from plugrt import array_api as xp
-from plugrt.array_api.indexing.functions import at as _at  # noqa: F401  # importable beside the stub
+from plugrt.array_api.indexing import at as _at  # noqa: F401  # importable beside the stub
 from plugrt.errors import PlugrtError
 from plugrt.execution.compiled import CompiledCall
 from plugrt.interface import Client, CompileOptions, Device, OptionValue, Program
