@@ -5,7 +5,7 @@ The names below are imported when they are first used, so that cffi costs nothin
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from plugrt.capi.create import create_client as create_client
     from plugrt.capi.create import create_topology as create_topology
     from plugrt.capi.loading.library import load_library as load_library
-    from plugrt.capi.loading.probe import ProbeResult as ProbeResult
     from plugrt.capi.loading.probe import probe_library as probe_library
+    from plugrt.capi.loading.probe_result import ProbeResult as ProbeResult
 
 _HOMES = {
-    "capsule_of": "capsule",
-    "create_client": "create",
-    "create_topology": "create",
-    "load_library": "loading.library",
-    "library_at": "loading.library",
-    "library_in": "capsule",
-    "Library": "loading.library",
-    "probe_library": "loading.probe",
-    "ProbeResult": "loading.probe",
+    "capsule_of": "plugrt.capi.capsule",
+    "create_client": "plugrt.capi.create",
+    "create_topology": "plugrt.capi.create",
+    "load_library": "plugrt.capi.loading.library",
+    "library_at": "plugrt.capi.loading.library",
+    "library_in": "plugrt.capi.capsule",
+    "Library": "plugrt.capi.loading.library",
+    "probe_library": "plugrt.capi.loading.probe",
+    "ProbeResult": "plugrt.capi.loading.probe_result",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -17,7 +17,7 @@ from plugrt.settings.declarations import Config, config
 
 if TYPE_CHECKING:
     from plugrt.capi.loading.library import Library
-    from plugrt.capi.loading.probe import ProbeResult
+    from plugrt.capi.loading.probe_result import ProbeResult
 
 Options = Mapping[str, OptionValue]
 

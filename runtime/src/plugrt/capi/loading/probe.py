@@ -5,38 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from plugrt.capi.loading.probe_result import STAGES, ProbeResult
 from plugrt.interface import OptionValue
 from plugrt.processes.apart import Outcome, run_apart
 
 SECONDS = 20.0
-STAGES = {
-    "load": "while it was loaded",
-    "initialize": "in PJRT_Plugin_Initialize",
-    "client": "in PJRT_Client_Create, or while its devices were listed",
-    "devices": "while its devices were listed",
-    "put": "while numbers were put on a device",
-    "read": "while numbers were read from a device",
-    "compile": "while a program was compiled",
-    "execute": "while a program was run",
-    "result": "while a program's result was read",
-    "end": "when the process ended, after all had worked",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
-    """``state`` is ``ok``, ``unavailable`` (it works, but not on this machine), ``broken`` or
-    ``incompatible``; ``facts`` holds what was learnt until then (version, extensions, devices,
-    and in ``remarks`` what it does to its process).
-    """
-
-    state: str
-    reason: str = ""
-    cure: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def probe_library(

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.capi.create import create_client
 from plugrt.capi.loading.library import load_library
-from plugrt.capi.loading.probe import STAGES, ProbeResult
+from plugrt.capi.loading.probe_result import STAGES, ProbeResult
 from plugrt.capi.loading.process_effects import Effects
 from plugrt.errors import (
     HARDWARE_ABSENT,
