@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from plugrt.cli.doctor_checks import Examination, examine
+from plugrt import files
+from plugrt.cli.doctor_checks import Examination, examine, owner_of
 from plugrt.cli.output import json_option, print_json, print_line, print_table
+from plugrt.errors import FileRefused
+
+_PAGE = "plugrt-doctor.html"
 
 
 @click.command("doctor")
 @json_option
-def command(as_json: bool) -> int:
+@click.option(
+    "--html", "html", is_flag=False, flag_value=_PAGE, metavar="[FILE]",
+    help=f"Write a page to look at, to FILE or {_PAGE}.",
+)  # fmt: skip
+def command(as_json: bool, html: str | None) -> int:
     """Explain the settings, every plugin, and which is chosen.
 
     Plugins are started as a program would start them, but in a process of their own. Exits with 1
     if something that was asked for does not work.
     """
+    try:
+        path = None if html is None else files.claim(html)
+    except FileRefused as error:
+        raise click.BadParameter(str(error), param_hint="--html") from error
     found = examine()
+    if path is not None:
+        from plugrt.cli.doctor_page import page
+
+        # A lone surrogate, of a file's name say, has no bytes in UTF-8.
+        path.write_bytes(page(found).encode("utf-8", "backslashreplace"))
     if as_json:
         print_json(found.as_dict())
-    else:
+    elif path is None:
         _print(found)
+    else:
+        print_line(f"{found.verdict} ({found.elapsed_s:.1f} s)")
+        print_line(f"wrote {path}")
     return 1 if found.problems else 0
 
 
@@ -42,16 +64,13 @@ def _print(found: Examination) -> None:
         for line in lines:
             print_line(f"{label}: {line}")
     if found.chosen:
-        counts = ", ".join(f"{name} (devices: {found.devices[name]})" for name in found.chosen)
-        print_line(f"chosen: {counts}, because {found.why}")
+        print_line(f"chosen: {found.choice}")
     for problem in found.problems:
         print_line(f"problem: {problem}")
-    print_line(f"{'something asked for does not work' if found.problems else 'all well'}"
-               f" ({found.elapsed_s:.1f} s)")  # fmt: skip
+    print_line(f"{found.verdict} ({found.elapsed_s:.1f} s)")
 
 
-def _row(row: dict[str, object]) -> tuple[object, ...]:
-    owner = f"{row['distribution']} {row['version']}".strip() or row["library"] or row["source"]
+def _row(row: dict[str, Any]) -> tuple[object, ...]:
     why = "; ".join(str(part) for part in (row["reason"], row["cure"]) if part)
     priority = "" if row["priority"] is None else row["priority"]
-    return row["name"], priority, row["state"], owner, f"{row['elapsed_ms']:.0f}", why
+    return row["name"], priority, row["state"], owner_of(row), f"{row['elapsed_ms']:.0f}", why

@@ -47,11 +47,30 @@ class Examination:
     hints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    """The journal: what was done to find and start the plugins, in order."""
     elapsed_s: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The findings in a few words."""
+        return "something asked for does not work" if self.problems else "all well"
+
+    @property
+    def choice(self) -> str:
+        """What is chosen, how many devices it has, and why."""
+        counts = ", ".join(f"{name} (devices: {self.devices[name]})" for name in self.chosen)
+        return f"{counts}, because {self.why}"
 
     def as_dict(self) -> dict[str, Any]:
         """Returns all of it as JSON takes it."""
         return {"ok": not self.problems, **asdict(self)}
+
+
+def owner_of(row: dict[str, Any]) -> str:
+    """Returns whose candidate a row of `Examination.candidates` is."""
+    owner = f"{row['distribution']} {row['version']}".strip()
+    return str(owner or row["library"] or row["source"])
 
 
 def examine(backends: Backends | None = None) -> Examination:
@@ -129,6 +148,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
         outcome = run_apart("plugrt.cli.doctor_child:examine", None, left, env=environ)
         warnings = [e["warning"] for e in outcome.lines if "warning" in e]
         found.warnings += [w for w in warnings if w not in found.warnings]
+        found.steps += [e["step"] for e in outcome.lines if "step" in e]
         done = next((e["done"] for e in outcome.lines if "done" in e), None)
         found.warnings += [f"starting the backends {remark}" for remark in outcome.remarks()]
         culprit = ""

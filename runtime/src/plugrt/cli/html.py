@@ -1,0 +1,34 @@
+"""HTML elements from Python: whatever is not an element itself is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+_EMPTY = frozenset({"meta", "br"})
+
+
+class Element(str):
+    """HTML that stands in a page as it is; any other string is text."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *content: object, **attributes: object) -> Element:
+    """Returns an element; ``class_`` is the attribute ``class``, and ``_`` in names is ``-``."""
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items()
+    )
+    if name in _EMPTY:
+        return Element(f"<{name}{shown}>")
+    return Element(f"<{name}{shown}>{joined(*content)}</{name}>")
+
+
+def joined(*content: object) -> Element:
+    """Returns elements and texts one after the other."""
+    return Element("".join(c if isinstance(c, Element) else text(c) for c in content))
+
+
+def text(value: object) -> str:
+    """Returns what shows a value as text; characters without a picture as Python writes them."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in str(value))
+    return escape(shown)
