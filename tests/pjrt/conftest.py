@@ -7,4 +7,4 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name != "test_behaviour.py")
+    items.sort(key=lambda item: item.path.name != "test_suite_on_xla_cpu.py")

@@ -73,7 +73,7 @@ def _child(code: str, argument: str, environ: dict[str, str]) -> Any:
 
 @pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 @pytest.mark.parametrize("name", ["v5e:2x2", "v4:2x2x1"])
-def test_tpu_flops_bytes_and_sizes_are_jaxs(name: str) -> None:
+def test_tpu_flops_bytes_and_sizes_match_jax(name: str) -> None:
     mine, other = ours(f"tpu:{name}"), theirs("tpu", name, {})
     for figure in ("flops", "bytes accessed", "optimal_seconds"):
         assert mine["cost"][figure] == other["cost"][figure], figure
@@ -89,7 +89,7 @@ def test_tpu_flops_bytes_and_sizes_are_jaxs(name: str) -> None:
     [(found.path, gpu) for found in library.installed() for gpu in ("h100", "a100")],
     ids=lambda p: Path(p).parent.name or p,
 )
-def test_cuda_sizes_are_jaxs(path: str, gpu: str) -> None:
+def test_cuda_sizes_match_jax(path: str, gpu: str) -> None:
     options = {"target_config": TARGETS[gpu].text(), "topology": "1x1x1"}
     mine = ours(f"cuda:{gpu}", PLUGRT_CUDA_LIBRARY_PATH=path)
     other = theirs("mine", "", options, PJRT_NAMES_AND_LIBRARY_PATHS=f"mine:{path}")

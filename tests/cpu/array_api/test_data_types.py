@@ -114,7 +114,7 @@ def test_can_cast(source: str, target: str, allowed: bool) -> None:
     assert xp.can_cast(xp.ones(1, dtype=dtype_of(source)), dtype_of(target)) is allowed
 
 
-def test_dtypes_are_hashable_and_equal_to_numpys() -> None:
+def test_dtypes_are_hashable_and_equal_to_numpy_dtypes() -> None:
     x = xp.ones(1, dtype=xp.bfloat16)
     assert {xp.bfloat16: 1}[x.dtype] == 1
     assert xp.float32 == np.float32

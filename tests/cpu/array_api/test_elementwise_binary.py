@@ -228,7 +228,7 @@ WHOLE = st.integers(-128, 127)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(REALS, REALS), min_size=6, max_size=6))
-def test_division_of_floats_is_pythons(numbers: list[tuple[float, float]]) -> None:
+def test_division_of_floats_matches_python(numbers: list[tuple[float, float]]) -> None:
     a, b = np.array(numbers, np.float32).T
     same(xp.remainder(a, b), np.remainder(a, b), tolerance=1e-5)
     quotient, wanted = np.asarray(xp.floor_divide(a, b)), np.floor_divide(a, b)
@@ -239,7 +239,7 @@ def test_division_of_floats_is_pythons(numbers: list[tuple[float, float]]) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(WHOLE, WHOLE), min_size=8, max_size=8))
-def test_division_of_integers_is_pythons(numbers: list[tuple[int, int]]) -> None:
+def test_division_of_integers_matches_python(numbers: list[tuple[int, int]]) -> None:
     a, b = np.array(numbers, np.int8).T
     identical(xp.floor_divide(a, b), np.floor_divide(a, b))
     identical(xp.remainder(a, b), np.remainder(a, b))

@@ -25,7 +25,7 @@ def is_in_the_tables(a: str, b: str) -> bool:
     return not ("uint64" in (a, b) and any(d.startswith("int") for d in (a, b)))
 
 
-def test_the_standards_tables_are_numpys() -> None:
+def test_the_standard_tables_match_numpy() -> None:
     pairs = [(a, b) for a, b in product(STANDARD, STANDARD) if is_in_the_tables(a, b)]
     assert len(pairs) > 70
     for a, b in pairs:
@@ -41,7 +41,7 @@ def test_the_standards_tables_are_numpys() -> None:
      ("float8_e4m3fn", "int64", "float8_e4m3fn"), ("float16", "complex64", "complex64"),
      ("float64", "complex64", "complex128"), ("bool", "int4", "int4")],
 )  # fmt: skip
-def test_what_the_standard_leaves_open_is_jaxs(a: str, b: str, result: str) -> None:
+def test_what_the_standard_leaves_open_matches_jax(a: str, b: str, result: str) -> None:
     assert xp.result_type(dtype_of(a), dtype_of(b)) == dtype_of(result)
     assert xp.result_type(dtype_of(b), dtype_of(a)) == dtype_of(result)
 

@@ -71,7 +71,7 @@ def left_open(name: str, given: Values) -> Values:
     return np.zeros(given.shape, bool)
 
 
-def test_each_is_jaxs_or_cs() -> None:
+def test_each_matches_jax_or_c() -> None:
     wrong = []
     every = zip(CASES, results(xp, plugrt.jit), results(jax.numpy, jax.jit), strict=True)
     for (name, given), found, jaxs in every:

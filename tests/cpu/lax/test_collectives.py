@@ -23,7 +23,7 @@ def compare(ours: Any, theirs: Any, *args: Any) -> None:
     same(found, expected, rtol=1e-6)
 
 
-def test_reductions_are_jaxs() -> None:
+def test_reductions_match_jax() -> None:
     names = ("psum", "pmean", "pmax", "pmin")
     compare(
         lambda x, n: tuple(getattr(lax, f)(v, "i") for f in names for v in (x, n)),
@@ -33,7 +33,7 @@ def test_reductions_are_jaxs() -> None:
     )
 
 
-def test_reductions_within_groups_are_jaxs() -> None:
+def test_reductions_within_groups_match_jax() -> None:
     found = run_replicas(
         lambda x: (
             lax.psum(x, "i", axis_index_groups=GROUPS),
@@ -67,7 +67,7 @@ def test_python_scalars_are_multiplied_without_communication() -> None:
     same(run_replicas(run, {"i": 4}, X), X)
 
 
-def test_gathers_and_permutations_are_jaxs() -> None:
+def test_gathers_and_permutations_match_jax() -> None:
     def run(m: Any) -> Any:
         return lambda x: (
             m.all_gather(x, "i"),
@@ -81,7 +81,7 @@ def test_gathers_and_permutations_are_jaxs() -> None:
     compare(run(lax), run(jax.lax), X)
 
 
-def test_exchanges_are_jaxs() -> None:
+def test_exchanges_match_jax() -> None:
     y = np.arange(4 * 4 * 3 * 8, dtype=np.float32).reshape(4, 4, 3, 8)
 
     def run(m: Any) -> Any:
@@ -99,7 +99,7 @@ def test_exchanges_are_jaxs() -> None:
     compare(run(lax), run(jax.lax), y)
 
 
-def test_exchange_with_the_split_axis_after_the_other_is_jaxs() -> None:
+def test_exchange_with_the_split_axis_after_the_other_matches_jax() -> None:
     y = np.arange(4 * 3 * 4, dtype=np.float32).reshape(4, 3, 4)
 
     def run(m: Any) -> Any:

@@ -17,7 +17,7 @@ F32 = TensorType((3, 3), np.dtype(np.float32))
 
 
 @pytest.mark.parametrize("kind", ["FFT", "ifft", jax.lax.FftType.RFFT, lax.FftType.IRFFT])
-def test_fft_is_jaxs(kind: Any) -> None:
+def test_fft_matches_jax(kind: Any) -> None:
     x = X.astype(np.complex64) * (1 - 2j) if getattr(kind, "name", "") != "RFFT" else X
     lengths = (6,) if getattr(kind, "name", "") == "IRFFT" else (2, 4)
     name = str(getattr(kind, "name", kind)).upper()

@@ -47,7 +47,7 @@ TOLERANCE = {"float32": 2e-6, "float16": 2e-3, "bfloat16": 2e-2, "complex64": 2e
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_unary_functions_are_jaxs_for_every_kind(name: str) -> None:
+def test_unary_functions_match_jax_for_every_kind(name: str) -> None:
     for kind in UNARY[name]:
         for dtype in DTYPES[kind] if name in ("exp", "neg", "erf") else DTYPES[kind][:1]:
             x = values(kind, dtype)
@@ -79,7 +79,7 @@ BINARY = {
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_binary_functions_are_jaxs_for_every_kind(name: str) -> None:
+def test_binary_functions_match_jax_for_every_kind(name: str) -> None:
     for kind in BINARY[name]:
         dtype = DTYPES[kind][0]
         x = values(kind, dtype)
@@ -89,14 +89,14 @@ def test_binary_functions_are_jaxs_for_every_kind(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["div", "rem"])
-def test_integer_division_truncates_as_jaxs(name: str) -> None:
+def test_integer_division_truncates_as_jax_does(name: str) -> None:
     x = np.array([7, -7, 7, -7], np.int32)
     y = np.array([2, 2, -2, -2], np.int32)
     same(getattr(lax, name)(x, y), getattr(jax.lax, name)(x, y))
 
 
 @pytest.mark.parametrize("name", ["shift_left", "shift_right_logical", "shift_right_arithmetic"])
-def test_shifts_are_jaxs(name: str) -> None:
+def test_shifts_match_jax(name: str) -> None:
     x = INTS.astype(np.int32)
     y = np.arange(len(x), dtype=np.int32)
     same(getattr(lax, name)(x, y), getattr(jax.lax, name)(x, y))
@@ -159,7 +159,7 @@ def test_what_is_no_array_is_refused() -> None:
         lax.exp("one")
 
 
-def test_select_and_select_n_are_jaxs() -> None:
+def test_select_and_select_n_match_jax() -> None:
     x, y, z = (np.arange(3, dtype=np.float32) + 10 * i for i in range(3))
     pred = np.array([True, False, True])
     which = np.array([2, 0, 1], np.int32)
@@ -180,7 +180,7 @@ def test_select_refuses_what_does_not_fit() -> None:
         lax.select_n(np.ones(3, np.int8), x, x)
 
 
-def test_clamp_is_jaxs() -> None:
+def test_clamp_matches_jax() -> None:
     x = FLOATS.astype(np.float32)
     same(lax.clamp(-1.0, x, 1.0), jax.lax.clamp(-1.0, x, 1.0))
     n = INTS.astype(np.int32)
@@ -199,7 +199,7 @@ def test_clamp_is_jaxs() -> None:
         (np.float32, (2, 3), np.float32),
     ],
 )
-def test_bitcast_convert_type_is_jaxs(dtype: Any, shape: tuple[int, ...], to: Any) -> None:
+def test_bitcast_convert_type_matches_jax(dtype: Any, shape: tuple[int, ...], to: Any) -> None:
     x = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
     same(lax.bitcast_convert_type(x, to), jax.lax.bitcast_convert_type(x, to))
 
@@ -211,7 +211,7 @@ def test_bitcast_convert_type_refuses_shapes_and_booleans() -> None:
         lax.bitcast_convert_type(np.zeros(3, bool), np.uint8)
 
 
-def test_convert_element_type_and_reduce_precision_are_jaxs() -> None:
+def test_convert_element_type_and_reduce_precision_match_jax() -> None:
     x = np.array([1.75, -2.5, 300.1], np.float32)
     for to in (np.int8, np.float16, float, int, np.bool_):
         same(lax.convert_element_type(x[:2], to), jax.lax.convert_element_type(x[:2], to))

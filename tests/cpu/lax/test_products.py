@@ -27,7 +27,7 @@ B = (np.arange(40, dtype=np.float32).reshape(2, 4, 5) * 5) % 11
         (A.astype(np.complex64), B.astype(np.complex64), (((-1,), (-2,)), ((0,), (0,)))),
     ],
 )
-def test_dot_general_is_jaxs(x: Any, y: Any, numbers: Any) -> None:
+def test_dot_general_matches_jax(x: Any, y: Any, numbers: Any) -> None:
     theirs = tuple(tuple(tuple(d % 3 for d in s) for s in pair) for pair in numbers)
     theirs = numbers if x.ndim == 2 else theirs
     same(lax.dot_general(x, y, numbers), jax.lax.dot_general(x, y, theirs))
@@ -90,7 +90,7 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("lhs", "rhs", "options"), CONVOLUTIONS)
-def test_convolutions_are_jaxs(
+def test_convolutions_match_jax(
     lhs: tuple[int, ...], rhs: tuple[int, ...], options: dict[str, Any]
 ) -> None:
     if options.get("dimension_numbers"):

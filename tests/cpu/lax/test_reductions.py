@@ -15,7 +15,7 @@ N = X.astype(np.int32)
 
 
 @pytest.mark.parametrize("axes", [(), (0,), (1, 2), (0, 1, 2), (-1,)])
-def test_sums_and_extrema_are_numpys(axes: tuple[int, ...]) -> None:
+def test_sums_and_extrema_match_numpy(axes: tuple[int, ...]) -> None:
     same(lax.reduce_sum(X, axes), X.sum(axes))
     same(lax.reduce_max(N, axes), N.max(axes))
     same(lax.reduce_min(X, axes), X.min(axes))
@@ -35,12 +35,12 @@ def test_sums_and_extrema_are_numpys(axes: tuple[int, ...]) -> None:
         ("reduce_sum", np.array([[1, 2j]], np.complex64)),
     ],
 )
-def test_reductions_are_jaxs(name: str, x: Any) -> None:
+def test_reductions_match_jax(name: str, x: Any) -> None:
     same(getattr(lax, name)(x, (1,)), getattr(jax.lax, name)(x, (1,)))
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_index_of_extremum_is_jaxs(name: str) -> None:
+def test_index_of_extremum_matches_jax(name: str) -> None:
     nans = np.array([[1, np.nan, 3, np.nan], [-np.inf] * 4, [2, 5, 5, 1]], np.float32)
     for x in (nans, nans[2:], N[0]):
         for axis in (0, 1):
@@ -54,7 +54,7 @@ def test_index_of_extremum_is_jaxs(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_running_reductions_are_jaxs(name: str, reverse: bool) -> None:
+def test_running_reductions_match_jax(name: str, reverse: bool) -> None:
     for x in (N % 4, X[0]):
         expected = getattr(jax.lax, name)(x, axis=1, reverse=reverse)
         same(getattr(lax, name)(x, 1, reverse), expected, rtol=1e-6)
@@ -103,7 +103,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_reduce_window_is_jaxs(window: Any) -> None:
+def test_reduce_window_matches_jax(window: Any) -> None:
     x = X[0]
     expected = jax.lax.reduce_window(x, -np.inf, jax.lax.max, *window)
     same(lax.reduce_window(x, np.float32(-np.inf), lax.max, *window), expected)

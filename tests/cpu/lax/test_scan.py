@@ -17,7 +17,7 @@ def float32(*shape: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("unroll", [1, 2, 3, 5, 8, True])
-def test_scan_is_jaxs_however_it_is_unrolled(unroll: Any, reverse: bool) -> None:
+def test_scan_matches_jax_however_it_is_unrolled(unroll: Any, reverse: bool) -> None:
     def ours(carry: Any, x: Any) -> Any:
         new = {"sum": lax.add(carry["sum"], x[0])}
         return new, (new["sum"], lax.mul(x[1], 2))
@@ -91,7 +91,7 @@ def test_scan_names_what_does_not_fit() -> None:
         lax.scan(lambda c, x: ((c[0], x), None), (0, np.int32(0)), float32(3))
 
 
-def test_map_is_jaxs() -> None:
+def test_map_matches_jax() -> None:
     xs = {"a": float32(5, 2), "b": np.arange(5, dtype=np.int32)}
     found = lax.map(lambda x: (lax.mul(x["a"], 2), lax.neg(x["b"])), xs)
     same(found, jax.lax.map(lambda x: (x["a"] * 2, -x["b"]), xs))
@@ -100,7 +100,7 @@ def test_map_is_jaxs() -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 8, 13])
-def test_associative_scan_is_jaxs(length: int, reverse: bool) -> None:
+def test_associative_scan_matches_jax(length: int, reverse: bool) -> None:
     x = float32(2, length) - 3
     found = lax.associative_scan(lax.add, x, reverse=reverse, axis=1)
     expected = np.flip(np.cumsum(np.flip(x, 1), 1), 1) if reverse else np.cumsum(x, 1)

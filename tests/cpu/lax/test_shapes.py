@@ -31,7 +31,7 @@ def test_other_shapes() -> None:
 @pytest.mark.parametrize(
     "config", [((1, 2, 0), (0, 0, 2)), ((-1, 0, 0), (2, -1, 1)), ((0, 0, 0), (-3, 0, 0))]
 )
-def test_pad_is_jaxs(config: Any) -> None:
+def test_pad_matches_jax(config: Any) -> None:
     same(lax.pad(X, np.float32(-1), config), jax.lax.pad(X, np.float32(-1), config))
     same(lax.pad(X, -1, config), jax.lax.pad(X, np.float32(-1), config))
 

@@ -13,7 +13,7 @@ from support.jax_oracle import same
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 
-def test_slices_are_jaxs() -> None:
+def test_slices_match_jax() -> None:
     same(lax.slice(X, (1, 2), (3, 6)), X[1:3, 2:6])
     same(lax.slice(X, (0, 1), (4, 6), (2, 3)), X[::2, 1::3])
     same(lax.slice_in_dim(X, 1, -1, 2, axis=1), X[:, 1:-1:2])
@@ -23,7 +23,7 @@ def test_slices_are_jaxs() -> None:
 
 
 @pytest.mark.parametrize("start", [(0, 0), (1, 2), (3, 5), (-1, -2), (9, 0)])
-def test_dynamic_slice_clamps_and_counts_from_the_end_as_jaxs(start: tuple[int, int]) -> None:
+def test_dynamic_slice_clamps_and_counts_from_the_end_as_jax_does(start: tuple[int, int]) -> None:
     update = np.full((2, 3), -1, np.float32)
     same(lax.dynamic_slice(X, start, (2, 3)), jax.lax.dynamic_slice(X, start, (2, 3)))
     expected = jax.lax.dynamic_update_slice(X, update, start)
@@ -32,7 +32,7 @@ def test_dynamic_slice_clamps_and_counts_from_the_end_as_jaxs(start: tuple[int, 
 
 
 @pytest.mark.parametrize("allowed", [False, (True, False), [False, True]])
-def test_counting_from_the_end_can_be_left_out_as_jaxs(allowed: Any) -> None:
+def test_counting_from_the_end_can_be_left_out_as_jax_does(allowed: Any) -> None:
     start = (np.array(-1), np.array(-2))
     update = np.full((2, 3), -1, np.float32)
     for function, arguments in (
@@ -67,7 +67,7 @@ def test_dynamic_slice_takes_indices_of_any_integer_dtype(dtype: Any) -> None:
     same(lax.dynamic_slice(X, (index, 1), (1, 5)), X[3:, 1:])
 
 
-def test_slices_of_one_dimension_are_jaxs() -> None:
+def test_slices_of_one_dimension_match_jax() -> None:
     row = np.ones(6, np.float32)
     same(lax.dynamic_slice_in_dim(X, 3, 2, 1), X[:, 3:5])
     same(lax.dynamic_index_in_dim(X, 2), X[2:3])
@@ -107,7 +107,7 @@ PLACES = np.array([[0, 0], [3, 4], [2, 5], [-1, 0], [7, 1]], np.int32)
 
 @pytest.mark.parametrize("mode", [None, "fill", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.bool_])
-def test_gather_is_jaxs_in_each_mode(mode: Any, dtype: Any) -> None:
+def test_gather_matches_jax_in_each_mode(mode: Any, dtype: Any) -> None:
     x = (X % 3).astype(dtype)
     places = PLACES[:2] if mode == "promise_in_bounds" else PLACES
     theirs = jax.lax.GatherDimensionNumbers((1,), (0,), (0, 1))
@@ -125,7 +125,7 @@ def test_gather_fills_with_what_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "name", ["scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub"]
 )
-def test_scatters_are_jaxs(name: str, mode: Any) -> None:
+def test_scatters_match_jax(name: str, mode: Any) -> None:
     places = np.array([[0], [2], [2], [5], [-1]], np.int32)
     places = places[[0, 1, 3, 4]] if name == "scatter" else places
     if (name, mode) == ("scatter", "clip"):

@@ -18,7 +18,7 @@ F = np.array([np.nan, 1, -0.0, np.inf, 0.0, -np.inf, -1, np.nan], np.float32)
 
 
 @pytest.mark.parametrize("dimension", [0, 1, -1])
-def test_sort_is_jaxs_along_each_dimension(dimension: int) -> None:
+def test_sort_matches_jax_along_each_dimension(dimension: int) -> None:
     same(lax.sort(X, dimension), jax.lax.sort(X, dimension))
 
 
@@ -51,7 +51,7 @@ def test_sort_key_val_is_stable(keys: np.ndarray[Any, Any]) -> None:
 
 @pytest.mark.parametrize("x", [X, X.astype(np.float32), F[None], np.uint8([[3, 250, 7]])])
 @pytest.mark.parametrize("k", [0, 2])
-def test_top_k_is_jaxs(x: Any, k: int) -> None:
+def test_top_k_matches_jax(x: Any, k: int) -> None:
     same(lax.top_k(x, k), jax.lax.top_k(x, k))
 
 

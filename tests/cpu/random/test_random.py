@@ -17,7 +17,7 @@ GRID = np.arange(30, dtype=np.float32).reshape(5, 6)
 
 
 @pytest.mark.parametrize("seed", [0, -1, 42, 2**31, np.int32(-5), np.uint32(9)])
-def test_keys_of_32_bit_seeds_are_jaxs(seed: Any) -> None:
+def test_keys_of_32_bit_seeds_match_jax(seed: Any) -> None:
     same(random.PRNGKey(seed), jax.random.PRNGKey(seed))
     same(random.key_data(random.key(seed)), jax.random.PRNGKey(seed))
 
@@ -27,7 +27,7 @@ def test_keys_of_64_bit_seeds_keep_both_words() -> None:
     assert np.asarray(random.key(np.int64(-1))).tolist() == [2**32 - 1, 2**32 - 1]
 
 
-def test_splitting_and_folding_are_jaxs() -> None:
+def test_splitting_and_folding_match_jax() -> None:
     same(random.split(KEY), jax.random.split(KEY))
     same(random.split(KEY, 3), jax.random.split(KEY, 3))
     same(random.split(KEY, (2, 2)), jax.random.split(KEY, (2, 2)))
@@ -37,7 +37,7 @@ def test_splitting_and_folding_are_jaxs() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-def test_bits_are_jaxs(dtype: Any) -> None:
+def test_bits_match_jax(dtype: Any) -> None:
     same(random.bits(KEY, (3, 5), dtype), jax.random.bits(KEY, (3, 5), dtype))
     same(random.bits(KEY), jax.random.bits(KEY))
 
@@ -46,7 +46,7 @@ SAMPLERS = ["uniform", "normal", "exponential", "gumbel", "cauchy", "laplace", "
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_samples_are_jaxs(name: str) -> None:
+def test_samples_match_jax(name: str) -> None:
     for dtype in (np.float32, np.float16, BFLOAT16) if name in SAMPLERS[:2] else (np.float32,):
         expected = getattr(jax.random, name)(KEY, (3, 4), dtype)
         same(getattr(random, name)(KEY, (3, 4), dtype), expected, rtol=1e-6)
@@ -57,7 +57,7 @@ def test_samples_are_jaxs(name: str) -> None:
         getattr(random, name)(KEY, (), np.int32)
 
 
-def test_64_bit_samples_are_jaxs() -> None:
+def test_64_bit_samples_match_jax() -> None:
     with jax.enable_x64(True):
         for name in ("uniform", "normal"):
             expected = np.asarray(getattr(jax.random, name)(KEY, (5,), np.float64))
@@ -68,7 +68,7 @@ def test_64_bit_samples_are_jaxs() -> None:
         same(random.randint(KEY, (5,), -5, 10**12, np.int64), expected)
 
 
-def test_other_parameters_are_jaxs() -> None:
+def test_other_parameters_match_jax() -> None:
     low = np.arange(4, dtype=np.float32)
     expected = jax.random.uniform(KEY, (3, 4), minval=low, maxval=9.0)
     same(random.uniform(KEY, (3, 4), minval=low, maxval=9.0), expected)
@@ -93,14 +93,14 @@ def test_other_parameters_are_jaxs() -> None:
         (np.arange(4, dtype=np.int32), np.int32(50), np.int32),
     ],
 )
-def test_randint_is_jaxs(low: Any, high: Any, dtype: Any) -> None:
+def test_randint_matches_jax(low: Any, high: Any, dtype: Any) -> None:
     same(
         random.randint(KEY, (3, 4), low, high, dtype),
         jax.random.randint(KEY, (3, 4), low, high, dtype),
     )
 
 
-def test_bernoulli_and_rademacher_are_jaxs() -> None:
+def test_bernoulli_and_rademacher_match_jax() -> None:
     chances = np.array([0.1, 0.9, 0.5], np.float32)
     same(random.bernoulli(KEY, 0.3, (8,)), jax.random.bernoulli(KEY, 0.3, (8,)))
     same(random.bernoulli(KEY, chances), jax.random.bernoulli(KEY, chances))
@@ -109,7 +109,7 @@ def test_bernoulli_and_rademacher_are_jaxs() -> None:
     same(random.rademacher(KEY, (6,)), jax.random.rademacher(KEY, (6,)))
 
 
-def test_permutations_are_jaxs() -> None:
+def test_permutations_match_jax() -> None:
     same(random.permutation(KEY, 100), jax.random.permutation(KEY, 100))
     for axis, independent in ((0, False), (1, False), (-1, True)):
         expected = jax.random.permutation(KEY, GRID, axis, independent)
@@ -117,7 +117,7 @@ def test_permutations_are_jaxs() -> None:
     assert random.permutation(KEY, 0).shape == (0,)
 
 
-def test_choices_are_jaxs() -> None:
+def test_choices_match_jax() -> None:
     chances = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
     for options in (
         {"a": 10, "shape": (4,)},
@@ -131,7 +131,7 @@ def test_choices_are_jaxs() -> None:
         same(random.choice(KEY, **options), jax.random.choice(KEY, **options))  # type: ignore[arg-type]
 
 
-def test_categorical_is_jaxs() -> None:
+def test_categorical_matches_jax() -> None:
     logits = np.log1p(GRID)
     for options in (
         {},

@@ -12,37 +12,37 @@ import pytest
 
 from plugrt import cpu_features
 from plugrt.errors import DataLoss, FailedPrecondition
-from plugrt.execution.cache_entry import Facts, facts_of, seal, unseal
+from plugrt.execution.cache_entry import Facts, collect_facts, decode_entry, encode_entry
 from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from support.fake_client import FakeClient
 
 
 def facts(**changed: Any) -> Facts:
-    made = facts_of(FakeClient(), Program(b"some bytes", format="hlo"), CompileOptions())
+    made = collect_facts(FakeClient(), Program(b"some bytes", format="hlo"), CompileOptions())
     assert made is not None
     return replace(made, **changed)
 
 
 def test_an_entry_gives_its_bytes_for_its_own_facts_only() -> None:
-    entry = seal(b"\n\x00machine code", facts())
-    assert unseal(entry, facts()) == b"\n\x00machine code"
+    entry = encode_entry(b"\n\x00machine code", facts())
+    assert decode_entry(entry, facts()) == b"\n\x00machine code"
     for name in Facts.__dataclass_fields__:
         other = facts(**{name: "other"})
         assert other.digest() != facts().digest()
         with pytest.raises(FailedPrecondition, match=name):
-            unseal(entry, other)
+            decode_entry(entry, other)
 
 
 def test_no_alteration_gives_bytes_other_than_those_kept() -> None:
     chance, body = random.Random(3), bytes(range(256)) * 4
-    entry = seal(body, facts())
+    entry = encode_entry(body, facts())
     for _ in range(3000):
         content = bytearray(entry)
         for _ in range(chance.randint(1, 4)):
             at = chance.randrange(len(content))
             content[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
         with contextlib.suppress(DataLoss, FailedPrecondition):
-            assert unseal(bytes(content), facts()) == body
+            assert decode_entry(bytes(content), facts()) == body
 
 
 @pytest.mark.parametrize("line", [
@@ -50,9 +50,9 @@ def test_no_alteration_gives_bytes_other_than_those_kept() -> None:
     b'{"facts": {"program": []}, "sha256": 3}',
 ])  # fmt: skip
 def test_headers_of_any_shape_are_refused(line: bytes) -> None:
-    magic = seal(b"", facts()).partition(b"\n")[0]
+    magic = encode_entry(b"", facts()).partition(b"\n")[0]
     with pytest.raises((DataLoss, FailedPrecondition)):
-        unseal(magic + b"\n" + line + b"\nbody", facts())
+        decode_entry(magic + b"\n" + line + b"\nbody", facts())
 
 
 def test_two_programs_or_options_never_share_a_name() -> None:
@@ -76,7 +76,7 @@ def test_two_programs_or_options_never_share_a_name() -> None:
     for _ in range(600):
         program = Program(chance.choice([b"a", b"b", b"ab"]), chance.choice(["hlo", "hlo_x"]), "m")
         options = some_options()
-        made = facts_of(FakeClient(), program, options)
+        made = collect_facts(FakeClient(), program, options)
         assert made is not None
         what = f"{program} {options}"
         assert seen.setdefault(made.digest(), what) == what
@@ -90,16 +90,16 @@ def test_another_backend_or_build_has_other_entries(name: str) -> None:
 
     setattr(Other, name, property(lambda self: "other"))
     options, program = CompileOptions(), Program(b"x", "hlo")
-    made = facts_of(Other(), program, options)
+    made = collect_facts(Other(), program, options)
     assert made is not None
-    assert made != facts_of(FakeClient(), program, options)
+    assert made != collect_facts(FakeClient(), program, options)
 
 
 def test_a_backend_that_cannot_be_told_apart_keeps_nothing() -> None:
     class Nameless(FakeClient):
         compiler_identity = None
 
-    assert facts_of(Nameless(), Program(b"x", "hlo"), CompileOptions()) is None
+    assert collect_facts(Nameless(), Program(b"x", "hlo"), CompileOptions()) is None
 
 
 def test_another_processor_has_other_entries(

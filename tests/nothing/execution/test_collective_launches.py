@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from plugrt.errors import InvalidArgument
-from plugrt.execution.collective_launches import BoundedExecutable, CollectiveLaunches, bounded
+from plugrt.execution.collective_launches import (
+    BoundedExecutable,
+    CollectiveLaunches,
+    bound_launches,
+)
 from plugrt.interface import Capabilities, LoadedExecutable, Program
 
 
@@ -76,7 +80,7 @@ ALONE = Program(b"stablehlo.add %x, %y")
 ])  # fmt: skip
 def test_programs_that_exchange_data_are_held_to_the_bound(name: str) -> None:
     client = FakeClient()
-    loaded = bounded(Recorded(client), Program(f"xx{name}xx".encode()))
+    loaded = bound_launches(Recorded(client), Program(f"xx{name}xx".encode()))
     for _ in range(20):
         loaded.execute([])
     assert (client.launched, client.most, client.plain) == (20, 3, 0)
@@ -89,12 +93,12 @@ def test_where_there_is_no_bound_nothing_is_in_between(
     client: Any, replicas: int, partitions: int
 ) -> None:
     loaded = Recorded(client, replicas, partitions)
-    assert bounded(loaded, EXCHANGES) is loaded
+    assert bound_launches(loaded, EXCHANGES) is loaded
 
 
 def test_partitions_exchange_data_whatever_the_program_says() -> None:
     client = FakeClient()
-    loaded = bounded(Recorded(client, 1, 2), ALONE)
+    loaded = bound_launches(Recorded(client, 1, 2), ALONE)
     for _ in range(9):
         loaded.execute([])
     assert (client.launched, client.most) == (9, 3)
@@ -102,7 +106,7 @@ def test_partitions_exchange_data_whatever_the_program_says() -> None:
 
 def test_launches_that_exchange_nothing_count_only_behind_one_that_does() -> None:
     client = FakeClient()
-    exchange, alone = (bounded(Recorded(client), p) for p in (EXCHANGES, ALONE))
+    exchange, alone = (bound_launches(Recorded(client), p) for p in (EXCHANGES, ALONE))
     for _ in range(5):
         alone.execute([])
     assert (client.plain, client.launched) == (5, 0)
@@ -115,17 +119,17 @@ def test_launches_that_exchange_nothing_count_only_behind_one_that_does() -> Non
 
 def test_all_programs_of_a_client_share_its_bound_and_clients_do_not() -> None:
     one, other = FakeClient(), FakeClient()
-    programs = [bounded(Recorded(one), EXCHANGES) for _ in range(7)]
+    programs = [bound_launches(Recorded(one), EXCHANGES) for _ in range(7)]
     for _ in range(3):
         for program in programs:
             program.execute([])
-        bounded(Recorded(other), EXCHANGES).execute([])
+        bound_launches(Recorded(other), EXCHANGES).execute([])
     assert (one.most, other.most, other.launched) == (3, 3, 3)
 
 
 def test_threads_share_it_too() -> None:
     client = FakeClient()
-    program = bounded(Recorded(client), EXCHANGES)
+    program = bound_launches(Recorded(client), EXCHANGES)
     threads = [
         threading.Thread(target=lambda: [program.execute([]) for _ in range(200)]) for _ in range(4)
     ]
@@ -138,7 +142,7 @@ def test_threads_share_it_too() -> None:
 
 def test_a_launch_that_is_refused_takes_no_place() -> None:
     client = FakeClient()
-    program = bounded(Recorded(client), EXCHANGES)
+    program = bound_launches(Recorded(client), EXCHANGES)
     chance = random.Random(0)
     for _ in range(100):
         if chance.random() < 0.5:
@@ -151,7 +155,7 @@ def test_a_launch_that_is_refused_takes_no_place() -> None:
 
 def test_an_interrupted_wait_is_waited_again() -> None:
     client = FakeClient()
-    program = bounded(Recorded(client), EXCHANGES)
+    program = bound_launches(Recorded(client), EXCHANGES)
     for _ in range(3):
         program.execute([])
     client.interrupts = 2

@@ -102,7 +102,7 @@ def test_dataclasses_that_do_not_fit() -> None:
         tree.register_dataclass(Fields, ["a"], [])
 
 
-def test_names_parameters_and_results_are_jaxs() -> None:
+def test_names_parameters_and_results_match_jax() -> None:
     data = {"b": [1, (2, None)], "a": (), "c": {"x": 3}}
 
     def is_leaf(x: Any) -> bool:

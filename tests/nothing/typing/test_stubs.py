@@ -14,7 +14,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api, lax, random
-from plugrt.array_api.indexing.at import Update
+from plugrt.array_api.indexing.at import IndexUpdateRef
 from plugrt.array_api.methods import METHODS
 from plugrt.execution import array_methods
 from plugrt.execution.array import Array
@@ -98,8 +98,8 @@ def test_methods_are_implemented_as_they_are_declared(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power", "min"])
 def test_updates_are_implemented_as_they_are_declared(name: str) -> None:
-    given = parameters(getattr(Update, name))
-    assert given == parameters(array_methods.Updating.__call__)
+    given = parameters(getattr(IndexUpdateRef, name))
+    assert given == parameters(array_methods.UpdateMethod.__call__)
 
 
 def test_help_of_methods_shows_types() -> None:

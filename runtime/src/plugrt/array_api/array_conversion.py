@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import FROM_INSIDE, refuse
-from plugrt.array_api.data_types import converted, is_weak
-from plugrt.array_api.device_argument import copied, placed
+from plugrt.array_api.data_types import convert_dtype, is_weak
+from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
@@ -58,41 +58,41 @@ def asarray(
     'bfloat16'
     """
     try:  # not a decorator: a frame more is half of what it costs to pass an array through
-        kind = None if dtype is None else as_dtype(dtype)
+        target = None if dtype is None else as_dtype(dtype)
         if isinstance(obj, Array):
-            return _of_array(obj, kind, device, copy)
+            return _from_array(obj, target, device, copy)
         if _is_nested(obj):
             leaves = list(_leaves(obj))
             if any(isinstance(leaf, Array) for leaf in leaves):
                 _refuse(copy is False, "a sequence of arrays is put together")
-                joined = _joined(*leaves, shape=_shape_of(obj))
-                return _of_array(joined, kind, device, None)
-            host = _of_sequence(obj, leaves, kind)
+                joined = _join(*leaves, shape=_shape_of(obj))
+                return _from_array(joined, target, device, None)
+            host = _read_sequence(obj, leaves, target)
         elif type(obj) in _SCALARS:
-            if kind is None and device is None and copy is not False:
-                return _of_scalar(obj)
-            host = _cast(obj, scalar_dtype(obj) if kind is None else kind)
+            if target is None and device is None and copy is not False:
+                return _from_scalar(obj)
+            host = _cast_checked(obj, scalar_dtype(obj) if target is None else target)
         elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
-            return _of_array(from_dlpack(obj, device=device, copy=copy), kind, device, None)
+            return _from_array(from_dlpack(obj, device=device, copy=copy), target, device, None)
         else:
-            host = _of_foreign(obj, kind)
+            host = _read_foreign(obj, target)
         return _put(obj, host, device, copy)
     except FROM_INSIDE as error:
         refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
 
 
-def _of_scalar(x: bool | int | float | complex) -> Array:
+def _from_scalar(x: bool | int | float | complex) -> Array:
     # Weak, as in jax.numpy, so that a function gives one dtype eagerly and traced.
     return device_put(x) if current_trace() is None else as_tracer(x)  # type: ignore[return-value]
 
 
-def _of_array(x: Array, kind: Dtype | None, device: Any, copy: bool | None) -> Array:
-    if kind is not None and kind != x.dtype:
-        _refuse(copy is False, f"{x.dtype.name} becomes {kind.name}")
-        return placed(converted(x, dtype=kind), device)
-    if kind is not None and is_weak(x):
-        x = converted(x, dtype=kind)
-    result = placed(copied(x) if copy else x, device)
+def _from_array(x: Array, target: Dtype | None, device: Any, copy: bool | None) -> Array:
+    if target is not None and target != x.dtype:
+        _refuse(copy is False, f"{x.dtype.name} becomes {target.name}")
+        return place(convert_dtype(x, dtype=target), device)
+    if target is not None and is_weak(x):
+        x = convert_dtype(x, dtype=target)
+    result = place(copy_array(x) if copy else x, device)
     if copy is False and type(x) is Array:
         _refuse(result._shards is not x._shards, "the data are on another device")
     return result
@@ -114,7 +114,7 @@ def _refuse(needed: bool, why: str) -> None:
         raise ArgumentError(f"asarray was called with copy=False, and a copy is needed: {why}")
 
 
-def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:
+def _read_foreign(obj: Any, target: Dtype | None) -> npt.NDArray[Any]:
     host = obj if isinstance(obj, np.ndarray | np.generic) else np.asarray(obj)
     if host.dtype.hasobject and host.ndim == 0:
         raise NotAnArray(
@@ -123,32 +123,32 @@ def _of_foreign(obj: Any, kind: Dtype | None) -> npt.NDArray[Any]:
             "or __array__"
         )
     host = host_array(host, "the argument of asarray")
-    return host if kind is None else cast(host, kind)
+    return host if target is None else cast(host, target)
 
 
-def _of_sequence(obj: Any, leaves: list[Any], kind: Dtype | None) -> npt.NDArray[Any]:
+def _read_sequence(obj: Any, leaves: list[Any], target: Dtype | None) -> npt.NDArray[Any]:
     try:
-        host = np.asarray(obj) if kind is None else _cast(obj, kind)
+        host = np.asarray(obj) if target is None else _cast_checked(obj, target)
     except IntegerOverflow:
         raise
     except ValueError as error:
         _shape_of(obj)  # raises a `ShapeError` that says where the sequence is ragged
         raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
-    if kind is None and all(type(leaf) in _SCALARS for leaf in leaves):
-        host = cast(host, _default(host, leaves))
+    if target is None and all(type(leaf) in _SCALARS for leaf in leaves):
+        host = cast(host, _default_dtype(host, leaves))
     return host_array(host, "the argument of asarray")
 
 
-def _cast(obj: Any, kind: Dtype) -> npt.NDArray[Any]:
+def _cast_checked(obj: Any, target: Dtype) -> npt.NDArray[Any]:
     try:
-        return cast(obj, kind)
+        return cast(obj, target)
     except OverflowError as error:
         raise IntegerOverflow(
-            f"asarray was asked for {kind.name}, which cannot hold all of {obj!r:.60}: {error}"
+            f"asarray was asked for {target.name}, which cannot hold all of {obj!r:.60}: {error}"
         ) from error
 
 
-def _default(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
+def _default_dtype(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
     """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
     found = "i" if leaves and all(isinstance(x, int) for x in leaves) else kind_of(host.dtype)
     if found in "iu" and host.dtype != np.bool_:
@@ -184,7 +184,7 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 
 
 @operation(static=("shape",), strong=True)
-def _joined(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
+def _join(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
     rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]
     return reshape(concatenate(rows, 0), shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.data_types import is_weak
-from plugrt.array_api.device_argument import on_device, spread_like
+from plugrt.array_api.device_argument import make_on_device, shard_like
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
@@ -39,12 +39,12 @@ _INT32 = np.dtype(np.int32)
 
 
 @operation(static=("shape", "value", "dtype", "weak"))
-def _filled(*, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool = False) -> Tracer:
+def _splat(*, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool = False) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)
 
 
 @operation(static=("shape", "value", "dtype", "weak"))
-def _filled_like(
+def _splat_like(
     x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool
 ) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)  # x decides where
@@ -67,8 +67,8 @@ def zeros(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
     """Returns zeros, of the default floating dtype unless another is given."""
-    kind = default_float() if dtype is None else as_dtype(dtype)
-    return on_device(device, _filled, shape=sizes_of("zeros", shape), value=0, dtype=kind)
+    target = default_float() if dtype is None else as_dtype(dtype)
+    return make_on_device(device, _splat, shape=sizes_of("zeros", shape), value=0, dtype=target)
 
 
 @with_argument_errors
@@ -76,8 +76,8 @@ def ones(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
     """Returns ones, of the default floating dtype unless another is given."""
-    kind = default_float() if dtype is None else as_dtype(dtype)
-    return on_device(device, _filled, shape=sizes_of("ones", shape), value=1, dtype=kind)
+    target = default_float() if dtype is None else as_dtype(dtype)
+    return make_on_device(device, _splat, shape=sizes_of("ones", shape), value=1, dtype=target)
 
 
 @with_argument_errors
@@ -105,9 +105,9 @@ def full(
            [7, 7]], dtype=int32)
     """
     wanted = sizes_of("full", shape)
-    value, kind = _fill("full", fill_value, dtype)
+    value, target = _read_fill_value("full", fill_value, dtype)
     weak = dtype is None and is_weak(fill_value)
-    return on_device(device, _full, value, shape=wanted, dtype=kind, weak=weak)
+    return make_on_device(device, _full, value, shape=wanted, dtype=target, weak=weak)
 
 
 @with_argument_errors
@@ -148,36 +148,38 @@ def full_like(
     device: DeviceLike | None = None,
 ) -> Array:
     """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
-    model = _model(x)
-    value, kind = _fill("full_like", fill_value, model.dtype if dtype is None else dtype)
-    options = {"shape": model.shape, "dtype": kind, "weak": dtype is None and is_weak(model)}
+    model = _as_model(x)
+    value, target = _read_fill_value(
+        "full_like", fill_value, model.dtype if dtype is None else dtype
+    )
+    options = {"shape": model.shape, "dtype": target, "weak": dtype is None and is_weak(model)}
     if device is not None:
-        return on_device(device, _full, value, **options)
-    return spread_like(_full_like(model, value, **options), model)
+        return make_on_device(device, _full, value, **options)
+    return shard_like(_full_like(model, value, **options), model)
 
 
 def _like(x: ArrayLike, value: int, dtype: Any, device: Any) -> Array:
-    model = _model(x)
-    kind = model.dtype if dtype is None else as_dtype(dtype)
+    model = _as_model(x)
+    target = model.dtype if dtype is None else as_dtype(dtype)
     weak = dtype is None and is_weak(model)
-    options = {"shape": model.shape, "value": value, "dtype": kind, "weak": weak}
+    options = {"shape": model.shape, "value": value, "dtype": target, "weak": weak}
     if device is not None:
-        return on_device(device, _filled, **options)
-    return spread_like(_filled_like(model, **options), model)
+        return make_on_device(device, _splat, **options)
+    return shard_like(_splat_like(model, **options), model)
 
 
-def _model(x: Any) -> Any:
+def _as_model(x: Any) -> Any:
     """Returns an array or scalar to be like; `NotAnArray` for what is neither."""
     if type(x) in (Array, Tracer):
         return x
     return as_array(x, "x") if current_trace() is None else as_tracer(x, "x")
 
 
-def _fill(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
+def _read_fill_value(function: str, value: Any, dtype: Any) -> tuple[Any, Dtype]:
     # Python scalars are converted here: on a device a float has passed through float32.
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-        kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
-        return cast(np.asarray(value), kind), kind
+        target = scalar_dtype(value) if dtype is None else as_dtype(dtype)
+        return cast(np.asarray(value), target), target
     if not isinstance(value, Array | Tracer | np.ndarray | np.generic):
         raise NotAnArray(f"fill_value of {function} is {value!r:.60}; it takes a scalar")
     if np.shape(value):
@@ -202,8 +204,8 @@ def eye(
            [0., 0., 1.]], dtype=float32)
     """
     shape = sizes_of("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    kind = default_float() if dtype is None else as_dtype(dtype)
-    return on_device(device, _eye, shape=shape, k=operator.index(k), dtype=kind)
+    target = default_float() if dtype is None else as_dtype(dtype)
+    return make_on_device(device, _eye, shape=shape, k=operator.index(k), dtype=target)
 
 
 @operation(static=("shape", "k", "dtype"))

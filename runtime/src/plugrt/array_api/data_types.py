@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import dtype_arguments
-from plugrt.array_api.device_argument import copied, placed
+from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.array import Array
@@ -33,7 +33,7 @@ Dtype = np.dtype[Any]
 
 
 @operation(static=("dtype",), strong=True)
-def converted(x: Tracer, *, dtype: Dtype) -> Tracer:
+def convert_dtype(x: Tracer, *, dtype: Dtype) -> Tracer:
     """Returns ``x`` in another dtype: `astype` without its options."""
     return convert(x, dtype)
 
@@ -57,10 +57,10 @@ def astype(
     Array([ 1, -1], dtype=int32)
     """
     target = as_dtype(dtype)
-    array: Array = x if type(x) in (Array, Tracer) else converted(x, dtype=target)  # type: ignore[assignment]
+    array: Array = x if type(x) in (Array, Tracer) else convert_dtype(x, dtype=target)  # type: ignore[assignment]
     if array.dtype != target or is_weak(array):
-        return placed(converted(array, dtype=target), device)
-    return placed(copied(array) if copy else array, device)
+        return place(convert_dtype(array, dtype=target), device)
+    return place(copy_array(array) if copy else array, device)
 
 
 def is_weak(x: Any) -> builtins.bool:
@@ -77,7 +77,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
     >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.int32, xp.int16)
     (True, False)
     """
-    source, target = _dtype_of(from_), as_dtype(to)
+    source, target = _read_dtype(from_), as_dtype(to)
     try:
         return promote_dtypes(source, target) == target and (
             kind_of(source) not in "iu"
@@ -104,7 +104,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
         if type(x) in _SCALARS:
             operands.append((_SCALARS[type(x)](), True))
         else:
-            operands.append((_dtype_of(x), getattr(x, "weak", False)))
+            operands.append((_read_dtype(x), getattr(x, "weak", False)))
     if all(weak for _, weak in operands):
         raise ArgumentTypeError(
             "result_type takes at least one array or dtype beside Python scalars; got "
@@ -121,7 +121,7 @@ _SCALARS: dict[type, Any] = {
 }
 
 
-def _dtype_of(x: Any) -> Dtype:
+def _read_dtype(x: Any) -> Dtype:
     if isinstance(x, Array | np.ndarray | np.generic):
         return as_dtype(x.dtype)
     return as_dtype(x)
@@ -161,7 +161,7 @@ def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
     >>> xp.finfo(xp.float16).max
     65504.0
     """
-    dtype = _dtype_of(type)
+    dtype = _read_dtype(type)
     if kind_of(dtype) not in "fc":
         raise DtypeError(f"finfo got {dtype.name}; it takes floating dtypes (iinfo: integers)")
     info: Any = _FLOATS(dtype)
@@ -177,7 +177,7 @@ def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
     >>> xp.iinfo(xp.int4).min
     -8
     """
-    dtype = _dtype_of(type)
+    dtype = _read_dtype(type)
     if kind_of(dtype) not in "iu":
         raise DtypeError(f"iinfo got {dtype.name}; it takes integer dtypes (finfo: floats)")
     info: Any = _INTEGERS(dtype)

@@ -10,12 +10,12 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import as_tracer, hlo, tracing, wrap
+from plugrt.tracing.emit import active_trace, as_tracer, hlo, wrap
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 
 
-def placed(x: Array, device: Any) -> Array:
+def place(x: Array, device: Any) -> Array:
     """Returns ``x`` committed to a device or sharding; as it is for None.
 
     A traced computation runs where its caller decides: there ``device`` has no effect.
@@ -26,32 +26,32 @@ def placed(x: Array, device: Any) -> Array:
     return result
 
 
-def on_device(device: Any, make: Operation[Any, Any], *args: Any, **options: Any) -> Array:
+def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options: Any) -> Array:
     """Returns what an operation makes of host data, made on the device it is to be on."""
     if isinstance(device, Sharding) and isinstance(device, SingleDeviceSharding):
         device = device.device
     if device is None or current_trace() is not None or isinstance(device, Sharding):
-        return placed(make(*args, **options), device)
+        return place(make(*args, **options), device)
     if not isinstance(device, Device):
         raise InvalidArgument(
             f"device is {device!r}; it takes a device (plugrt.devices() lists them) or a sharding"
         )
     with config.override(default_device=device):
-        return placed(make(*args, **options), device)
+        return place(make(*args, **options), device)
 
 
-def spread_like(x: Array, model: Array) -> Array:
+def shard_like(x: Array, model: Array) -> Array:
     """Returns ``x`` on the devices of ``model`` if that lies on several."""
     if current_trace() is None and len(model.sharding.devices) > 1:
-        return placed(x, model.sharding)
+        return place(x, model.sharding)
     return x
 
 
-def copied(x: Array) -> Array:
+def copy_array(x: Array) -> Array:
     """Returns a copy of ``x`` in memory of its own."""
     # Traced, an identity would be forwarded: the argument itself would come back.
     if type(x) is Array and current_trace() is None:
         return duplicate(x)
-    barrier = hlo.optimization_barrier([as_tracer(x).value], loc=tracing().location())
+    barrier = hlo.optimization_barrier([as_tracer(x).value], loc=active_trace().location())
     result: Array = wrap(barrier)
     return result

@@ -38,7 +38,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
             f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__}, which has not both of "
             "__dlpack__ and __dlpack_device__"
         )
-    kind, index = _place_of(x)
+    kind, index = _dlpack_device(x)
     if kind == _CPU:
         return _from_host(x, device, copy)
     backend = default_device().client
@@ -49,12 +49,12 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
             f"({kind}, {index}); {backend.backend_name} has {len(devices)} devices here, "
             f"{list(devices)}. Copy it to the host first, for instance with numpy.asarray"
         )
-    made = array_on(_taken(x, devices[index]), committed=device is not None)
+    made = array_on(_import_buffer(x, devices[index]), committed=device is not None)
     moved: Array = device_put(made, device)
     return duplicate(moved) if copy and moved._shards is made._shards else moved
 
 
-def _place_of(x: Any) -> tuple[int, int]:
+def _dlpack_device(x: Any) -> tuple[int, int]:
     """Returns DLPack's (device type, device id) of an object."""
     place = x.__dlpack_device__()
     try:
@@ -71,7 +71,7 @@ def _from_host(x: Any, device: Any, copy: bool | None) -> Array:
     target = device.device if isinstance(device, SingleDeviceSharding) else device
     here = default_device() if target is None else target
     if isinstance(here, Device) and copy is not True and _shares_host_memory(here):
-        array = array_on(_taken(x, here), committed=device is not None)
+        array = array_on(_import_buffer(x, here), committed=device is not None)
         if copy is not False or _address(x) == array.unsafe_buffer_pointer():
             return array
     if copy is False:
@@ -85,7 +85,7 @@ def _shares_host_memory(device: Device) -> bool:
     return capabilities.dlpack and capabilities.zero_copy_put
 
 
-def _taken(x: Any, device: Device) -> Any:
+def _import_buffer(x: Any, device: Device) -> Any:
     return device.client.buffer_from_dlpack(x.__dlpack__(), device)
 
 

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from plugrt.errors import DataDependentShape
 from plugrt.execution.array import Array
-from plugrt.execution.default_device import home
+from plugrt.execution.default_device import gather_device
 from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import put
 from plugrt.tracing.tracer import Tracer
 
 
-def concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
+def require_concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
     """Returns an argument whose data can be read now.
 
     Raises `DataDependentShape` with the ``cure`` for a traced array, `NotAnArray` for others.
@@ -30,6 +30,8 @@ def concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
     return as_array(x, f"argument {name!r} of {function}")
 
 
-def like(x: Array, host: npt.NDArray[Any]) -> Array:
+def put_like(x: Array, host: npt.NDArray[Any]) -> Array:
     """Returns host data as an array where ``x`` is, committed if ``x`` is."""
-    return put(np.ascontiguousarray(host).reshape(host.shape), home(x.sharding), x.committed)
+    return put(
+        np.ascontiguousarray(host).reshape(host.shape), gather_device(x.sharding), x.committed
+    )

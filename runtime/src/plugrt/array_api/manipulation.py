@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require
+from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require_array
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normal_axes, normal_axis, sizes_of
@@ -24,7 +24,7 @@ def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     """
     if not arrays:
         return []
-    shape = common_shape("broadcast_arrays", arrays, _numbered(arrays))
+    shape = common_shape("broadcast_arrays", arrays, _name_arrays(arrays))
     return [emit.with_weakness(emit.broadcast_to(x, shape), x.weak) for x in arrays]
 
 
@@ -58,8 +58,8 @@ def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
     Array([[1., 1.],
            [0., 0.]], dtype=float32)
     """
-    arrays = _several("concat", arrays)
-    dtype = common_dtype("concat", tuple(arrays), ANY, _numbered(arrays))
+    arrays = _list_arrays("concat", arrays)
+    dtype = common_dtype("concat", tuple(arrays), ANY, _name_arrays(arrays))
     parts = [convert(x, dtype) for x in arrays]
     if axis is None:
         return concatenate([emit.reshape(x, (x.size,)) for x in parts], 0)
@@ -86,8 +86,8 @@ def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    arrays = _several("stack", arrays)
-    dtype = common_dtype("stack", tuple(arrays), ANY, _numbered(arrays))
+    arrays = _list_arrays("stack", arrays)
+    dtype = common_dtype("stack", tuple(arrays), ANY, _name_arrays(arrays))
     shape = arrays[0].shape
     for i, x in enumerate(arrays):
         if x.shape != shape:
@@ -109,7 +109,7 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
     """
     along = normal_axis("unstack", axis, x.ndim)
     rest = (*x.shape[:along], *x.shape[along + 1 :])
-    return tuple(emit.reshape(part_of(x, along, i, i + 1), rest) for i in range(x.shape[along]))
+    return tuple(emit.reshape(slice_along(x, along, i, i + 1), rest) for i in range(x.shape[along]))
 
 
 @operation(static=("axis",))
@@ -206,9 +206,9 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    wanted = _filled("reshape", sizes_of("reshape", shape, least=-1), x)
+    wanted = _infer_size("reshape", sizes_of("reshape", shape, least=-1), x)
     if copy and wanted == x.shape:
-        return wrap(hlo.optimization_barrier([x.value], loc=emit.tracing().location()))  # type: ignore[no-any-return]
+        return wrap(hlo.optimization_barrier([x.value], loc=emit.active_trace().location()))  # type: ignore[no-any-return]
     if copy is False and wanted != x.shape:
         raise ShapeError(
             f"reshape of x of shape {x.shape} to {wanted} with copy=False: arrays are immutable "
@@ -234,27 +234,27 @@ def reverse(x: Tracer, axes: Sequence[int]) -> Tracer:
     return tracer
 
 
-def part_of(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
+def slice_along(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
     """Returns ``x[start:limit]`` along one axis."""
     low, high = [0] * x.ndim, list(x.shape)
     low[axis], high[axis] = start, limit
     return slice_(x, low, high, [1] * x.ndim)
 
 
-def _several(function: str, arrays: Any) -> list[Tracer]:
+def _list_arrays(function: str, arrays: Any) -> list[Tracer]:
     if not isinstance(arrays, tuple | list):
         # An array is a sequence of arrays along its first axis, as in NumPy.
-        return list(unstack(require(function, "arrays", arrays)))
+        return list(unstack(require_array(function, "arrays", arrays)))
     if not arrays:
         raise ShapeError(f"{function} got no arrays; it takes at least one")
     return list(arrays)
 
 
-def _numbered(arrays: Sequence[Tracer]) -> tuple[str, ...]:
+def _name_arrays(arrays: Sequence[Tracer]) -> tuple[str, ...]:
     return tuple(f"arrays[{i}]" for i in range(len(arrays)))
 
 
-def _filled(function: str, sizes: tuple[int, ...], x: Tracer) -> tuple[int, ...]:
+def _infer_size(function: str, sizes: tuple[int, ...], x: Tracer) -> tuple[int, ...]:
     """Returns the sizes with a -1 replaced by what is left for it."""
     unknown = sizes.count(-1)
     rest = math.prod(n for n in sizes if n != -1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, broadcast_shapes, common_dtype
-from plugrt.array_api.reductions import by, computing, fold
+from plugrt.array_api.reductions import binary_combiner, fold, widen_for_sum
 from plugrt.errors import AxisError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
@@ -41,7 +41,7 @@ def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
     >>> xp.matmul(xp.ones((2, 3)), xp.ones((3, 4))).shape
     (2, 4)
     """
-    x1, x2 = _promoted("matmul", x1, x2)
+    x1, x2 = _promote("matmul", x1, x2)
     row, column = x1.ndim == 1, x2.ndim == 1
     if not x1.ndim or not x2.ndim or x1.shape[-1] != x2.shape[-1 if column else -2]:
         raise ShapeError(
@@ -52,7 +52,7 @@ def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
         return dot(x1, x2, [x1.ndim - 1], [0])
     if row:
         return dot(x2, x1, [x2.ndim - 2], [0])
-    batch = _batch("matmul", x1, x2, 2)
+    batch = _broadcast_batch("matmul", x1, x2, 2)
     x1 = emit.broadcast_to(x1, (*batch, *x1.shape[-2:]))
     x2 = emit.broadcast_to(x2, (*batch, *x2.shape[-2:]))
     n = len(batch)
@@ -81,8 +81,8 @@ def tensordot(
     >>> xp.tensordot(xp.ones((2, 3)), xp.ones((3, 4)), axes=1).shape
     (2, 4)
     """
-    x1, x2 = _promoted("tensordot", x1, x2)
-    left, right = _contracted(axes, x1.ndim, x2.ndim)
+    x1, x2 = _promote("tensordot", x1, x2)
+    left, right = _read_axes(axes, x1.ndim, x2.ndim)
     sizes = [x1.shape[i] for i in left], [x2.shape[i] for i in right]
     if sizes[0] != sizes[1]:
         raise ShapeError(
@@ -92,7 +92,7 @@ def tensordot(
     return dot(x1, x2, left, right)
 
 
-def _contracted(axes: Any, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _read_axes(axes: Any, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if isinstance(axes, tuple | list):
         if len(axes) != 2:
             raise AxisError(f"axes of tensordot is {axes}; it takes a number or a pair")
@@ -115,7 +115,7 @@ def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
 
     ``axis`` counts from the back (-1 is the last), so that it means the same in both.
     """
-    x1, x2 = _promoted("vecdot", x1, x2)
+    x1, x2 = _promote("vecdot", x1, x2)
     least = min(x1.ndim, x2.ndim)
     if not isinstance(axis, int) or not -least <= axis <= -1:
         raise AxisError(
@@ -134,18 +134,18 @@ def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
         )
     dtype = x1.dtype
     if dtype.kind == "c":
-        x1 = emit.emit(hlo.complex, emit.emit(hlo.real, x1), _negative(emit.emit(hlo.imag, x1)))
+        x1 = emit.emit(hlo.complex, emit.emit(hlo.real, x1), _negate(emit.emit(hlo.imag, x1)))
     products = emit.emit(
         hlo.multiply,
-        computing(emit.broadcast_to(x1, shape)),
-        computing(emit.broadcast_to(x2, shape)),
+        widen_for_sum(emit.broadcast_to(x1, shape)),
+        widen_for_sum(emit.broadcast_to(x2, shape)),
     )
     along = (normal_axis("vecdot", axis, len(shape)),)
-    join = by(hlo.or_ if dtype == np.bool_ else hlo.add)
+    join = binary_combiner(hlo.or_ if dtype == np.bool_ else hlo.add)
     return convert(fold(join, products, 0, along, keepdims=False), dtype)
 
 
-def _negative(x: Tracer) -> Tracer:
+def _negate(x: Tracer) -> Tracer:
     return emit.emit(hlo.negate, x)
 
 
@@ -188,12 +188,12 @@ def precision(name: str | None) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([one, one])
 
 
-def _promoted(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
+def _promote(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
     dtype = common_dtype(function, (x1, x2), ANY, ("x1", "x2"))
     return convert(x1, dtype), convert(x2, dtype)
 
 
-def _batch(function: str, x1: Tracer, x2: Tracer, core: int) -> tuple[int, ...]:
+def _broadcast_batch(function: str, x1: Tracer, x2: Tracer, core: int) -> tuple[int, ...]:
     batch = broadcast_shapes((x1.shape[:-core], x2.shape[:-core]))
     if batch is None:
         raise ShapeError(

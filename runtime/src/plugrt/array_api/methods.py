@@ -23,7 +23,7 @@ from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.elementwise import complex as elementwise_complex
 from plugrt.array_api.elementwise import float_properties, rounding
 from plugrt.array_api.indexing import functions
-from plugrt.array_api.indexing.at import At
+from plugrt.array_api.indexing.at import IndexUpdateHelper
 from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.tracing.promotion import default_int
@@ -32,7 +32,7 @@ from plugrt.tracing.trace import current_trace
 Axis = int | Sequence[int] | None
 
 
-def _without_out(name: str, out: Any) -> None:
+def _refuse_out(name: str, out: Any) -> None:
     """Raises `Unimplemented` for an array to write into: arrays do not change.
 
     NumPy's functions (``np.mean(x)``) pass ``out=None`` to the methods, as they do to JAX's.
@@ -43,35 +43,35 @@ def _without_out(name: str, out: Any) -> None:
         )
 
 
-def _reduction(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _reduction_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
-        _without_out(name, out)
+        _refuse_out(name, out)
         return function(self, axis=axis, keepdims=keepdims)
 
-    return _documented(method, name)
+    return _set_docstring(method, name)
 
 
-def _total(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _sum_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
     ) -> Any:
-        _without_out(name, out)
+        _refuse_out(name, out)
         return function(self, axis=axis, dtype=dtype, keepdims=keepdims)
 
-    return _documented(method, name)
+    return _set_docstring(method, name)
 
 
 def mean(
     self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
 ) -> Any:
     """Returns ``array_api.mean`` over ``axis``, computed in ``dtype``; None means all axes."""
-    _without_out("mean", out)
+    _refuse_out("mean", out)
     return statistics.mean(
         self if dtype is None else data_types.astype(self, dtype), axis=axis, keepdims=keepdims
     )
 
 
-def _spread(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _deviation_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: Any,
         axis: Axis = None,
@@ -82,12 +82,12 @@ def _spread(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         *,
         correction: float | None = None,
     ) -> Any:
-        _without_out(name, out)
+        _refuse_out(name, out)
         x = self if dtype is None else data_types.astype(self, dtype)
         less = ddof if correction is None else correction
         return function(x, axis=axis, correction=less, keepdims=keepdims)
 
-    return _documented(method, name)
+    return _set_docstring(method, name)
 
 
 _ROWS = 100  # of one launch, as in JAX
@@ -105,12 +105,12 @@ def iterate(self: Any) -> Iterator[Any]:
     return chain.from_iterable(manipulation.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
-def _documented(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _set_docstring(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     method.__doc__ = f"Returns ``array_api.{name}`` over ``axis``; None means all axes."
     return method
 
 
-def _along(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _sort_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: int = -1, **options: Any) -> Any:
         return function(self, axis=axis, **options)
 
@@ -118,9 +118,9 @@ def _along(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _cumulative(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _cumulative_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-        _without_out(name, out)
+        _refuse_out(name, out)
         x = self if axis is not None else ravel(self)
         return function(x, axis=0 if axis is None else axis, dtype=dtype)
 
@@ -189,7 +189,7 @@ def conj(self: Any) -> Any:
 
 def round_(self: Any, decimals: int = 0, out: None = None) -> Any:
     """Returns the array rounded to ``decimals`` places, halves to even."""
-    _without_out("round", out)
+    _refuse_out("round", out)
     return rounding.round(self, decimals)
 
 
@@ -206,7 +206,7 @@ def __round__(self: Any, ndigits: int | None = None, /) -> Any:
 
 def clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     """Returns the array kept within ``min`` and ``max``."""
-    _without_out("clip", out)
+    _refuse_out("clip", out)
     return float_properties.clip(self, min, max)
 
 
@@ -233,20 +233,20 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    "sum": _total("sum", statistics.sum),
-    "prod": _total("prod", statistics.prod),
-    "max": _reduction("max", statistics.max),
-    "min": _reduction("min", statistics.min),
-    "any": _reduction("any", utility.any),
-    "all": _reduction("all", utility.all),
-    "argmax": _reduction("argmax", searching.argmax),
-    "argmin": _reduction("argmin", searching.argmin),
-    "std": _spread("std", statistics.std),
-    "var": _spread("var", statistics.var),
-    "sort": _along("sort", sorting.sort),
-    "argsort": _along("argsort", sorting.argsort),
-    "cumsum": _cumulative("cumulative_sum", statistics.cumulative_sum),
-    "cumprod": _cumulative("cumulative_prod", statistics.cumulative_prod),
+    "sum": _sum_method("sum", statistics.sum),
+    "prod": _sum_method("prod", statistics.prod),
+    "max": _reduction_method("max", statistics.max),
+    "min": _reduction_method("min", statistics.min),
+    "any": _reduction_method("any", utility.any),
+    "all": _reduction_method("all", utility.all),
+    "argmax": _reduction_method("argmax", searching.argmax),
+    "argmin": _reduction_method("argmin", searching.argmin),
+    "std": _deviation_method("std", statistics.std),
+    "var": _deviation_method("var", statistics.var),
+    "sort": _sort_method("sort", sorting.sort),
+    "argsort": _sort_method("argsort", sorting.argsort),
+    "cumsum": _cumulative_method("cumulative_sum", statistics.cumulative_sum),
+    "cumprod": _cumulative_method("cumulative_prod", statistics.cumulative_prod),
     "__round__": __round__,
     "__getitem__": functions.getitem,
     "__iter__": iterate,
@@ -272,7 +272,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
-    "at": At,
+    "at": IndexUpdateHelper,
     "imag": elementwise_complex.imag,
     "mT": matrix_products.matrix_transpose,
     "real": elementwise_complex.real,

@@ -18,7 +18,7 @@ from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
 from plugrt.execution.array_methods import install
-from plugrt.execution.host_values import scalar_beside
+from plugrt.execution.host_values import scalar_operand
 from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
@@ -30,7 +30,7 @@ BINARY: dict[str, Operation[Any, Any]] = {
     "truediv": arithmetic.divide,
     "floordiv": arithmetic.floor_divide,
     "mod": arithmetic.remainder,
-    "divmod": arithmetic.divided,
+    "divmod": arithmetic.divmod,
     "pow": arithmetic.power,
     "matmul": matrix_products.matmul,
     "and": bitwise.bitwise_and,
@@ -81,7 +81,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
         plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
         known = plain or isinstance(other, np.generic)
         if known and state.trace is None and type(self) is Array:
-            scalar = scalar_beside(other, self)
+            scalar = scalar_operand(other, self)
             pair = (scalar, self) if swap else (self, scalar)
             run = find((token(), pair[0]._signature, pair[1]._signature))
             return function(*pair) if run is None else run(pair)
@@ -122,7 +122,7 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
     return __array_namespace__
 
 
-def _checked(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) -> tuple[Any, Any]:
+def _add_check(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) -> tuple[Any, Any]:
     """Returns both forms of an operator that looks at its operands first."""
 
     def checked(self: Any, other: Any, /) -> Any:
@@ -142,7 +142,7 @@ def _table() -> dict[str, Any]:
     for name, function in BINARY.items():
         result[f"__{name}__"], result[f"__r{name}__"] = _binary(function)
     pair = result["__pow__"], result["__rpow__"]
-    result["__pow__"], result["__rpow__"] = _checked(*pair, arithmetic.check_exponent)
+    result["__pow__"], result["__rpow__"] = _add_check(*pair, arithmetic.check_exponent)
     for name, function in COMPARISONS.items():
         result[f"__{name}__"], _ = _binary(function)
     for name, function in UNARY.items():

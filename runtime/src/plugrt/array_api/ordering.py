@@ -11,21 +11,21 @@ from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def compared(x: Tracer, y: Tracer, direction: str) -> Tracer:
+def compare_ordered(x: Tracer, y: Tracer, direction: str) -> Tracer:
     """Returns booleans of ``x DIRECTION y``: LT LE GT GE. Complex numbers by their parts."""
     if kind_of(x.dtype) != "c":
         return compare(x, y, direction)
-    (a, b), (c, d) = parts(x), parts(y)
+    (a, b), (c, d) = complex_parts(x), complex_parts(y)
     return select(compare(a, c, "EQ"), compare(b, d, direction), compare(a, c, direction))
 
 
-def before(x: Tracer, y: Tracer) -> Tracer:
+def sorts_before(x: Tracer, y: Tracer) -> Tracer:
     """Returns booleans: whether elements of ``x`` stand before those of ``y``, NaN being last."""
     kind = kind_of(x.dtype)
     if kind == "c":
-        (a, b), (c, d) = parts(x), parts(y)
-        tied = emit(hlo.not_, emit(hlo.or_, before(a, c), before(c, a)))
-        return emit(hlo.or_, before(a, c), emit(hlo.and_, tied, before(b, d)))
+        (a, b), (c, d) = complex_parts(x), complex_parts(y)
+        tied = emit(hlo.not_, emit(hlo.or_, sorts_before(a, c), sorts_before(c, a)))
+        return emit(hlo.or_, sorts_before(a, c), emit(hlo.and_, tied, sorts_before(b, d)))
     less = compare(x, y, "LT")
     if kind != "f":
         return less
@@ -39,23 +39,23 @@ def larger(x: Tracer, y: Tracer) -> Tracer:
     Of complex numbers JAX gives NaN only where the second is NaN; a reduction that depends on the
     order of its elements is of use to nobody.
     """
-    return _chosen(x, y, "GT") if kind_of(x.dtype) == "c" else emit(hlo.maximum, x, y)
+    return _choose(x, y, "GT") if kind_of(x.dtype) == "c" else emit(hlo.maximum, x, y)
 
 
 def smaller(x: Tracer, y: Tracer) -> Tracer:
     """Returns the smaller of both, and NaN where one is. One shape and dtype."""
-    return _chosen(x, y, "LT") if kind_of(x.dtype) == "c" else emit(hlo.minimum, x, y)
+    return _choose(x, y, "LT") if kind_of(x.dtype) == "c" else emit(hlo.minimum, x, y)
 
 
-def _chosen(x: Tracer, y: Tracer, direction: str) -> Tracer:
+def _choose(x: Tracer, y: Tracer, direction: str) -> Tracer:
     # A number is not chosen beside NaN.
-    wins = emit(hlo.and_, compared(x, y, direction), compare(y, y, "EQ"))
+    wins = emit(hlo.and_, compare_ordered(x, y, direction), compare(y, y, "EQ"))
     return select(emit(hlo.or_, wins, compare(x, x, "NE")), x, y)
 
 
-def parts(x: Tracer) -> tuple[Tracer, Tracer]:
+def complex_parts(x: Tracer) -> tuple[Tracer, Tracer]:
     """Returns the real and the imaginary part of a complex array."""
     return emit(hlo.real, x), emit(hlo.imag, x)
 
 
-__all__ = ["before", "compared", "larger", "parts", "smaller"]
+__all__ = ["compare_ordered", "complex_parts", "larger", "smaller", "sorts_before"]

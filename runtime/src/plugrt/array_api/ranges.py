@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
-from plugrt.array_api.device_argument import on_device
+from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
@@ -47,19 +47,19 @@ def arange(
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
     bounds = (0, start) if stop is None else (start, stop)
-    first, end, by = (_number("arange", v) for v in (*bounds, step))
+    first, end, by = (_as_number("arange", v) for v in (*bounds, step))
     if by == 0:
         raise ArgumentError("step of arange is 0")
     if isinstance(first + end + by, int):
         count = len(range(first, end, by))
         fits = -(2**31) <= first < 2**31 and -(2**31) <= first + count * by - by < 2**31
-        kind = default_int() if fits else np.dtype(np.int64)
+        target = default_int() if fits else np.dtype(np.int64)
     else:
         count = max(math.ceil((end - first) / by), 0)
-        kind = default_float()
-    kind = kind if dtype is None else as_dtype(dtype)
-    admit("arange", "the dtype argument", kind, REAL)
-    return _spaced(first, by, None, count, kind, device)
+        target = default_float()
+    target = target if dtype is None else as_dtype(dtype)
+    admit("arange", "the dtype argument", target, REAL)
+    return _space_evenly(first, by, None, count, target, device)
 
 
 @with_argument_errors
@@ -81,22 +81,24 @@ def linspace(
     >>> xp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    start, stop = _number("linspace", start), _number("linspace", stop)
+    start, stop = _as_number("linspace", start), _as_number("linspace", stop)
     count = operator.index(num)
     if count < 0:
         raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
     is_complex = isinstance(start + stop, complex)
-    kind = default_complex() if is_complex else default_float()
-    kind = kind if dtype is None else as_dtype(dtype)
-    admit("linspace", "the dtype argument", kind, FLOATING)
-    if is_complex and kind_of(kind) != "c":
-        raise DtypeError(f"linspace got a complex bound, and the dtype {kind.name} is real")
+    target = default_complex() if is_complex else default_float()
+    target = target if dtype is None else as_dtype(dtype)
+    admit("linspace", "the dtype argument", target, FLOATING)
+    if is_complex and kind_of(target) != "c":
+        raise DtypeError(f"linspace got a complex bound, and the dtype {target.name} is real")
     steps = count - 1 if endpoint else count
     step = (stop - start) / steps if steps > 0 else 0.0
-    return _spaced(start, step, stop if endpoint and steps > 0 else None, count, kind, device)
+    return _space_evenly(
+        start, step, stop if endpoint and steps > 0 else None, count, target, device
+    )
 
 
-def _number(function: str, value: Any) -> Any:
+def _as_number(function: str, value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray | Array) and np.ndim(value) == 0:
         value = value.item()
     if not isinstance(value, int | float | complex):
@@ -104,7 +106,7 @@ def _number(function: str, value: Any) -> Any:
     return value
 
 
-def _spaced(start: Any, step: Any, last: Any, count: int, dtype: Dtype, device: Any) -> Array:
+def _space_evenly(start: Any, step: Any, last: Any, count: int, dtype: Dtype, device: Any) -> Array:
     if count <= _ON_HOST and current_trace() is None:
         exact = start + np.arange(count) * step
         if last is not None:
@@ -113,13 +115,13 @@ def _spaced(start: Any, step: Any, last: Any, count: int, dtype: Dtype, device: 
     # Counted and scaled in a dtype that holds every index exactly, where the result's does not.
     wide = dtype if kind_of(dtype) in "iu" or dtype.itemsize >= 4 else np.dtype(np.float32)
     values = [np.asarray(v).astype(wide) for v in (start, step, start if last is None else last)]
-    return on_device(
-        device, _counted, *values, count=count, exact_last=last is not None, dtype=dtype
+    return make_on_device(
+        device, _count, *values, count=count, exact_last=last is not None, dtype=dtype
     )
 
 
 @operation(static=("count", "exact_last", "dtype"))
-def _counted(
+def _count(
     start: Tracer, step: Tracer, last: Tracer, *, count: int, exact_last: bool, dtype: Dtype
 ) -> Tracer:
     index = iota((count,), 0, np.dtype(np.int64 if count > 2**31 - 1 else np.int32))

@@ -9,7 +9,17 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.tracing.argument_checks import reduced_shape
-from plugrt.tracing.emit import constant, convert, emit, hlo, reduce, region, reshape, tracing, wrap
+from plugrt.tracing.emit import (
+    active_trace,
+    constant,
+    convert,
+    emit,
+    hlo,
+    reduce,
+    region,
+    reshape,
+    wrap,
+)
 from plugrt.tracing.promotion import default_int, itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 
@@ -19,7 +29,7 @@ Dtype = np.dtype[Any]
 Combine: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 
 
-def by(builder: Callable[..., Any]) -> Combine:
+def binary_combiner(builder: Callable[..., Any]) -> Combine:
     """Returns a binary builder of StableHLO as a function of two tracers."""
     return lambda a, b: emit(builder, a, b)
 
@@ -43,7 +53,7 @@ def accumulate(combine: Combine, x: Tracer, initial: Any, axis: int) -> Tracer:
     """
     if x.size == 0:
         return x
-    trace = tracing()
+    trace = active_trace()
     window, padding = [1] * x.ndim, np.zeros((x.ndim, 2), np.int64)
     window[axis] = x.shape[axis]
     padding[axis, 0] = x.shape[axis] - 1
@@ -86,7 +96,7 @@ def _extreme(dtype: Dtype, *, highest: bool) -> Any:
     return np.asarray(limits.max if highest else limits.min).astype(dtype)
 
 
-def widened(dtype: Dtype) -> Dtype:
+def sum_dtype(dtype: Dtype) -> Dtype:
     """Returns the dtype that sums and products of this one have by the standard.
 
     Integers narrower than the default integer get its width, booleans become it, others stay.
@@ -100,14 +110,14 @@ def widened(dtype: Dtype) -> Dtype:
     return dtype
 
 
-def computing(x: Tracer) -> Tracer:
+def widen_for_sum(x: Tracer) -> Tracer:
     """Returns ``x`` in the dtype that sums are carried in: float32 for narrower floats."""
     if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4:
         return convert(x, np.float32)
     return x
 
 
-def count_of(shape: Sequence[int], axes: tuple[int, ...]) -> int:
+def count_reduced(shape: Sequence[int], axes: tuple[int, ...]) -> int:
     """Returns how many elements go into each result of a reduction over ``axes``."""
     count = 1
     for axis in axes:

@@ -14,18 +14,19 @@ from plugrt.array_api.elementwise.operands import (
     admit,
     common_dtype,
     common_shape,
-    require,
+    require_array,
     unary,
 )
-from plugrt.array_api.host_fallback import concrete, like
-from plugrt.array_api.indexing.read import gather, position
-from plugrt.array_api.ordering import before
-from plugrt.array_api.reductions import by, fold, highest, lowest
+from plugrt.array_api.host_fallback import put_like, require_concrete
+from plugrt.array_api.indexing.read import gather, normalize_positions
+from plugrt.array_api.ordering import sorts_before
+from plugrt.array_api.reductions import binary_combiner, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
 from plugrt.tracing.emit import (
+    active_trace,
     broadcast_to,
     compare,
     constant,
@@ -38,7 +39,6 @@ from plugrt.tracing.emit import (
     region,
     reshape,
     select,
-    tracing,
     wrap,
 )
 from plugrt.tracing.operation import operation
@@ -108,12 +108,12 @@ def _first_extreme(
         [x, iota(x.shape, along, index)],
         [constant(identity(x.dtype)), start],
         [along],
-        lambda a, i, b, j: _better(direction, a, i, b, j),
+        lambda a, i, b, j: _pick_better(direction, a, i, b, j),
     )
     return reshape(found, reduced_shape(whole, axes, keepdims=keepdims))
 
 
-def _better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[Tracer]:
+def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[Tracer]:
     """Returns that value and position of two which wins: NaN, then value, then first."""
     wins, ties = compare(a, b, direction), compare(a, b, "EQ")
     if kind_of(a.dtype) == "f":
@@ -132,7 +132,9 @@ def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) ->
     Array(2, dtype=int32)
     """
     axes = normal_axes("count_nonzero", axis, x.ndim)
-    return fold(by(hlo.add), convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims)
+    return fold(
+        binary_combiner(hlo.add), convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims
+    )
 
 
 def is_nonzero(x: Tracer) -> Tracer:
@@ -155,11 +157,11 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     >>> xp.nonzero(xp.asarray([0, 5, 0, 7]))
     (Array([1, 3], dtype=int32),)
     """
-    array = concrete("nonzero", x, "array_api.where(x != 0, a, b) keeps the shape")
+    array = require_concrete("nonzero", x, "array_api.where(x != 0, a, b) keeps the shape")
     if not array.ndim:
         raise ShapeError("nonzero got a 0-d array; it takes one dimension or more")
     found = np.nonzero(np.asarray(_mask(array)))
-    return tuple(like(array, positions.astype(default_int())) for positions in found)
+    return tuple(put_like(array, positions.astype(default_int())) for positions in found)
 
 
 @operation(static=("side",), strong=True)
@@ -188,14 +190,16 @@ def searchsorted(
     x1, x2 = convert(x1, dtype), convert(x2, dtype)
     size = x1.shape[0]
     if sorter is not None:
-        admit("searchsorted", "sorter", require("searchsorted", "sorter", sorter).dtype, INTEGER)
+        admit(
+            "searchsorted", "sorter", require_array("searchsorted", "sorter", sorter).dtype, INTEGER
+        )
         if sorter.shape != x1.shape:
             raise ShapeError(
                 f"searchsorted got x1 of shape {x1.shape} and sorter of shape {sorter.shape}; "
                 "they must be equal"
             )
         if size:
-            x1 = gather(x1, [(0, position(sorter, size))], sorter.shape, 0)
+            x1 = gather(x1, [(0, normalize_positions(sorter, size))], sorter.shape, 0)
     if not size or not x2.size:
         return full(x2.shape, 0, default_int())
     return bisect(x1, x2, left=side == "left")
@@ -206,7 +210,7 @@ def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
 
     Halves for each the range of positions it can have, as often as the longest range needs.
     """
-    trace = tracing()
+    trace = active_trace()
     shape, index, steps = wanted.shape, default_int(), ordered.shape[0].bit_length()
     low = full(shape, 0, index)
     high = full(shape, ordered.shape[0], index)
@@ -220,7 +224,9 @@ def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
         half = emit(hlo.divide, emit(hlo.subtract, high, low), full(shape, 2, index))
         middle = emit(hlo.add, low, half)
         found = gather(ordered, [(0, middle)], shape, 0)
-        goes_right = before(found, wanted) if left else emit(hlo.not_, before(wanted, found))
+        goes_right = (
+            sorts_before(found, wanted) if left else emit(hlo.not_, sorts_before(wanted, found))
+        )
         # A range that is empty stays so.
         goes_right = emit(hlo.and_, goes_right, compare(low, high, "LT"))
         beyond = emit(hlo.add, middle, full(shape, 1, index))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.host_fallback import concrete, like
+from plugrt.array_api.host_fallback import put_like, require_concrete
 from plugrt.execution.array import Array
 from plugrt.tracing.promotion import default_int, kind_of
 from plugrt.typing import ArrayLike
@@ -53,13 +53,13 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
     ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (of the shape
     of ``x``) tell which of them each element is, ``counts`` how often each occurs.
     """
-    array = concrete("unique_all", x, _CURE)
+    array = require_concrete("unique_all", x, _CURE)
     values, indices, inverse, counts = _unique(array)
     return UniqueAll(
-        like(array, values),
-        _positions(array, indices),
-        _positions(array, inverse.reshape(array.shape)),
-        _positions(array, counts),
+        put_like(array, values),
+        _put_positions(array, indices),
+        _put_positions(array, inverse.reshape(array.shape)),
+        _put_positions(array, counts),
     )
 
 
@@ -70,9 +70,9 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     >>> xp.unique_counts(xp.asarray([2, 1, 2])).counts
     Array([1, 2], dtype=int32)
     """
-    array = concrete("unique_counts", x, _CURE)
+    array = require_concrete("unique_counts", x, _CURE)
     values, _, _, counts = _unique(array)
-    return UniqueCounts(like(array, values), _positions(array, counts))
+    return UniqueCounts(put_like(array, values), _put_positions(array, counts))
 
 
 @with_argument_errors
@@ -85,16 +85,18 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     >>> values[inverse]
     Array([2, 1, 2], dtype=int32)
     """
-    array = concrete("unique_inverse", x, _CURE)
+    array = require_concrete("unique_inverse", x, _CURE)
     values, _, inverse, _ = _unique(array)
-    return UniqueInverse(like(array, values), _positions(array, inverse.reshape(array.shape)))
+    return UniqueInverse(
+        put_like(array, values), _put_positions(array, inverse.reshape(array.shape))
+    )
 
 
 @with_argument_errors
 def unique_values(x: ArrayLike, /) -> Array:
     """Returns the distinct elements of ``x`` as an array of one dimension."""
-    array = concrete("unique_values", x, _CURE)
-    return like(array, _unique(array)[0])
+    array = require_concrete("unique_values", x, _CURE)
+    return put_like(array, _unique(array)[0])
 
 
 def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
@@ -110,8 +112,8 @@ def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
     return flat[indices], indices, inverse, counts
 
 
-def _positions(x: Array, positions: npt.NDArray[Any]) -> Array:
-    return like(x, positions.astype(default_int()))
+def _put_positions(x: Array, positions: npt.NDArray[Any]) -> Array:
+    return put_like(x, positions.astype(default_int()))
 
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plugrt.array_api.elementwise.operands import unary
-from plugrt.array_api.ordering import before
+from plugrt.array_api.ordering import sorts_before
 from plugrt.tracing.argument_checks import normal_axis
-from plugrt.tracing.emit import hlo, iota, region, tracing, wrap
+from plugrt.tracing.emit import active_trace, hlo, iota, region, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
@@ -26,7 +26,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
     """
     x = unary("sort", x)
     along = normal_axis("sort", axis, x.ndim)
-    return ordered([x], along, descending=descending, stable=stable)[0]
+    return sort_together([x], along, descending=descending, stable=stable)[0]
 
 
 @operation(static=("axis", "descending", "stable"), strong=True)
@@ -44,14 +44,14 @@ def argsort(
     x = unary("argsort", x)
     along = normal_axis("argsort", axis, x.ndim)
     positions = iota(x.shape, along, default_int())
-    return ordered([x, positions], along, descending=descending, stable=stable)[1]
+    return sort_together([x, positions], along, descending=descending, stable=stable)[1]
 
 
-def ordered(
+def sort_together(
     operands: Sequence[Tracer], axis: int, *, descending: bool = False, stable: bool = True
 ) -> tuple[Tracer, ...]:
     """Returns arrays of one shape sorted together along ``axis`` by the first of them."""
-    trace = tracing()
+    trace = active_trace()
     op = hlo.SortOp(
         [x.value.type for x in operands],
         [x.value for x in operands],
@@ -60,10 +60,10 @@ def ordered(
         loc=trace.location(),
     )
     scalars = [trace.mlir_type((), x.dtype) for x in operands for _ in range(2)]
-    order: Callable[..., Tracer] = (lambda a, b: before(b, a)) if descending else before
+    order: Callable[..., Tracer] = (lambda a, b: sorts_before(b, a)) if descending else sorts_before
     region(op.regions[0], scalars, lambda a, b, *_: [order(a, b)])
     result: tuple[Tracer, ...] = wrap(op)
     return result
 
 
-__all__ = ["argsort", "ordered", "sort"]
+__all__ = ["argsort", "sort", "sort_together"]

@@ -12,13 +12,13 @@ from plugrt.array_api.ordering import larger, smaller
 from plugrt.array_api.reductions import (
     Combine,
     accumulate,
-    by,
-    computing,
-    count_of,
+    binary_combiner,
+    count_reduced,
     fold,
     highest,
     lowest,
-    widened,
+    sum_dtype,
+    widen_for_sum,
 )
 from plugrt.errors import ShapeError
 from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
@@ -54,7 +54,7 @@ def sum(
     >>> xp.sum(xp.asarray([True, True]))
     Array(2, dtype=int32)
     """
-    return _total("sum", hlo.add, 0, x, axis, dtype, keepdims)
+    return _reduce_sum("sum", hlo.add, 0, x, axis, dtype, keepdims)
 
 
 @operation(static=("axis", "dtype", "keepdims"), strong=True)
@@ -62,23 +62,23 @@ def prod(
     x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tracer:
     """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`."""
-    return _total("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
+    return _reduce_sum("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
 
 
-def _total(
+def _reduce_sum(
     function: str, builder: Any, initial: int, x: Tracer, axis: Axes, dtype: Any, keepdims: bool
 ) -> Tracer:
     axes = normal_axes(function, axis, x.ndim)
-    x, result = _summands(function, x, dtype)
-    return convert(fold(by(builder), x, initial, axes, keepdims=keepdims), result)
+    x, result = _prepare_sum(function, x, dtype)
+    return convert(fold(binary_combiner(builder), x, initial, axes, keepdims=keepdims), result)
 
 
-def _summands(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
+def _prepare_sum(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
     """Returns ``x`` in the dtype that it is summed in, and the dtype of the sum."""
     x = unary(function, x, ANY)
-    result = widened(x.dtype) if dtype is None else as_dtype(dtype)
+    result = sum_dtype(x.dtype) if dtype is None else as_dtype(dtype)
     admit(function, "dtype", result, NUMERIC)
-    return computing(convert(x, result)), result
+    return widen_for_sum(convert(x, result)), result
 
 
 @operation(static=("axis", "keepdims"), strong=True)
@@ -132,7 +132,7 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     >>> xp.mean(xp.asarray([1, 2, 6]))
     Array(3., dtype=float32)
     """
-    x, result = _measured("mean", x)
+    x, result = _prepare_mean("mean", x)
     return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
 
 
@@ -145,9 +145,9 @@ def var(
     NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by
     zero). Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`.
     """
-    x, result = _measured("var", x)
+    x, result = _prepare_mean("var", x)
     variance = _variance(x, normal_axes("var", axis, x.ndim), correction, keepdims)
-    return convert(variance, _real(result))
+    return convert(variance, _real_dtype(result))
 
 
 @operation(static=("axis", "correction", "keepdims"), strong=True)
@@ -159,28 +159,30 @@ def std(
     >>> xp.std(xp.asarray([1.0, 3.0]), correction=1)
     Array(1.4142135, dtype=float32)
     """
-    x, result = _measured("std", x)
+    x, result = _prepare_mean("std", x)
     variance = _variance(x, normal_axes("std", axis, x.ndim), correction, keepdims)
-    return convert(emit(hlo.sqrt, variance), _real(result))
+    return convert(emit(hlo.sqrt, variance), _real_dtype(result))
 
 
-def _measured(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
+def _prepare_mean(function: str, x: Tracer) -> tuple[Tracer, Dtype]:
     """Returns ``x`` as floats to compute with, and the dtype of the result."""
     x = unary(function, x, ANY)
     result = inexact(x.dtype)
-    return computing(convert(x, result)), result
+    return widen_for_sum(convert(x, result)), result
 
 
-def _real(dtype: Dtype) -> Dtype:
+def _real_dtype(dtype: Dtype) -> Dtype:
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
-def _over(x: Tracer, count: float) -> Tracer:
+def _divide_by(x: Tracer, count: float) -> Tracer:
     return emit(hlo.divide, x, full(x.shape, count, x.dtype))
 
 
 def _mean(x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
-    return _over(fold(by(hlo.add), x, 0, axes, keepdims=keepdims), count_of(x.shape, axes))
+    return _divide_by(
+        fold(binary_combiner(hlo.add), x, 0, axes, keepdims=keepdims), count_reduced(x.shape, axes)
+    )
 
 
 def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: bool) -> Tracer:
@@ -193,8 +195,11 @@ def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: boo
     else:
         square = emit(hlo.multiply, away, away)
     # NumPy divides by zero, not by a negative number, where the correction exceeds the count.
-    count = count_of(x.shape, axes) - correction
-    return _over(fold(by(hlo.add), square, 0, axes, keepdims=keepdims), count if count > 0 else 0)
+    count = count_reduced(x.shape, axes) - correction
+    return _divide_by(
+        fold(binary_combiner(hlo.add), square, 0, axes, keepdims=keepdims),
+        count if count > 0 else 0,
+    )
 
 
 @operation(static=("axis", "dtype", "include_initial"), strong=True)
@@ -213,7 +218,7 @@ def cumulative_sum(
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
     """
-    return _running("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
+    return _accumulate("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
 
 
 @operation(static=("axis", "dtype", "include_initial"), strong=True)
@@ -229,10 +234,10 @@ def cumulative_prod(
 
     With ``include_initial`` they begin with 1, so that there is one more. Dtypes as `sum`.
     """
-    return _running("cumulative_prod", hlo.multiply, 1, x, axis, dtype, include_initial)
+    return _accumulate("cumulative_prod", hlo.multiply, 1, x, axis, dtype, include_initial)
 
 
-def _running(
+def _accumulate(
     function: str,
     builder: Any,
     initial: int,
@@ -249,8 +254,8 @@ def _running(
             "of one dimension only"
         )
     along = normal_axis(function, 0 if axis is None else axis, x.ndim)
-    x, result = _summands(function, x, dtype)
-    running = convert(accumulate(by(builder), x, initial, along), result)
+    x, result = _prepare_sum(function, x, dtype)
+    running = convert(accumulate(binary_combiner(builder), x, initial, along), result)
     if not include_initial:
         return running
     first = (*x.shape[:along], 1, *x.shape[along + 1 :])

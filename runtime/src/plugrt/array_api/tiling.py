@@ -10,9 +10,9 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.operands import INTEGER, admit
-from plugrt.array_api.host_fallback import concrete
-from plugrt.array_api.indexing.read import dynamic_window, gather, position
-from plugrt.array_api.reductions import accumulate, by
+from plugrt.array_api.host_fallback import require_concrete
+from plugrt.array_api.indexing.read import dynamic_slice, gather, normalize_positions
+from plugrt.array_api.reductions import accumulate, binary_combiner
 from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.execution.array import Array
@@ -52,7 +52,7 @@ def repeat(
     if isinstance(repeats, list | tuple):
         repeats = np.asarray(repeats, None if repeats else np.int32)
     if total_repeat_length is None:
-        counts = concrete("repeat", repeats, "Pass total_repeat_length", "repeats")
+        counts = require_concrete("repeat", repeats, "Pass total_repeat_length", "repeats")
         admit("repeat", "repeats", counts.dtype, INTEGER)
         host = np.asarray(counts)
         if host.size and host.min() < 0:
@@ -69,7 +69,7 @@ def repeat(
 @operation(static=("times", "axis"))
 def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     """Returns ``x`` with every element, or place of ``axis``, ``times`` times: `repeat` of one."""
-    x, along = _flat("repeat", x, axis)
+    x, along = _flatten("repeat", x, axis)
     shape = x.shape
     wide = (*shape[: along + 1], times, *shape[along + 1 :])
     kept = [i for i in range(x.ndim + 1) if i != along + 1]
@@ -81,7 +81,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
     """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)
-    x, along = _flat("repeat", x, axis)
+    x, along = _flatten("repeat", x, axis)
     size, index = x.shape[along], default_int()
     if repeats.ndim > 1 or repeats.shape not in ((), (1,), (size,)):
         raise ShapeError(
@@ -94,7 +94,7 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
     if not size:
         raise ShapeError(f"repeat of nothing (x of shape {x.shape}) cannot fill {total} elements")
     counts = emit.broadcast_to(convert(repeats, index), (size,))
-    ends = accumulate(by(hlo.add), counts, 0, 0)
+    ends = accumulate(binary_combiner(hlo.add), counts, 0, 0)
     source = bisect(ends, iota((total,), 0, index), left=False)
     return gather(x, [(along, source)], (total,), along)
 
@@ -133,7 +133,7 @@ def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Trac
     if axis is None:
         if len(shifts) != 1:
             raise AxisError(f"roll got {len(shifts)} shifts and no axis; it takes one of each")
-        return emit.reshape(_rolled(emit.reshape(x, (x.size,)), shifts[0], 0), x.shape)
+        return emit.reshape(_roll_axis(emit.reshape(x, (x.size,)), shifts[0], 0), x.shape)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     along = [normal_axis("roll", a, x.ndim) for a in axes]
     if len(shifts) == 1:
@@ -143,11 +143,11 @@ def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Trac
     if len(shifts) != len(along):
         raise AxisError(f"roll got {len(shifts)} shifts for {len(along)} axes")
     for places, a in zip(shifts, along, strict=True):
-        x = _rolled(x, places, a)
+        x = _roll_axis(x, places, a)
     return emit.strong(x)
 
 
-def _rolled(x: Tracer, shift: Any, axis: int) -> Tracer:
+def _roll_axis(x: Tracer, shift: Any, axis: int) -> Tracer:
     """Returns the window into two copies that begins ``-shift`` behind the first's start."""
     admit("roll", "shift", shift.dtype, INTEGER)
     if shift.ndim:
@@ -155,12 +155,12 @@ def _rolled(x: Tracer, shift: Any, axis: int) -> Tracer:
     size = x.shape[axis]
     if not size:
         return x
-    places = position(shift, size, "wrap")
+    places = normalize_positions(shift, size, "wrap")
     start = emit.emit(hlo.subtract, constant(size, places.dtype), places)
-    return dynamic_window(concatenate([x, x], axis), [(axis, start)], x.shape)
+    return dynamic_slice(concatenate([x, x], axis), [(axis, start)], x.shape)
 
 
-def _flat(function: str, x: Tracer, axis: int | None) -> tuple[Tracer, int]:
+def _flatten(function: str, x: Tracer, axis: int | None) -> tuple[Tracer, int]:
     if axis is None:
         return emit.reshape(x, (x.size,)), 0
     return emit.strong(x), normal_axis(function, axis, x.ndim)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, common_dtype
-from plugrt.array_api.manipulation import part_of
-from plugrt.array_api.reductions import by, fold
+from plugrt.array_api.manipulation import slice_along
+from plugrt.array_api.reductions import binary_combiner, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.tracing.argument_checks import normal_axes, normal_axis
@@ -20,14 +20,14 @@ from plugrt.typing import Axes
 def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether all elements over ``axis`` are true: not zero. True where there are none."""
     axes = normal_axes("all", axis, x.ndim)
-    return fold(by(hlo.and_), is_nonzero(x), True, axes, keepdims=keepdims)
+    return fold(binary_combiner(hlo.and_), is_nonzero(x), True, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def any(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether an element over ``axis`` is true: not zero. False where there are none."""
     axes = normal_axes("any", axis, x.ndim)
-    return fold(by(hlo.or_), is_nonzero(x), False, axes, keepdims=keepdims)
+    return fold(binary_combiner(hlo.or_), is_nonzero(x), False, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "n"))
@@ -65,7 +65,10 @@ def diff(
     result = concatenate([convert(part, dtype) for _, part in parts], along)
     for _ in range(min(n, result.shape[along])):
         size = result.shape[along]
-        later, earlier = part_of(result, along, 1, size), part_of(result, along, 0, size - 1)
+        later, earlier = (
+            slice_along(result, along, 1, size),
+            slice_along(result, along, 0, size - 1),
+        )
         change = hlo.xor if result.dtype == np.bool_ else hlo.subtract
         result = emit(change, later, earlier)
     return result

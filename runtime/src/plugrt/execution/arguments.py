@@ -1,4 +1,4 @@
-"""What the arguments of a call are, before they are anywhere: the kinds that programs go by."""
+"""What the arguments of a call are, before they are anywhere: the avals that programs go by."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array
 from plugrt.execution.signature import Signature
 from plugrt.execution.transfer import (
+    accepted_dtypes,
     host_array,
     python_scalar,
     scalar_dtype,
-    taken_as_they_are,
 )
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
 
-class HostKind:
-    """Shape, dtype and weakness of a host value; equal kinds are one object (see `host_kind`).
+class HostAval:
+    """Shape, dtype and weakness of a host value; equal avals are one object (see `host_aval`).
 
     A Python scalar is weak. The dtype of a Python float or complex number is the default one:
     `parameter_types` widens it where the program computes in 64 bits.
@@ -46,7 +46,7 @@ class HostKind:
         return f"{'weak ' if self.weak else ''}{self.tensor_type} on the host"
 
 
-Kind = Signature | HostKind
+Aval = Signature | HostAval
 """What a program is chosen by: an array's signature, or what a host value is."""
 
 ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
@@ -54,18 +54,18 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 
 
 @lru_cache(maxsize=65536)  # what is forgotten costs a compilation, never correctness
-def host_kind(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostKind:
-    """Returns the one `HostKind` with these contents."""
-    return HostKind(shape, dtype, weak)
+def host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
+    """Returns the one `HostAval` with these contents."""
+    return HostAval(shape, dtype, weak)
 
 
-def quick_kinds(leaves: Sequence[Any]) -> list[Kind] | None:
-    """Returns the kinds of arrays, NumPy arrays and Python scalars; None if one is anything else.
+def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
+    """Returns the avals of arrays, NumPy arrays and Python scalars; None if one is anything else.
 
     Such leaves are taken by launches as they are. Whether an array is deleted is not looked at.
     """
-    kinds: list[Kind] = []
-    keep = kinds.append
+    avals: list[Aval] = []
+    keep = avals.append
     settings = None
     for x in leaves:
         cls = type(x)
@@ -73,22 +73,22 @@ def quick_kinds(leaves: Sequence[Any]) -> list[Kind] | None:
             keep(x._signature)
             continue
         if settings is None:
-            plain, scalars = settings = _plain_types(config.token())
+            plain, scalars = settings = _plain_avals(config.token())
         if cls is np.ndarray:
             if x.dtype not in plain:
                 return None
-            keep(host_kind(x.shape, x.dtype))
+            keep(host_aval(x.shape, x.dtype))
         elif cls in scalars:
             keep(scalars[cls])
         elif cls is int:
-            keep(host_kind((), scalar_dtype(x), True))
+            keep(host_aval((), scalar_dtype(x), True))
         else:
             return None
-    return kinds
+    return avals
 
 
-def kinds_of_arrays(leaves: Sequence[Any]) -> list[Kind] | None:
-    """Returns the kinds of arrays, faster than `quick_kinds`; None if one is anything else."""
+def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
+    """Returns the avals of arrays, faster than `quick_avals`; None if one is anything else."""
     if not leaves or type(leaves[0]) is not Array:  # most often that tells, and raises nothing
         return None
     try:
@@ -124,7 +124,7 @@ def quick_leaves(
     return tuple(structure), leaves
 
 
-def numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     """Returns a call with each leaf of `quick_leaves` replaced by its number there."""
     numbers = count()
 
@@ -140,65 +140,63 @@ def numbered(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[s
 
 def read_arguments(
     leaves: Sequence[Any], explain: Callable[[int], str]
-) -> tuple[Sequence[Any], list[Kind]]:
-    """Returns flat arguments as launches take them, and the kind of each.
+) -> tuple[Sequence[Any], list[Aval]]:
+    """Returns flat arguments as launches take them, and the aval of each.
 
     Host data become NumPy arrays of a dtype that devices have, where they are not; scalars stay
     scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
     ``explain(i)`` says which argument the i-th is.
     """
-    quick = quick_kinds(leaves)
+    quick = quick_avals(leaves)
     if quick is not None:
         return leaves, quick
     values: list[Any] = []
-    kinds: list[Kind] = []
+    avals: list[Aval] = []
     for i, x in enumerate(leaves):
-        value, kind = _read(x, explain, i)
+        value, aval = _read(x, explain, i)
         values.append(value)
-        kinds.append(kind)
-    return values, kinds
+        avals.append(aval)
+    return values, avals
 
 
-def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Kind]:
+def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
     if type(x) is Array:
         if x._shards is None:
-            raise DeletedBuffer(f"{explain(i)}: {x._obituary()}")
+            raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._signature
     if isinstance(x, Array):  # traced: this raises, since nothing is traced here
         x._live()
     if (plain := python_scalar(x)) is not None:
-        return plain, host_kind((), scalar_dtype(plain), True)
+        return plain, host_aval((), scalar_dtype(plain), True)
     host = host_array(x, explain(i))
-    return host, host_kind(host.shape, host.dtype)
+    return host, host_aval(host.shape, host.dtype)
 
 
 @cache
-def _plain_types(
+def _plain_avals(
     settings: Token,
-) -> tuple[frozenset[np.dtype[Any]], dict[type, HostKind]]:
-    """The dtypes that need no look under these settings, and the kinds of Python scalars."""
+) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
+    """The dtypes that need no look under these settings, and the avals of Python scalars."""
     zeros = (False, 0.0, 0j)
-    return taken_as_they_are(settings), {
-        type(x): host_kind((), scalar_dtype(x), True) for x in zeros
-    }
+    return accepted_dtypes(settings), {type(x): host_aval((), scalar_dtype(x), True) for x in zeros}
 
 
-def parameter_types(kinds: Sequence[Any]) -> tuple[ParameterType, ...]:
-    """Returns what a function is traced for when it is called with arguments of these kinds.
+def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:
+    """Returns what a function is traced for when it is called with arguments of these avals.
 
     A Python float or complex number beside 64-bit floats is taken with 64 bits, so that it loses
     no digits; elsewhere it has the default width, which devices without such floats can take.
     """
-    wide = any(k.dtype.char in "dD" for k in kinds)
+    wide = any(k.dtype.char in "dD" for k in avals)
     return tuple(
-        (k.shape, widened(k.dtype), True)
-        if wide and type(k) is HostKind and k.weak
+        (k.shape, widen_scalar(k.dtype), True)
+        if wide and type(k) is HostAval and k.weak
         else (k.shape, k.dtype, k.weak)
-        for k in kinds
+        for k in avals
     )
 
 
-def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def widen_scalar(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the dtype that a Python scalar has beside 64-bit floats."""
     return _WIDE.get(dtype, dtype)
 

@@ -47,8 +47,8 @@ class Array(Conversions, metaclass=ArrayMeta):
     """
 
     # `_extra` and `_sharers` stay unset until they are needed, which keeps making an array two
-    # assignments. `_extra` holds the host copy, later the `Loss` that says where the data went;
-    # `_sharers` refers to the arrays that hold the same buffers (see `share`).
+    # assignments. `_extra` holds the host copy, later the `Deletion` that says where the data went;
+    # `_sharers` refers to the arrays that hold the same buffers (see `share_buffers`).
     __slots__ = ("__weakref__", "_extra", "_shards", "_sharers", "_signature")
 
     __array_priority__ = 100  # NumPy arrays on the left of an operator give way
@@ -160,13 +160,15 @@ class Array(Conversions, metaclass=ArrayMeta):
     def _held(self) -> Any:
         held = self._shards  # read once: another thread may delete it
         if held is None:
-            raise DeletedBuffer(self._obituary())
+            raise DeletedBuffer(self._deleted_message())
         return held
 
-    def _obituary(self) -> str:
+    def _deleted_message(self) -> str:
         loss = getattr(self, "_extra", None)
         what = f"the array {self._signature.tensor_type} was"
-        return f"{what} {loss if isinstance(loss, Loss) else 'deleted'}; it cannot be used again"
+        return (
+            f"{what} {loss if isinstance(loss, Deletion) else 'deleted'}; it cannot be used again"
+        )
 
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
@@ -257,7 +259,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         alone = not self._is_shared()
         held, self._shards = self._shards, None
         if held is not None:
-            self._extra = Loss()
+            self._extra = Deletion()
             if alone:
                 shards = self._opened(held)
                 for shard in shards:
@@ -279,8 +281,8 @@ class Array(Conversions, metaclass=ArrayMeta):
             for other in [sharer() for sharer in [*sharers]]
         )
 
-    def _taken_by(self, taker: str) -> None:
-        self._shards, self._extra = None, Loss(taker)
+    def _mark_donated(self, taker: str) -> None:
+        self._shards, self._extra = None, Deletion(taker)
 
     def __copy__(self) -> Array:
         # Immutable, but not for ever: deleting or donating the one must leave the other alone.
@@ -296,7 +298,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         return array_str(self)
 
 
-class Loss:
+class Deletion:
     """What became of an array's data: deleted, or donated to ``taker``, and on which line."""
 
     __slots__ = ("_at", "_code", "_taker")
@@ -324,15 +326,15 @@ def _line(code: CodeType, at: int) -> int:
 blank: Callable[[], Array] = type.__call__.__get__(Array)
 """Makes an array whose slots are to be set; ``object.__new__`` takes a third longer."""
 
-_sharing = threading.Lock()
+_sharers_lock = threading.Lock()
 
 
 def new_array(shards: Shards, signature: Signature) -> Array:
     """Returns the array of these buffers. The caller vouches that they fit the signature."""
-    return array_holding(held_of(shards), signature)
+    return array_holding(launch_form(shards), signature)
 
 
-def held_of(shards: Shards) -> Any:
+def launch_form(shards: Shards) -> Any:
     """Returns what arrays hold of `Shards`: these, or what launches take in their place."""
     return getattr(shards, "held", shards)
 
@@ -354,13 +356,13 @@ def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
     return signature.opener
 
 
-def share(array: Array, signature: Signature) -> Array:
+def share_buffers(array: Array, signature: Signature) -> Array:
     """Returns another array of the same buffers: deleting or donating the one leaves the other.
 
     The memory is given back with the last of them.
     """
     made = array_holding(array._held(), signature)
-    with _sharing:
+    with _sharers_lock:
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:
             sharers = array._sharers = [weakref.ref(array)]

@@ -33,7 +33,7 @@ X = TypeVar("X")
 X_co = TypeVar("X_co", covariant=True)
 
 
-class Updating(Protocol[X_co]):
+class UpdateMethod(Protocol[X_co]):
     """A method of ``x.at[key]`` that returns ``x`` updated with values."""
 
     def __call__(
@@ -49,15 +49,15 @@ class Updating(Protocol[X_co]):
 class Update(Protocol[X]):
     """What ``x.at[key]`` gives (see ``plugrt.array_api.indexing.at``)."""
 
-    set: Updating[X]
-    add: Updating[X]
-    subtract: Updating[X]
-    multiply: Updating[X]
-    mul: Updating[X]
-    divide: Updating[X]
-    power: Updating[X]
-    min: Updating[X]
-    max: Updating[X]
+    set: UpdateMethod[X]
+    add: UpdateMethod[X]
+    subtract: UpdateMethod[X]
+    multiply: UpdateMethod[X]
+    mul: UpdateMethod[X]
+    divide: UpdateMethod[X]
+    power: UpdateMethod[X]
+    min: UpdateMethod[X]
+    max: UpdateMethod[X]
 
     def apply(
         self,

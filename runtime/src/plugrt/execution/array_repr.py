@@ -30,16 +30,16 @@ class Printable(Protocol):
 
 def array_repr(array: Printable) -> str:
     """Returns ``Array([1. 2.], dtype=float32)``, shortened where the contents are many."""
-    kind = f"dtype={array.dtype.name}"
+    dtype = f"dtype={array.dtype.name}"
     if array.is_deleted():
-        return f"<deleted Array of shape {array.shape}, {kind}>"
+        return f"<deleted Array of shape {array.shape}, {dtype}>"
     if not array.is_fully_addressable:
-        return f"<Array of shape {array.shape}, {kind}, on {array.sharding!r}>"
+        return f"<Array of shape {array.shape}, {dtype}, on {array.sharding!r}>"
     body = np.array2string(
         np.asarray(array), separator=", ", prefix="Array(", threshold=_THRESHOLD, edgeitems=_EDGE
     )
     shape = f", shape={array.shape}" if 0 in array.shape or array.size > _THRESHOLD else ""
-    return f"Array({body}{shape}, {kind})"
+    return f"Array({body}{shape}, {dtype})"
 
 
 def array_str(array: Printable) -> str:

@@ -14,14 +14,14 @@ class ArrayMeta(type):
     `plugrt.execution.array` is faster without.
     """
 
-    kin: type | None = None
+    tracer_class: type | None = None
 
     def __instancecheck__(cls, instance: object) -> bool:
-        kind = type(instance)
+        found = type(instance)
         return (
-            kind is cls
-            or issubclass(kind, cls)
-            or (cls.kin is not None and issubclass(kind, cls.kin))
+            found is cls
+            or issubclass(found, cls)
+            or (cls.tracer_class is not None and issubclass(found, cls.tracer_class))
         )
 
     def __call__(cls, *_: Any, **__: Any) -> NoReturn:

@@ -47,7 +47,7 @@ class Facts:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def facts_of(client: Client, program: Program, options: CompileOptions) -> Facts | None:
+def collect_facts(client: Client, program: Program, options: CompileOptions) -> Facts | None:
     """Returns the facts of a program to compile, None where the backend cannot be told apart."""
     identity = client.compiler_identity
     if identity is None:
@@ -86,13 +86,13 @@ def _without_lines(program: Program) -> bytes:
     return bytecode(module)
 
 
-def seal(body: bytes, facts: Facts) -> bytes:
+def encode_entry(body: bytes, facts: Facts) -> bytes:
     """Returns an entry: the backend's bytes after a header that says what they were made of."""
     header = {"facts": asdict(facts), "sha256": hashlib.sha256(body).hexdigest()}
     return _MAGIC + json.dumps(header).encode() + b"\n" + body
 
 
-def unseal(content: bytes, facts: Facts) -> bytes:
+def decode_entry(content: bytes, facts: Facts) -> bytes:
     """Returns the backend's bytes of an entry that was made of exactly these facts.
 
     Raises `DataLoss` for what is no whole entry, and `FailedPrecondition` with what differs for

@@ -40,7 +40,7 @@ class BoundedCache(dict[K, V]):
                 continue
         self[key] = value
 
-    def made(self, key: K, make: Callable[[], V]) -> V:
+    def get_or_make(self, key: K, make: Callable[[], V]) -> V:
         """Returns the value of ``key``; of threads that miss it together, one makes it."""
         if (value := self.get(key)) is not None:
             return value

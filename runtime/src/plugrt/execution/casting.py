@@ -26,11 +26,11 @@ def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             return np.asarray(x)
         if x.dtype.kind == "c" and dtype.kind in "iufV":
             x = x.real
-    with np.errstate(call=_warn, **_asked()):
+    with np.errstate(call=_warn, **_error_actions()):
         return np.asarray(x, dtype)
 
 
-def _asked() -> Any:
+def _error_actions() -> Any:
     """What is to be done about a float that does not fit: `_warn` in place of NumPy's warning."""
     found = np.geterr()
     return {k: "call" if found[k] == "warn" else found[k] for k in ("over", "invalid")}

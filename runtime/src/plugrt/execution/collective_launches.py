@@ -77,7 +77,7 @@ _of_clients: weakref.WeakKeyDictionary[Client, CollectiveLaunches] = weakref.Wea
 _lock = threading.Lock()
 
 
-def launches_of(client: Client, bound: int) -> CollectiveLaunches:
+def client_launches(client: Client, bound: int) -> CollectiveLaunches:
     """Returns the one row of launches that all programs of a client share."""
     with _lock:
         return _of_clients.setdefault(client, CollectiveLaunches(bound))
@@ -86,7 +86,7 @@ def launches_of(client: Client, bound: int) -> CollectiveLaunches:
 backends.on_clear(_of_clients.clear)
 
 
-def bounded(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
+def bound_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
     """Returns the executable held to its client's bound, itself where there is nothing to hold."""
     bound = loaded.client.capabilities.max_collectives_in_flight
     executable = loaded.executable
@@ -94,7 +94,7 @@ def bounded(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
         return loaded
     # A compiler that divides a program over partitions makes the exchanges itself.
     collective = executable.num_partitions > 1 or _EXCHANGES.search(program.code) is not None
-    return BoundedExecutable(loaded, launches_of(loaded.client, bound), collective)
+    return BoundedExecutable(loaded, client_launches(loaded.client, bound), collective)
 
 
 class BoundedExecutable(LoadedExecutable):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plugrt import files, monitoring
 from plugrt.errors import Internal, PjrtError
-from plugrt.execution.cache_entry import Facts, facts_of, seal, unseal
+from plugrt.execution.cache_entry import Facts, collect_facts, decode_entry, encode_entry
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt.settings.declarations import config
@@ -44,7 +44,7 @@ class CacheEntry:
             files.private_folder(self.path.parent, make=False)
             self._refused = False
             content = files.read_bytes(self.path, _MOST, own=True)
-            body = unseal(content, self._facts)
+            body = decode_entry(content, self._facts)
             executable = self._client.deserialize_executable(body, self._options)
         except FileNotFoundError:
             self._refused = False
@@ -71,7 +71,7 @@ class CacheEntry:
             if len(body) < config.persistent_cache_min_entry_size_bytes:
                 return
             folder = files.private_folder(self.path.parent)
-            files.write(self.path, seal(body, self._facts))
+            files.write(self.path, encode_entry(body, self._facts))
             _make_room(folder)
         except (OSError, PjrtError) as error:
             _fault(f"the executable cannot be kept as {self.path}", error)
@@ -87,7 +87,7 @@ def entry_for(client: Client, program: Program, options: CompileOptions) -> Cach
         return None
     if not client.capabilities.executable_serialization:
         return None
-    facts = facts_of(client, program, options)
+    facts = collect_facts(client, program, options)
     if facts is None:
         return None
     name = re.sub(r"[^\w.-]", "_", program.name, flags=re.ASCII)[:60]

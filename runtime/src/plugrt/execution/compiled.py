@@ -8,11 +8,11 @@ from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
-from plugrt.execution.arguments import HostKind, Kind, ParameterType, read_arguments, widened
+from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
 from plugrt.execution.caches import BoundedCache
-from plugrt.execution.default_device import home
+from plugrt.execution.default_device import gather_device
 from plugrt.execution.launch import LoadedProgram
-from plugrt.execution.pipeline import Runner, runner_of
+from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Executable, MemoryAnalysis, OptionValue, TensorType
@@ -113,14 +113,14 @@ class CompiledCall(CompiledBase):
             if run is not None:
                 return run(args)
         leaves = self._flatten(args, kwargs)
-        values, kinds = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
+        values, avals = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
         # No call with flat arguments may find the runner of one with containers.
-        key = (_token(), *kinds) if self._takes_flat else (None, _token(), *kinds)
+        key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
         run = self._runners.get(key)
         if run is None:
-            self._check(kinds)
+            self._check(avals)
             what = f"the output of {self._title}"
-            run = runner_of(self._program_for(kinds), self._out_tree, kinds, what)
+            run = make_runner(self._program_for(avals), self._out_tree, avals, what)
             self._runners.keep(key, run)
         return run(values)
 
@@ -133,51 +133,51 @@ class CompiledCall(CompiledBase):
             )
         return leaves
 
-    def _program_for(self, kinds: Sequence[Kind]) -> LoadedProgram:
+    def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         return self._program
 
     def _name(self, i: int) -> str:
         return self._program.plan.describe(i)
 
-    def _check(self, kinds: Sequence[Kind]) -> None:
+    def _check(self, avals: Sequence[Aval]) -> None:
         if self._types is not None:
             wrong = [
                 f"  {self._name(i)}: takes {TensorType(*expected[:2])}, called with "
-                f"{kind.tensor_type}"
-                for i, (expected, kind) in enumerate(zip(self._types, kinds, strict=True))
-                if not self._fits(expected, kind)
+                f"{aval.tensor_type}"
+                for i, (expected, aval) in enumerate(zip(self._types, avals, strict=True))
+                if not self._fits(expected, aval)
             ]
             refuse(f"{self._title} was called with arguments of other types", wrong)
         if not self._any_place:
             launch = self._program.launch
             needed = [
-                (i, kinds[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
+                (i, avals[i], launch.in_shardings[i]) for i in sorted(self._program.plan.needed)
             ]
             wrong = [
-                f"  {self._name(i)}: on {kind.sharding!r}"
-                for i, kind, target in needed
-                if isinstance(kind, Signature) and kind.committed and not _follows(kind, target)
+                f"  {self._name(i)}: on {aval.sharding!r}"
+                for i, aval, target in needed
+                if isinstance(aval, Signature) and aval.committed and not _follows(aval, target)
             ]
             where = " and ".join(map(repr, launch.devices))
             refuse(f"{self._title} runs on {where}; these arguments are committed elsewhere", wrong)
 
-    def _fits(self, expected: ParameterType, kind: Kind) -> bool:
+    def _fits(self, expected: ParameterType, aval: Aval) -> bool:
         shape, dtype, _ = expected
-        if shape != kind.shape:
+        if shape != aval.shape:
             return False
-        scalar = isinstance(kind, HostKind) and kind.weak
-        return kind.dtype == dtype or (
-            scalar and (self._any_scalar or widened(kind.dtype) == dtype)
+        scalar = isinstance(aval, HostAval) and aval.weak
+        return aval.dtype == dtype or (
+            scalar and (self._any_scalar or widen_scalar(aval.dtype) == dtype)
         )
 
 
-def _follows(kind: Signature, target: Sharding) -> bool:
+def _follows(aval: Signature, target: Sharding) -> bool:
     """Whether an array lies as a parameter takes it, or a call of `jit` would bring it there."""
     if isinstance(target, SingleDeviceSharding):
-        return home(kind.sharding) == target.device and (
-            kind.sharding == target or not isinstance(kind.sharding, SingleDeviceSharding)
+        return gather_device(aval.sharding) == target.device and (
+            aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)
         )
-    return kind.sharding == target
+    return aval.sharding == target
 
 
 def _is_flat(spec: tree.PyTreeSpec) -> bool:

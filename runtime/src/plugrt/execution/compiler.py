@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plugrt import monitoring
-from plugrt.execution.collective_launches import bounded
+from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.settings.declarations import config
@@ -33,7 +33,7 @@ def compile_program(
     level = logging.WARNING if config.log_compiles else logging.DEBUG
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
-        return bounded(kept, program)
+        return bound_launches(kept, program)
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
@@ -45,7 +45,7 @@ def compile_program(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
-    return bounded(executable, program)
+    return bound_launches(executable, program)
 
 
 def dump(name: str, text: str) -> Path | None:

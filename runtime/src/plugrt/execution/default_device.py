@@ -28,10 +28,10 @@ def _find_default() -> Device:
         return backends.get_backend().addressable_devices()[0]
     if isinstance(wanted, Device):
         return wanted
-    return device_named(str(wanted))
+    return find_device(str(wanted))
 
 
-def device_named(name: str) -> Device:
+def find_device(name: str) -> Device:
     """Returns the device called ``platform`` or ``platform:index`` (among the local ones)."""
     platform, _, index = name.partition(":")
     devices = backends.get_backend(platform).addressable_devices()
@@ -45,7 +45,7 @@ def device_named(name: str) -> Device:
     return devices[int(index)]
 
 
-def home(sharding: Sharding) -> Device:
+def gather_device(sharding: Sharding) -> Device:
     """Returns the device that a computation on one device gathers such an array to."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding.device

@@ -35,10 +35,10 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
             raise StructureError(f"shards 0 and {i} differ in structure: {spec} and {other}")
     to = PmapSharding(devices)
     rows = zip(*[leaves for leaves, _ in flat], strict=True)
-    return tree.unflatten(spec, [_stacked(row, to) for row in rows])
+    return tree.unflatten(spec, [_stack(row, to) for row in rows])
 
 
-def _stacked(row: Sequence[Any], to: PmapSharding) -> Array:
+def _stack(row: Sequence[Any], to: PmapSharding) -> Array:
     parts = [
         move(x, device, True) if type(x) is Array else put(host_array(x), device, True)
         for x, device in zip(row, to.devices, strict=True)

@@ -17,12 +17,12 @@ Rerun = Callable[[Sequence[Any], FloatingPointFault], None]
 """Runs a call again operation by operation, so that the one at fault raises by its own name."""
 
 
-def wants_checks() -> bool:
+def float_checks_enabled() -> bool:
     """Whether results are to be looked at under the settings of this thread."""
     return bool(config.debug_nans or config.debug_infs)
 
 
-def checked(run: Run, what: str, rerun: Rerun | None) -> Run:
+def add_float_checks(run: Run, what: str, rerun: Rerun | None) -> Run:
     """Returns ``run`` with a look at the floating-point results after each launch.
 
     Raises `FloatingPointFault` naming ``what`` was launched, the types and the user's line; before

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import DeletedBuffer
-from plugrt.execution.array import Array, share
+from plugrt.execution.array import Array, share_buffers
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.casting import cast
-from plugrt.execution.default_device import default_device, home
+from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
@@ -26,17 +26,17 @@ def as_array(x: Any, name: str) -> Array:
     """
     if type(x) is Array:
         if x._shards is None:
-            raise DeletedBuffer(f"{name}: {x._obituary()}")
+            raise DeletedBuffer(f"{name}: {x._deleted_message()}")
         return x
     if isinstance(x, Array):  # traced: this raises, since nothing is traced here
         x._live()
     if (plain := python_scalar(x)) is not None:
-        kept = scalar_on(default_device(), plain, scalar_dtype(plain))
-        return share(kept, kept._signature)
+        kept = put_scalar(default_device(), plain, scalar_dtype(plain))
+        return share_buffers(kept, kept._signature)
     return put(host_array(x, name), default_device(), committed=False)
 
 
-def scalar_on(device: Device, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
+def put_scalar(device: Device, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
     """Returns a Python scalar as an array of ``dtype`` on ``device``, for nobody to delete.
 
     The same few come again and again (``x + 1``, ``0.5 * x``), so that they are kept.
@@ -51,7 +51,7 @@ def scalar_on(device: Device, x: bool | int | float | complex, dtype: np.dtype[A
     return found
 
 
-def scalar_beside(x: bool | int | float | np.generic, array: Array) -> Array:
+def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
     """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
 
     The short way of `as_array`. Not for a Python -0.0, which a dict takes for 0.0.
@@ -61,12 +61,12 @@ def scalar_beside(x: bool | int | float | np.generic, array: Array) -> Array:
     key = (config.token(), signature, type(x), value)
     found = _beside.get(key)
     if found is None:
-        device = home(signature.sharding)
+        device = gather_device(signature.sharding)
         if isinstance(x, np.generic):
             found = put(host_array(x), device, committed=False)
         elif isinstance(x, float | complex) and signature.dtype.char in "dD":
-            found = scalar_on(device, x, np.result_type(x, np.float64))
+            found = put_scalar(device, x, np.result_type(x, np.float64))
         else:
-            found = scalar_on(device, x, scalar_dtype(x))
+            found = put_scalar(device, x, scalar_dtype(x))
         _beside.keep(key, found)
     return found

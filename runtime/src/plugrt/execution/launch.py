@@ -10,10 +10,10 @@ from typing import Any, Literal, NoReturn
 import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.execution.arguments import Kind, ParameterType
-from plugrt.execution.array import Array, array_holding, blank, share
+from plugrt.execution.arguments import Aval, ParameterType
+from plugrt.execution.array import Array, array_holding, blank, share_buffers
 from plugrt.execution.placement import Launch
-from plugrt.execution.placer import Placer, lent_positions, make_placer
+from plugrt.execution.placer import Placer, lendable_positions, make_placer
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
@@ -51,12 +51,12 @@ class Plan:
     @property
     def is_trivial(self) -> bool:
         """Whether there is nothing to execute: no output has to be computed, and no effect made."""
-        return not self.acts and all(kind != "result" for kind, _ in self.sources)
+        return not self.acts and all(origin != "result" for origin, _ in self.sources)
 
     @property
     def passed(self) -> tuple[int, ...]:
         """The arguments that are results as well."""
-        return tuple({i: None for kind, i in self.sources if kind == "argument"})
+        return tuple({i: None for origin, i in self.sources if origin == "argument"})
 
     @property
     def needed(self) -> tuple[int, ...]:
@@ -93,30 +93,30 @@ class LoadedProgram:
         self.constants = tuple(constants)
         self.outputs = tuple(outputs)
 
-    def runner(self, kinds: Sequence[Kind], *, keep_donated: bool = False) -> Run:
-        """Returns the shortest way to run it on arguments of these kinds.
+    def runner(self, avals: Sequence[Aval], *, keep_donated: bool = False) -> Run:
+        """Returns the shortest way to run it on arguments of these avals.
 
         With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
         """
-        run: Run = self._runner(kinds, keep_donated)
+        run: Run = self._runner(avals, keep_donated)
         return run
 
     def dict_runner(
-        self, kinds: Sequence[Kind], numbered: dict[Any, int]
+        self, avals: Sequence[Aval], numbered: dict[Any, int]
     ) -> Callable[[Sequence[Any]], dict[Any, Array]]:
         """Returns the shortest way to a dict of the results, which are ``numbered`` under its keys.
 
         It has its keys in the same order.
         """
-        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._runner(kinds, False, numbered)
+        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._runner(avals, False, numbered)
         return run
 
     def _runner(
-        self, kinds: Sequence[Kind], keep_donated: bool, numbered: dict[Any, int] | None = None
+        self, avals: Sequence[Aval], keep_donated: bool, numbered: dict[Any, int] | None = None
     ) -> Callable[[Sequence[Any]], Any]:
         plan = self.plan
         place = make_placer(
-            kinds,
+            avals,
             self.types,
             plan.needed,
             self.launch,
@@ -124,7 +124,7 @@ class LoadedProgram:
             passed=plan.passed,
             keep_donated=keep_donated,
         )
-        plain = all(kind == "result" for kind, _ in plan.sources)
+        plain = all(origin == "result" for origin, _ in plan.sources)
         donated = () if keep_donated else plan.donated
         if plan.constants or not plain or self.executable is None:
             run = self._general(place or _shards_of_needed(plan.needed), donated)
@@ -132,11 +132,11 @@ class LoadedProgram:
                 return run
             keys = _in_order(numbered)
             return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
-        if place is None and plan.kept != tuple(range(len(kinds))):
+        if place is None and plan.kept != tuple(range(len(avals))):
             place = _shards_of_needed(plan.kept)
-        return self._plain(*self._placing(place, kinds), donated, numbered)
+        return self._plain(*self._placing(place, avals), donated, numbered)
 
-    def single_runner(self, kinds: Sequence[Kind]) -> Callable[[Sequence[Any]], Array] | None:
+    def single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns what runs a program of one result and gives it by itself, where it is so plain.
 
         The hot path of most calls: a closure, since attributes of ``self`` cost more.
@@ -144,14 +144,14 @@ class LoadedProgram:
         plan = self.plan
         if plan.sources != (("result", 0),) or plan.constants:
             return None
-        if plan.kept != tuple(range(len(kinds))) or self.executable is None:
+        if plan.kept != tuple(range(len(avals))) or self.executable is None:
             return None
-        place = make_placer(kinds, self.types, plan.kept, self.launch, donated=plan.donated)
+        place = make_placer(avals, self.types, plan.kept, self.launch, donated=plan.donated)
         donated, name = plan.donated, plan.name
-        place, execute = self._placing(place, kinds)
+        place, execute = self._placing(place, avals)
         explain, make = self._explain, blank
         [signature] = self.outputs
-        two = len(kinds) == 2
+        two = len(avals) == 2
 
         def run_single(values: Sequence[Any]) -> Array:
             try:
@@ -182,17 +182,17 @@ class LoadedProgram:
         return run_single if place is None else place_and_run
 
     def _placing(
-        self, place: Placer | None, kinds: Sequence[Kind]
+        self, place: Placer | None, avals: Sequence[Aval]
     ) -> tuple[Placer | None, Callable[[list[Any]], Sequence[Shards]]]:
         """Returns what places the arguments, ``place`` or less, and what launches on those."""
         assert self.executable is not None
         plan = self.plan
         if place is not None and not plan.donated:
-            lent = lent_positions(kinds, plan.kept, self.launch)
+            lent = lendable_positions(avals, plan.kept, self.launch)
             launch_lending = self.executable.lending_launcher(lent) if lent else None
             if launch_lending is not None:
-                leaving = make_placer(kinds, self.types, plan.kept, self.launch, leave=lent)
-                if leaving is None and plan.kept != tuple(range(len(kinds))):
+                leaving = make_placer(avals, self.types, plan.kept, self.launch, leave=lent)
+                if leaving is None and plan.kept != tuple(range(len(avals))):
                     leaving = _shards_of_needed(plan.kept)
                 return leaving, launch_lending
         return place, self.executable.launcher
@@ -242,12 +242,12 @@ class LoadedProgram:
         execute = self.executable.launcher if self.executable else _nothing_to_execute
         kept, fed, explain = len(plan.kept), plan.fed, self._explain
         if plan.literals:
-            place = _and_literals(place, plan.literals, self.launch)
+            place = _place_literals(place, plan.literals, self.launch)
         position_of: dict[Source, int] = {("argument", i): p for p, i in enumerate(plan.needed)}
         for i in range(len(plan.literals)):
             position_of["literal", i] = len(plan.needed) + i
-        results = [s for s, (kind, _) in zip(signatures, plan.sources, strict=True)
-                   if kind == "result"]  # fmt: skip
+        results = [s for s, (origin, _) in zip(signatures, plan.sources, strict=True)
+                   if origin == "result"]  # fmt: skip
         forwarded = [
             (output, *source, position_of.get(source, -1), signatures[output])
             for output, source in enumerate(plan.sources)
@@ -268,9 +268,9 @@ class LoadedProgram:
                 closed_over = [constant._held() for constant in constants[:fed]]
                 outputs = execute([*shards[:kept], *closed_over])
                 made = [*map(array_holding, outputs, results)]
-                for output, kind, i, position, signature in forwarded:
-                    source = constants[i] if kind == "constant" else None
-                    if kind == "argument":
+                for output, origin, i, position, signature in forwarded:
+                    source = constants[i] if origin == "constant" else None
+                    if origin == "argument":
                         source = values[i]
                     made.insert(output, _pass_through(source, shards, position, signature, new))
             except Exception as error:  # noqa: BLE001  # always raised again, explained
@@ -286,11 +286,11 @@ class LoadedProgram:
         for i in plan.needed:
             if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
                 what = f"{plan.describe(i)} of {plan.name!r}"
-                raise DeletedBuffer(f"{what}: {values[i]._obituary()}") from error
+                raise DeletedBuffer(f"{what}: {values[i]._deleted_message()}") from error
         for constant in self.constants:
             if constant.is_deleted():
                 raise DeletedBuffer(
-                    f"an array in the closure of {plan.name!r}: {constant._obituary()}"
+                    f"an array in the closure of {plan.name!r}: {constant._deleted_message()}"
                 ) from error
         for i in plan.donated:
             if any(values[i] is constant for constant in self.constants):
@@ -309,7 +309,7 @@ class LoadedProgram:
 def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
     for i in donated:
         if type(values[i]) is Array:
-            values[i]._taken_by(taker)
+            values[i]._mark_donated(taker)
 
 
 def _pass_through(
@@ -321,14 +321,14 @@ def _pass_through(
     holds, by position, the results so far that hold what was put or moved for this call.
     """
     if position < 0 or (type(source) is Array and source._shards is shards[position]):
-        return share(source, signature)
+        return share_buffers(source, signature)
     if position in new:
-        return share(new[position], signature)
+        return share_buffers(new[position], signature)
     made = new[position] = array_holding(shards[position], signature)
     return made
 
 
-def _and_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch: Launch) -> Placer:
+def _place_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch: Launch) -> Placer:
     """Returns a placer that puts the results that are known, too."""
     client, everywhere = launch.client, launch.everywhere
     if isinstance(everywhere, SingleDeviceSharding):

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compiler import compile_program, dump
-from plugrt.execution.regions import Region, first_split, shape_of, within
+from plugrt.execution.regions import Region, first_split, region_shape, relative_region
 from plugrt.interface import (
     Buffer,
     CompileOptions,
@@ -53,7 +53,7 @@ class LoadedPartProgram:
             code = Program(program.code, name=program.name)
             return compile_program(self._client, code, options, program.inputs)
 
-        self._executable = _loaded.made((self.devices, program.code), load)
+        self._executable = _loaded.get_or_make((self.devices, program.code), load)
 
     def __call__(self, arguments: Sequence[Sequence[Buffer]]) -> list[Buffer]:
         """Launches it on the arguments for each device; returns all results of each, in turn."""
@@ -74,9 +74,9 @@ def slice_program(
     `UnsupportedDtype` for a dtype that StableHLO lacks.
     """
     body = _Body(dtype)
-    part = body.reshape("%0", shape, shape_of(held))
+    part = body.reshape("%0", shape, region_shape(held))
     results = [
-        body.reshape(body.slice(part, held, region), shape_of(region), given)
+        body.reshape(body.slice(part, held, region), region_shape(region), given)
         for region, given in wanted
     ]
     return body.program("slice_parts", [shape], results, [given for _, given in wanted])
@@ -92,7 +92,7 @@ def concatenate_program(
     """
     body = _Body(dtype)
     named = [
-        (region, body.reshape(f"%{i}", given, shape_of(region)))
+        (region, body.reshape(f"%{i}", given, region_shape(region)))
         for i, (region, given) in enumerate(parts)
     ]
     whole, name = body.concatenate(named)
@@ -122,8 +122,8 @@ class _Body:
         return self._add(f"reshape {x} : ({self._type(given)}) -> {self._type(shape)}")
 
     def slice(self, x: str, held: Region, region: Region) -> str:
-        bounds = ", ".join(f"{start}:{stop}" for start, stop in within(region, held))
-        types = f"({self._type(shape_of(held))}) -> {self._type(shape_of(region))}"
+        bounds = ", ".join(f"{start}:{stop}" for start, stop in relative_region(region, held))
+        types = f"({self._type(region_shape(held))}) -> {self._type(region_shape(region))}"
         return self._add(f"slice {x} [{bounds}] : {types}")
 
     def concatenate(self, parts: Sequence[tuple[Region, str]]) -> tuple[tuple[int, ...], str]:
@@ -131,7 +131,7 @@ class _Body:
         dimension = first_split([region for region, _ in parts])
         if dimension is None:
             [(region, name)] = parts
-            return shape_of(region), name
+            return region_shape(region), name
         groups: dict[int, list[tuple[Region, str]]] = {}
         for region, name in parts:
             groups.setdefault(region[dimension][0], []).append((region, name))

@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from plugrt import monitoring
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.caches import BoundedCache
-from plugrt.execution.float_checks import Rerun, checked, wants_checks
+from plugrt.execution.float_checks import Rerun, add_float_checks, float_checks_enabled
 from plugrt.execution.launch import LoadedProgram, Run
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import TracedProgram, load
@@ -25,7 +25,7 @@ Runner = Callable[[Sequence[Any]], Any]
 class Pipeline(Generic[T]):
     """What has become of one function under one set of options.
 
-    ``calls`` holds a `Runner` for each combination of settings, structure, static values and kinds
+    ``calls`` holds a `Runner` for each combination of settings, structure, static values and avals
     of arguments; ``traces`` a traced function for each combination of those settings that affect
     tracing, structure, static values and types, wherever the arguments are.
     """
@@ -39,13 +39,13 @@ class Pipeline(Generic[T]):
     def runner(
         self,
         head: Hashable,
-        kinds: Sequence[Kind],
+        avals: Sequence[Aval],
         trace: Callable[[Sequence[ParameterType]], T],
-        place: Callable[[T, Sequence[Kind]], Launch],
+        place: Callable[[T, Sequence[Aval]], Launch],
         what: str,
         rerun: Rerun | None = None,
     ) -> Runner:
-        """Returns what runs a call with arguments of these kinds.
+        """Returns what runs a call with arguments of these avals.
 
         ``head`` stands for the structure and the static values of the call. Where nothing is kept
         for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
@@ -53,21 +53,21 @@ class Pipeline(Generic[T]):
         """
 
         def make() -> Runner:
-            traced = self.traced(head, kinds, trace)
-            program = load(traced, place(traced, kinds))
-            return runner_of(program, traced.out_tree, kinds, what, rerun)
+            traced = self.traced(head, avals, trace)
+            program = load(traced, place(traced, avals))
+            return make_runner(program, traced.out_tree, avals, what, rerun)
 
-        return self.calls.made((config.token(), head, *kinds), make)
+        return self.calls.get_or_make((config.token(), head, *avals), make)
 
     def traced(
         self,
         head: Hashable,
-        kinds: Sequence[Kind],
+        avals: Sequence[Aval],
         trace: Callable[[Sequence[ParameterType]], T],
     ) -> T:
-        """Returns the function traced for arguments of these kinds."""
-        types = parameter_types(kinds)
-        return self.traces.made((config.token().trace, head, *types), lambda: trace(types))
+        """Returns the function traced for arguments of these avals."""
+        types = parameter_types(avals)
+        return self.traces.get_or_make((config.token().trace, head, *types), lambda: trace(types))
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -75,15 +75,15 @@ class Pipeline(Generic[T]):
         self.traces.clear()
 
 
-def runner_of(
+def make_runner(
     program: LoadedProgram,
     out_tree: tree.PyTreeSpec,
-    kinds: Sequence[Kind],
+    avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None = None,
 ) -> Runner:
-    """Returns what places arguments of these kinds, launches, checks, and builds the results."""
-    run = _runner(program, out_tree, kinds, what, rerun)
+    """Returns what places arguments of these avals, launches, checks, and builds the results."""
+    run = _runner(program, out_tree, avals, what, rerun)
     return _recorded(run, program) if config.record_launches else run
 
 
@@ -106,23 +106,23 @@ def _recorded(run: Runner, program: LoadedProgram) -> Runner:
 def _runner(
     program: LoadedProgram,
     out_tree: tree.PyTreeSpec,
-    kinds: Sequence[Kind],
+    avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None,
 ) -> Runner:
-    if wants_checks():
+    if float_checks_enabled():
         # The arguments must survive, so that the call can be made again operation by operation.
-        run: Any = checked(program.runner(kinds, keep_donated=True), what, rerun)
+        run: Any = add_float_checks(program.runner(avals, keep_donated=True), what, rerun)
     else:
-        if tree.is_leaf_spec(out_tree) and (single := program.single_runner(kinds)):
+        if tree.is_leaf_spec(out_tree) and (single := program.single_runner(avals)):
             return single
         if (numbered := _flat_dict(out_tree)) is not None:
-            return program.dict_runner(kinds, numbered)
-        run = program.runner(kinds)
-    return _unflattened(out_tree, run)
+            return program.dict_runner(avals, numbered)
+        run = program.runner(avals)
+    return _unflatten_results(out_tree, run)
 
 
-def _unflattened(spec: tree.PyTreeSpec, run: Run) -> Runner:
+def _unflatten_results(spec: tree.PyTreeSpec, run: Run) -> Runner:
     if tree.is_leaf_spec(spec):
         return lambda values: run(values)[0]
     if spec.type is tuple and all(tree.is_leaf_spec(s) for s in spec.children()):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from plugrt.errors import DeviceMismatch
-from plugrt.execution.arguments import Kind
-from plugrt.execution.default_device import default_device, home
+from plugrt.execution.arguments import Aval
+from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
@@ -56,30 +56,30 @@ class Launch:
         )
 
 
-def launch_on(device: Device, arguments: int, results: int, committed: bool) -> Launch:
+def single_device_launch(device: Device, arguments: int, results: int, committed: bool) -> Launch:
     """Returns the launch of a program on one device."""
     here = SingleDeviceSharding(device)
     return Launch(1, 1, (device,), (here,) * arguments, (here,) * results, committed)
 
 
 def resolve_device(
-    kinds: Sequence[Kind], describe: Callable[[int], str], explicit: Device | None, what: str
+    avals: Sequence[Aval], describe: Callable[[int], str], explicit: Device | None, what: str
 ) -> tuple[Device, bool]:
     """Returns where a computation on these arguments runs, and whether its results are committed.
 
-    ``kinds`` are those of the arguments that take part. An explicit device wins. Else the committed
+    ``avals`` are those of the arguments that take part. An explicit device wins. Else the committed
     arguments decide, and must agree; uncommitted ones follow. With no committed argument it is the
     default device. ``describe(i)`` names an argument for the message of `DeviceMismatch`.
     """
     if explicit is not None:
         return explicit, True
     found: dict[Device, int] = {}
-    for i, kind in enumerate(kinds):
-        if isinstance(kind, Signature) and kind.committed:
-            found.setdefault(home(kind.sharding), i)
+    for i, aval in enumerate(avals):
+        if isinstance(aval, Signature) and aval.committed:
+            found.setdefault(gather_device(aval.sharding), i)
     if len(found) > 1:
         lines = "".join(
-            f"\n  {describe(i)}: {kinds[i].tensor_type} on {device!r} of "
+            f"\n  {describe(i)}: {avals[i].tensor_type} on {device!r} of "
             f"{device.client.backend_name}"
             for device, i in found.items()
         )

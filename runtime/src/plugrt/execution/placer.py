@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.arguments import HostKind, Kind, ParameterType
-from plugrt.execution.array import Array, duplicate, held_of
+from plugrt.execution.arguments import Aval, HostAval, ParameterType
+from plugrt.execution.array import Array, duplicate, launch_form
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.casting import cast
-from plugrt.execution.host_values import scalar_on
+from plugrt.execution.host_values import put_scalar
 from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
@@ -27,7 +27,7 @@ _Step = tuple[int, int, Callable[[Any], Any]]
 
 
 def make_placer(
-    kinds: Sequence[Kind],
+    avals: Sequence[Aval],
     types: Sequence[ParameterType],
     needed: Sequence[int],
     launch: Launch,
@@ -47,32 +47,34 @@ def make_placer(
     hosts: list[tuple[int, int]] = []
     steps: list[_Step] = []
     for position, i in enumerate(needed):
-        target, kind, dtype = launch.in_shardings[i], kinds[i], types[i][1]
+        target, aval, dtype = launch.in_shardings[i], avals[i], types[i][1]
         lone = i in donated or i in passed
         if position in leave:
-            if isinstance(kind, HostKind):
+            if isinstance(aval, HostAval):
                 steps.append((position, i, _as_it_is))
-        elif isinstance(kind, HostKind):
+        elif isinstance(aval, HostAval):
             if not _is_plain(target):
                 steps.append((position, i, _host_step(target, dtype)))
-            elif not kind.weak:
+            elif not aval.weak:
                 hosts.append((position, i))
             elif lone:
                 steps.append((position, i, _host_step(target, dtype)))
             else:
                 steps.append((position, i, _scalar_step(launch, dtype)))
-        elif kind.sharding != target:
-            steps.append((position, i, _move_step(kind.sharding, target, lone)))
+        elif aval.sharding != target:
+            steps.append((position, i, _move_step(aval.sharding, target, lone)))
         elif i in donated:
-            steps.append((position, i, _copy if keep_donated else _own))
+            steps.append((position, i, _copy if keep_donated else _unshared_buffers))
     if not hosts and not steps:
         return None
-    if not hosts and [*needed] == [*range(len(kinds))]:
+    if not hosts and [*needed] == [*range(len(avals))]:
         return _place_all([*needed], steps)
     return _placer(needed, hosts, steps, launch)
 
 
-def lent_positions(kinds: Sequence[Kind], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
+def lendable_positions(
+    avals: Sequence[Aval], needed: Sequence[int], launch: Launch
+) -> tuple[int, ...]:
     """Returns where, among the arguments needed, those are that a launch could be lent memory for.
 
     Host arrays, and arrays on another device of the client. Python scalars are not among them:
@@ -83,11 +85,11 @@ def lent_positions(kinds: Sequence[Kind], needed: Sequence[int], launch: Launch)
         for position, i in enumerate(needed)
         if _is_plain(target := launch.in_shardings[i])
         and (
-            not kind.weak
-            if isinstance(kind := kinds[i], HostKind)
-            else kind.sharding != target
-            and _is_plain(kind.sharding)
-            and kind.sharding.devices[0].client is launch.client
+            not aval.weak
+            if isinstance(aval := avals[i], HostAval)
+            else aval.sharding != target
+            and _is_plain(aval.sharding)
+            and aval.sharding.devices[0].client is launch.client
         )
     )
 
@@ -153,7 +155,11 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
         return [x._shards for x in values]
 
     only_arrays = len(here) + len(steps) == len(needed)
-    return place_as_they_are if only_arrays and all(s[2] is _own for s in steps) else place
+    return (
+        place_as_they_are
+        if only_arrays and all(s[2] is _unshared_buffers for s in steps)
+        else place
+    )
 
 
 def _as_it_is(x: Any) -> Any:
@@ -164,15 +170,15 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
     device = launch.devices[0]
     last: tuple[Any, Shards] = (None, ())
 
-    def put_scalar(x: Any) -> Shards:
+    def place_scalar(x: Any) -> Shards:
         nonlocal last
         seen, shards = last
         if x is not seen:  # a number in the source is the same object each time
-            shards = scalar_on(device, x, dtype)._held()
+            shards = put_scalar(device, x, dtype)._held()
             last = (x, shards)
         return shards
 
-    return put_scalar
+    return place_scalar
 
 
 def _host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
@@ -192,14 +198,14 @@ def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Arra
 def _copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
     client = device.client
     if source.client is client and client.capabilities.device_to_device_copy:  # asked once
-        return lambda x: held_of(client.shards((x._live()[0].copy_to_device(device),)))
-    return lambda x: held_of(client.shards((copy_buffer(x._live()[0], device),)))
+        return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
+    return lambda x: launch_form(client.shards((copy_buffer(x._live()[0], device),)))
 
 
 def _copy(x: Array) -> Any:
     return duplicate(x)._held()
 
 
-def _own(x: Array) -> Any:
+def _unshared_buffers(x: Array) -> Any:
     """Returns what an array holds and nobody else: a copy where somebody does."""
     return _copy(x) if x._is_shared() else x._held()

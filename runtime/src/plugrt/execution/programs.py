@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, ParameterType
+from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch import LoadedProgram, Plan
-from plugrt.execution.placement import Launch, launch_on, resolve_device
+from plugrt.execution.placement import Launch, resolve_device, single_device_launch
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -54,7 +54,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     """
     # Whether results are committed makes no difference to what is compiled.
     key = replace(launch, committed=False)
-    executable, constants = traced.loaded.made(
+    executable, constants = traced.loaded.get_or_make(
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
     )
     outputs = [
@@ -67,9 +67,9 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     return LoadedProgram(traced.plan, traced.types, launch, executable, constants, outputs)
 
 
-def launch_here(
+def resolve_launch(
     traced: TracedProgram,
-    kinds: Sequence[Kind],
+    avals: Sequence[Aval],
     explicit: Device | None = None,
     *,
     all_count: bool = False,
@@ -80,26 +80,26 @@ def launch_here(
     only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
     """
     plan = traced.plan
-    needed = range(len(kinds)) if all_count else plan.needed
+    needed = range(len(avals)) if all_count else plan.needed
     device, committed = resolve_device(
-        [kinds[i] for i in needed], lambda n: plan.describe(needed[n]), explicit, repr(plan.name)
+        [avals[i] for i in needed], lambda n: plan.describe(needed[n]), explicit, repr(plan.name)
     )
-    launch = launch_on(device, len(kinds), len(traced.output_types), committed)
+    launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
     if not plan.is_trivial or explicit is not None:
         return launch
     shardings = [
-        k.sharding if isinstance(k, Signature) and _stays(k, committed) else here
-        for k, here in zip(kinds, launch.in_shardings, strict=True)
+        k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here
+        for k, here in zip(avals, launch.in_shardings, strict=True)
     ]
     out = [
-        shardings[i] if kind == "argument" else here
-        for (kind, i), here in zip(plan.sources, launch.out_shardings, strict=True)
+        shardings[i] if origin == "argument" else here
+        for (origin, i), here in zip(plan.sources, launch.out_shardings, strict=True)
     ]
     return replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
 
 
-def _stays(kind: Signature, committed: bool) -> bool:
-    return not committed or not isinstance(kind.sharding, SingleDeviceSharding)
+def _keeps_sharding(signature: Signature, committed: bool) -> bool:
+    return not committed or not isinstance(signature.sharding, SingleDeviceSharding)
 
 
 def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:

@@ -11,7 +11,7 @@ Region = tuple[tuple[int, int], ...]
 """Start and stop in each dimension of the whole array; also in those that a part lacks."""
 
 
-def regions_of(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, Region]:
+def device_regions(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, Region]:
     """Returns what each device of this process holds of an array of ``shape``.
 
     In the order of ``sharding.addressable_devices``.
@@ -27,7 +27,7 @@ def _region(index: Index, shape: tuple[int, ...]) -> Region:
     )
 
 
-def shape_of(region: Region) -> tuple[int, ...]:
+def region_shape(region: Region) -> tuple[int, ...]:
     """Returns the shape of a region, with all dimensions of the whole array."""
     return tuple(stop - start for start, stop in region)
 
@@ -46,7 +46,7 @@ def overlap(a: Region, b: Region) -> Region | None:
     return both if all(start < stop for start, stop in both) else None
 
 
-def within(region: Region, whole: Region) -> Region:
+def relative_region(region: Region, whole: Region) -> Region:
     """Returns where a region lies in another that contains it, counted from that one's start."""
     return tuple(
         (start - origin, stop - origin)

@@ -19,7 +19,7 @@ from plugrt.execution.part_programs import (
     concatenate_program,
     slice_program,
 )
-from plugrt.execution.regions import Region, overlap, regions_of, shape_of
+from plugrt.execution.regions import Region, device_regions, overlap, region_shape
 from plugrt.execution.sharded_transfer import holds_whole, join, put_sharded
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Buffer, Device
@@ -55,7 +55,7 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
     compile such a program, and for an array without elements, which has nothing to move.
     """
     key = (x.shape, x.dtype, x.sharding, sharding)
-    found = _exchanges.made(key, lambda: (_planned(*key),))[0]
+    found = _exchanges.get_or_make(key, lambda: (_plan_exchange(*key),))[0]
     return None if found is None else found(x._live(), share)
 
 
@@ -88,27 +88,27 @@ class Exchange:
 
     def __init__(
         self,
-        kinds: tuple[str | None, str | None],
+        memory_kinds: tuple[str | None, str | None],
         steps: Sequence[_Step],
         parts: Sequence[tuple[Device, int]],
     ) -> None:
-        """``kinds`` are those of the memories before and after."""
-        self._from, self._to = kinds
+        """``memory_kinds`` are those of the memories before and after."""
+        self._from, self._to = memory_kinds
         self._steps, self._parts = steps, parts
 
     def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
         """Returns the result's buffers; with ``share``, those that lie right are the same."""
-        kind = self._from
-        if kind and self._steps:  # programs take what lies in the default memory
+        memory_kind = self._from
+        if memory_kind and self._steps:  # programs take what lies in the default memory
             shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
-            share, kind = True, None
+            share, memory_kind = True, None
         buffers = [*shards]
         for step in self._steps:
             buffers += step(buffers)
         made = []
         for device, number in self._parts:
             buffer, there = buffers[number], number < len(shards)
-            stays = (kind if there else None) == self._to and (share or not there)
+            stays = (memory_kind if there else None) == self._to and (share or not there)
             if not stays or buffer.device is not device:
                 memory = device.memory(self._to) if self._to else None
                 buffer = copy_buffer(buffer, device, memory)
@@ -116,7 +116,7 @@ class Exchange:
         return made
 
 
-def _planned(
+def _plan_exchange(
     shape: tuple[int, ...], dtype: np.dtype[Any], source: Sharding, target: Sharding
 ) -> Exchange | None:
     """Returns how arrays are moved without the host; None where they cannot be."""
@@ -142,8 +142,8 @@ class _Plan:
 
     def __init__(self, shape: tuple[int, ...], source: Sharding, target: Sharding) -> None:
         self._part_shape, self._held_shape = target.shard_shape(shape), source.shard_shape(shape)
-        self._held = [*regions_of(source, shape).items()]
-        self._wanted = regions_of(target, shape)
+        self._held = [*device_regions(source, shape).items()]
+        self._wanted = device_regions(target, shape)
         self._pieces = {d: self._needed(d, region) for d, region in self._wanted.items()}
         self._cuts: dict[int, list[Region]] = {}
         for pieces in self._pieces.values():
@@ -165,7 +165,7 @@ class _Plan:
         """Returns the shape of the buffer that holds a piece of source buffer ``i``."""
         if piece == self._held[i][1]:
             return self._held_shape
-        return self._part_shape if piece in self._wanted.values() else shape_of(piece)
+        return self._part_shape if piece in self._wanted.values() else region_shape(piece)
 
     def _is_made(self, pieces: Sequence[tuple[int, Region]]) -> bool:
         """Whether a program has to make a part of these pieces."""

@@ -44,9 +44,9 @@ class Signature:
         return TensorType(self.shape, self.dtype)
 
     def __repr__(self) -> str:
-        kind = "weak " if self.weak else ""
+        weak = "weak " if self.weak else ""
         held = "committed to" if self.committed else "on"
-        return f"{kind}{self.tensor_type} {held} {self.sharding!r}"
+        return f"{weak}{self.tensor_type} {held} {self.sharding!r}"
 
 
 _KNOWN: dict[tuple[Any, ...], Signature] = {}

@@ -135,7 +135,7 @@ def _put_array(
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
         # Not deleted: the result may share buffers. What nobody shares is freed here.
-        x._taken_by("device_put")
+        x._mark_donated("device_put")
     return result
 
 
@@ -206,10 +206,10 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     Python scalars get the default dtype of their kind. Raises `NotAnArray` or `UnsupportedDtype`
     with ``name`` in the message.
     """
-    kind = type(x)
-    if kind is np.ndarray and x.dtype in taken_as_they_are(config.token()):
+    cls = type(x)
+    if cls is np.ndarray and x.dtype in accepted_dtypes(config.token()):
         return x  # type: ignore[no-any-return]
-    if kind in (bool, int, float, complex):
+    if cls in (bool, int, float, complex):
         return cast(x, scalar_dtype(x))
     if isinstance(x, np.ma.MaskedArray):
         raise NotAnArray(
@@ -220,14 +220,14 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
         return cast(plain, scalar_dtype(plain))
     if not isinstance(x, np.ndarray | np.generic):
         raise NotAnArray(
-            f"{name} is {_kind_of(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
+            f"{name} is {_describe(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
             "Python or NumPy scalars, or pytrees of them"
         )
     host = np.asarray(x)
     check_dtype(host.dtype, name)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
-    dtype = narrowed(host.dtype)
+    dtype = narrow_dtype(host.dtype)
     if dtype is not host.dtype:
         _warn_narrowed()
         host = cast(host, dtype)
@@ -235,10 +235,10 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 
 
 @cache
-def taken_as_they_are(settings: Token) -> frozenset[np.dtype[Any]]:
+def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
     """The dtypes that need no look under these settings: native, and not to be narrowed."""
     dtypes = [np.dtype(code) for code in "?bBhHiIlLefdFD"]
-    return frozenset(d for d in dtypes if narrowed(d) is d)
+    return frozenset(d for d in dtypes if narrow_dtype(d) is d)
 
 
 def python_scalar(x: Any) -> bool | int | float | complex | None:
@@ -255,7 +255,7 @@ def python_scalar(x: Any) -> bool | int | float | complex | None:
     return complex(x) if isinstance(x, complex) else None
 
 
-def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def narrow_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the dtype that data have on a device: of 32 bits where those of 64 are turned off."""
     return _NARROW.get(dtype.name, dtype) if config.enable_x64 is False else dtype
 
@@ -289,8 +289,8 @@ def scalar_dtype(x: bool | int | float | complex) -> np.dtype[Any]:
             if _LEAST[dtype] <= x <= _MOST[dtype]:
                 return dtype
         raise _too_large(x)
-    kind = next(k for k in (bool, float, complex) if isinstance(x, k))  # a subclass
-    return defaults[kind]
+    base = next(k for k in (bool, float, complex) if isinstance(x, k))  # a subclass
+    return defaults[base]
 
 
 def _too_large(x: int) -> IntegerOverflow:
@@ -325,7 +325,7 @@ def _scalar_dtypes(
     return defaults, integers
 
 
-def _kind_of(x: Any) -> str:
+def _describe(x: Any) -> str:
     text = repr(x)
     if len(text) > 60:
         text = text[:57] + "..."

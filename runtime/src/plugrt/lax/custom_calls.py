@@ -15,7 +15,16 @@ from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.types import element_type
-from plugrt.tracing.emit import convert, emit, hlo, reshape, strong, tracing, with_weakness, wrap
+from plugrt.tracing.emit import (
+    active_trace,
+    convert,
+    emit,
+    hlo,
+    reshape,
+    strong,
+    with_weakness,
+    wrap,
+)
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
@@ -90,7 +99,7 @@ def _custom_call(
     result_layouts: Sequence[Sequence[int]] | None,
     aliases: dict[int, int],
 ) -> list[Tracer]:
-    trace = tracing()
+    trace = active_trace()
     values = [strong(x).value for x in operands]
     if (layouts is None) != (result_layouts is None):
         raise ArgumentError("custom_call takes operand_layouts and result_layouts together")
@@ -178,7 +187,7 @@ def optimization_barrier(operand: T, /) -> T:
     if not leaves:
         return operand
     values = [strong(x).value for x in leaves]
-    made = hlo.OptimizationBarrierOp(values, loc=tracing().location())
+    made = hlo.OptimizationBarrierOp(values, loc=active_trace().location())
     kept = [with_weakness(y, x.weak) for y, x in zip(wrap(made), leaves, strict=True)]
     result: T = tree.unflatten(spec, kept)
     return result

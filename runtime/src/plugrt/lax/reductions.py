@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.ordering import larger, smaller
-from plugrt.array_api.reductions import Combine, accumulate, by, fold, highest, lowest
+from plugrt.array_api.reductions import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -142,13 +142,19 @@ def _fold(
     return made
 
 
-reduce_sum = _fold("reduce_sum", by(hlo.add), "iufc", lambda _: 0, "the sum")
-reduce_prod = _fold("reduce_prod", by(hlo.multiply), "iufc", lambda _: 1, "the product")
+reduce_sum = _fold("reduce_sum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
+reduce_prod = _fold(
+    "reduce_prod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product"
+)
 reduce_max = _fold("reduce_max", larger, "biufc", lowest, "the largest element")
 reduce_min = _fold("reduce_min", smaller, "biufc", highest, "the smallest element")
-reduce_and = _fold("reduce_and", by(hlo.and_), "biu", lambda d: ~np.zeros((), d), "the bitwise and")
-reduce_or = _fold("reduce_or", by(hlo.or_), "biu", lambda _: 0, "the bitwise or")
-reduce_xor = _fold("reduce_xor", by(hlo.xor), "biu", lambda _: 0, "the bitwise exclusive or")
+reduce_and = _fold(
+    "reduce_and", binary_combiner(hlo.and_), "biu", lambda d: ~np.zeros((), d), "the bitwise and"
+)
+reduce_or = _fold("reduce_or", binary_combiner(hlo.or_), "biu", lambda _: 0, "the bitwise or")
+reduce_xor = _fold(
+    "reduce_xor", binary_combiner(hlo.xor), "biu", lambda _: 0, "the bitwise exclusive or"
+)
 
 
 def _running(
@@ -171,8 +177,8 @@ def _running(
     return made
 
 
-cumsum = _running("cumsum", by(hlo.add), "iufc", lambda _: 0, "the sum")
-cumprod = _running("cumprod", by(hlo.multiply), "iufc", lambda _: 1, "the product")
+cumsum = _running("cumsum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
+cumprod = _running("cumprod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product")
 cummax = _running("cummax", larger, "biufc", lowest, "the largest")
 cummin = _running("cummin", smaller, "biufc", highest, "the smallest")
 

@@ -12,13 +12,13 @@ from plugrt.lax.gathering import GatherScatterMode, index_array, mode_of
 from plugrt.lax.operand_checks import admit, same_dtype
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import (
+    active_trace,
     broadcast_in_dim,
     constant,
     emit,
     full,
     hlo,
     region,
-    tracing,
     wrap,
 )
 from plugrt.tracing.operation import operation
@@ -83,7 +83,7 @@ def _emit_scatter(
     flags: dict[str, bool],
 ) -> Tracer:
     operand, indices, updates = arrays
-    trace = tracing()
+    trace = active_trace()
     try:
         made = hlo.ScatterOp(
             [operand.value.type],

@@ -13,12 +13,12 @@ from plugrt.lax.dimension_arguments import dimension_of, per_dimension
 from plugrt.lax.operand_checks import same_dtype
 from plugrt.lax.start_indices import start_scalars
 from plugrt.tracing.emit import (
+    active_trace,
     constant,
     hlo,
     reshape,
     slice_,
     strong,
-    tracing,
     wrap,
 )
 from plugrt.tracing.operation import operation
@@ -113,7 +113,7 @@ def dynamic_slice(
         )
     starts = start_scalars("dynamic_slice", operand, start_indices, allow_negative_indices)
     made = hlo.dynamic_slice(
-        operand.value, [s.value for s in starts], sizes, loc=tracing().location()
+        operand.value, [s.value for s in starts], sizes, loc=active_trace().location()
     )
     result: Tracer = wrap(made)
     return result
@@ -144,7 +144,7 @@ def dynamic_update_slice(
         )
     starts = start_scalars("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     made = hlo.dynamic_update_slice(
-        operand.value, update.value, [s.value for s in starts], loc=tracing().location()
+        operand.value, update.value, [s.value for s in starts], loc=active_trace().location()
     )
     result: Tracer = wrap(made)
     return result

@@ -12,6 +12,7 @@ from plugrt.lax.dimension_arguments import dimension_of
 from plugrt.lax.operand_checks import admit
 from plugrt.stablehlo.compare_types import comparison
 from plugrt.tracing.emit import (
+    active_trace,
     compare,
     constant,
     emit,
@@ -20,7 +21,6 @@ from plugrt.tracing.emit import (
     region,
     slice_,
     strong,
-    tracing,
     transpose,
     wrap,
 )
@@ -93,7 +93,7 @@ def sorted_along(
     arrays: Sequence[Tracer], dimension: int, keys: int, *, stable: bool, descending: bool = False
 ) -> list[Tracer]:
     """Returns arrays of one shape sorted together by the first ``keys`` of them."""
-    trace = tracing()
+    trace = active_trace()
     values = [x.value for x in arrays]
     operation = hlo.SortOp(
         [v.type for v in values],

@@ -14,7 +14,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.lax.reductions import check_initial, combiner
-from plugrt.tracing.emit import hlo, tracing, wrap
+from plugrt.tracing.emit import active_trace, hlo, wrap
 from plugrt.tracing.tracer import Tracer
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
@@ -138,7 +138,7 @@ def _windowed(
     geometry: dict[str, Any],
     combine: Callable[..., list[Tracer]],
 ) -> list[Tracer]:
-    trace = tracing()
+    trace = active_trace()
     operation = hlo.ReduceWindowOp(
         [trace.mlir_type(tuple(geometry["shape"]), x.dtype) for x in arrays],
         [x.value for x in arrays],

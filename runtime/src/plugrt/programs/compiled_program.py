@@ -14,12 +14,12 @@ from plugrt.errors import (
     ProgramError,
 )
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.default_device import default_device
 from plugrt.execution.launch import LoadedProgram, Plan
-from plugrt.execution.placement import launch_on
+from plugrt.execution.placement import single_device_launch
 from plugrt.execution.signature import signature_of
 from plugrt.interface import (
     CompileOptions,
@@ -167,15 +167,15 @@ class CompiledProgram(CompiledCall):
             kept=tuple(range(len(types))),
             sources=tuple(("result", i) for i in range(len(outputs))),
         )
-        launch = launch_on(self.device, len(types), len(outputs), committed=True)
+        launch = single_device_launch(self.device, len(types), len(outputs), committed=True)
         results = [
             signature_of(t.shape, t.dtype, here, True)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
         return LoadedProgram(plan, types, launch, self._runtime, (), results)
 
-    def _program_for(self, kinds: Sequence[Kind]) -> LoadedProgram:
-        return self._loaded(parameter_types(kinds)) if self._types is None else self._program
+    def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
+        return self._loaded(parameter_types(avals)) if self._types is None else self._program
 
     def _name(self, i: int) -> str:
         return f"parameter {i}"

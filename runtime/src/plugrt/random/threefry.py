@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.tracing.emit import (
+    active_trace,
     broadcast_to,
     concatenate,
     constant,
@@ -22,7 +23,6 @@ from plugrt.tracing.emit import (
     iota,
     reshape,
     slice_,
-    tracing,
     wrap,
 )
 from plugrt.tracing.tracer import Tracer
@@ -100,6 +100,6 @@ def settled(keys: Tracer) -> Tracer:
     Without it XLA computes a key anew in each element that is made with it: a program of three
     hashes took four times as long to compile.
     """
-    made = hlo.OptimizationBarrierOp([keys.value], loc=tracing().location())
+    made = hlo.OptimizationBarrierOp([keys.value], loc=active_trace().location())
     (result,) = wrap(made)
     return result  # type: ignore[no-any-return]

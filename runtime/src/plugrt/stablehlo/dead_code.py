@@ -94,7 +94,7 @@ class _Sweep:
         self.block(condition)
         self.block(body)
         operands = [*op.operation.operands]
-        yielded = returned(body)
+        yielded = returned_values(body)
         changes = [y != a for y, a in zip(yielded, body.arguments, strict=True)]
         for i, result in enumerate(op.operation.results):
             if not changes[i]:
@@ -129,7 +129,7 @@ class _Sweep:
         blocks = [region.blocks[0] for region in op.operation.regions]
         for block in blocks:
             self.block(block)
-        yielded = [returned(block) for block in blocks]
+        yielded = [returned_values(block) for block in blocks]
         if len(blocks) > 1:
             for result, first, *others in zip(op.operation.results, *yielded, strict=True):
                 if all(value == first for value in others):  # then it is from outside of both
@@ -175,7 +175,7 @@ class _Sweep:
         self.block(block)
         needed = [*map(is_used, block.arguments)]
         erase_arguments(block, needed)
-        results = [x.type for x in returned(block)]
+        results = [x.type for x in returned_values(block)]
         kind = ir.FunctionType.get([a.type for a in block.arguments], results)
         copy.operation.attributes["function_type"] = ir.TypeAttr.get(kind)
         return name, [i for i, n in enumerate(needed) if n]
@@ -230,7 +230,7 @@ def _terminator(block: ir.Block) -> Any:
     return block.operations[len(block.operations) - 1].operation
 
 
-def returned(block: ir.Block) -> list[ir.Value]:
+def returned_values(block: ir.Block) -> list[ir.Value]:
     """Returns the values that a block returns."""
     return [*_terminator(block).operands]
 

@@ -28,7 +28,7 @@ _EMBED = 4096
 _OPERATIONS = (ir.OpView, ir.Operation)
 
 
-def tracing() -> Trace:
+def active_trace() -> Trace:
     """Returns the current trace; an error if nothing is being traced."""
     trace = current_trace()
     if trace is None:
@@ -65,7 +65,7 @@ def emit(
     ``builder`` is a function of jaxlib's StableHLO or CHLO bindings. ``result`` is needed by those
     whose first parameter is a result type, which MLIR does not infer.
     """
-    trace = tracing()
+    trace = active_trace()
     values: list[Any] = [trace.value_of(x) for x in operands]
     if isinstance(result, TensorType):
         values.insert(0, trace.mlir_type(result.shape, result.dtype))
@@ -84,7 +84,7 @@ def emit(
 
 def wrap(made: Any) -> Any:
     """Returns an MLIR result as a `Tracer`, or several as a tuple of tracers."""
-    trace = tracing()
+    trace = active_trace()
     if isinstance(made, ir.Value):
         return Tracer(made, trace)
     if isinstance(made, _OPERATIONS):
@@ -105,7 +105,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
     if type(x) is Array:
         return _capture(x)
     if type(x) in (bool, int, float, complex):
-        return Tracer.of_literal(tracing(), x, scalar_dtype(x))
+        return Tracer.from_literal(active_trace(), x, scalar_dtype(x))
     if isinstance(x, np.ndarray | np.generic):
         host = host_array(x, name)
         if host.nbytes <= _EMBED:
@@ -119,7 +119,7 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
 
 
 def _capture(array: Array) -> Tracer:
-    found = tracing().captured.get(id(array))
+    found = active_trace().captured.get(id(array))
     if found is None:
         array._live()
         return _add_parameter(array, array)
@@ -128,13 +128,13 @@ def _capture(array: Array) -> Tracer:
 
 
 def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
-    found = tracing().captured.get(id(x))
+    found = active_trace().captured.get(id(x))
     # A copy, since the program is loaded later, and may be loaded again on another device.
     return found.tracer if found else _add_parameter(x, host.copy())
 
 
 def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
-    trace = tracing()
+    trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
     tracer = Tracer(value, trace, weak=type(data) is Array and data._signature.weak)
@@ -146,7 +146,7 @@ def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
     """Returns a host array or scalar as a constant of the program, in the dtype given."""
     data = np.asarray(host) if dtype is None else cast(host, dtype)
-    trace = tracing()
+    trace = active_trace()
     tracer = Tracer(constant_value(trace, data), trace)
     if not data.shape:
         tracer.scalar = data
@@ -195,14 +195,14 @@ def strong(x: Tracer) -> Tracer:
         return x
     if x.scalar is not None:
         return constant(cast(x.scalar, x.dtype))
-    return Tracer(x.value, tracing(), origin=x.origin)
+    return Tracer(x.value, active_trace(), origin=x.origin)
 
 
 def with_weakness(x: Tracer, weak: bool) -> Tracer:
     """Returns a computed ``x`` with a dtype that yields to others as a Python scalar's, if weak."""
     if not weak or x.dtype == np.bool_:
         return x
-    return Tracer(x.value, tracing(), weak=True)
+    return Tracer(x.value, active_trace(), weak=True)
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:
@@ -230,7 +230,7 @@ def broadcast_to(x: Tracer, shape: Sequence[int]) -> Tracer:
     if x.shape == shape:
         return strong(x)
     if x.scalar is not None and can_splat(x.dtype, shape):
-        trace = tracing()
+        trace = active_trace()
         return Tracer(splat_value(trace, cast(x.scalar, x.dtype), shape), trace)
     return broadcast_in_dim(x, shape, range(len(shape) - len(x.shape), len(shape)))
 
@@ -262,7 +262,7 @@ def region(
 
     ``body`` takes a tracer for each argument; it may use tracers of the scopes around it.
     """
-    trace = tracing()
+    trace = active_trace()
     block = ir.Block.create_at_start(parent, list(arguments), [trace.location()] * len(arguments))
     with trace.inside(block):
         outputs = body(*[Tracer(a, trace) for a in block.arguments])
@@ -281,7 +281,7 @@ def reduce(
     accumulated values; it must be associative and commutative. ``initial`` are 0-d identities.
     """
     op = reduce_op(operands, initial, dimensions)
-    scalars = [tracing().mlir_type((), x.dtype) for x in operands]
+    scalars = [active_trace().mlir_type((), x.dtype) for x in operands]
     region(op.regions[0], [*scalars, *scalars], body)
     result: tuple[Tracer, ...] = wrap(op)
     return result
@@ -291,7 +291,7 @@ def reduce_op(
     operands: Sequence[Tracer], initial: Sequence[Tracer], dimensions: Sequence[int]
 ) -> Any:
     """Returns the operation of `reduce` whose region is still to be filled."""
-    trace = tracing()
+    trace = active_trace()
     kept = tuple(n for i, n in enumerate(operands[0].shape) if i not in set(dimensions))
     return hlo.ReduceOp(
         [trace.mlir_type(kept, x.dtype) for x in operands],
@@ -318,7 +318,7 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     """Returns arrays of one dtype joined along a dimension."""
     if len(operands) == 1:
         return strong(operands[0])
-    trace = tracing()
+    trace = active_trace()
     tracer: Tracer = wrap(
         hlo.concatenate([x.value for x in operands], dimension=dimension, loc=trace.location())
     )
@@ -326,7 +326,28 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 
 __all__ = [
-    "as_tracer", "broadcast_in_dim", "broadcast_to", "chlo", "compare", "concatenate",
-    "constant", "convert", "emit", "full", "hlo", "iota", "ir", "reduce", "reduce_op", "region",
-    "reshape", "select", "slice_", "strong", "tracing", "transpose", "with_weakness", "wrap",
+    "active_trace",
+    "as_tracer",
+    "broadcast_in_dim",
+    "broadcast_to",
+    "chlo",
+    "compare",
+    "concatenate",
+    "constant",
+    "convert",
+    "emit",
+    "full",
+    "hlo",
+    "iota",
+    "ir",
+    "reduce",
+    "reduce_op",
+    "region",
+    "reshape",
+    "select",
+    "slice_",
+    "strong",
+    "transpose",
+    "with_weakness",
+    "wrap",
 ]  # fmt: skip

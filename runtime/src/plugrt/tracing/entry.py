@@ -12,7 +12,7 @@ from plugrt.execution.launch import Source
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only, returned
+from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only, returned_values
 from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
 
@@ -44,7 +44,7 @@ def _symbol(name: str) -> str:
     return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
-def route(
+def route_outputs(
     trace: Trace, block: ir.Block, parameters: Sequence[Parameter], forward: bool
 ) -> tuple[list[Source], list[int], list[npt.NDArray[Any]]]:
     """Tells where each output comes from; has ``main`` return those that it must compute alone.
@@ -52,7 +52,7 @@ def route(
     Returns the sources, the positions of the outputs that ``main`` returns, and the literals: small
     constants are those, unless something has to be computed anyway.
     """
-    values = returned(block)
+    values = returned_values(block)
     known: dict[ir.Value, Source] = {}
     if forward:
         for i, (value, p) in enumerate(zip(block.arguments, parameters, strict=False)):
@@ -71,7 +71,7 @@ def route(
         else:
             sources.append(("result", len(results)))
             results.append(position)
-    return_only(block, [kind == "result" for kind, _ in sources])
+    return_only(block, [origin == "result" for origin, _ in sources])
     for value in trace.root.constants.values():
         if not is_used(value):
             value.owner.erase()
@@ -90,7 +90,7 @@ def _literals(trace: Trace, values: Sequence[ir.Value]) -> dict[ir.Value, npt.ND
     return found
 
 
-def acts(block: ir.Block) -> bool:
+def has_effects(block: ir.Block) -> bool:
     """Whether a block without dead code has an effect, if it has no results."""
     return any(op.name != "stablehlo.constant" for op in [*block.operations][:-1])
 
@@ -103,7 +103,7 @@ def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -
     return [i for i in range(own) if used[i]]
 
 
-def closed_over(
+def prune_constants(
     trace: Trace, block: ir.Block, first: int, sources: list[Source]
 ) -> tuple[list[Any], int]:
     """Drops what the function closed over and does not need, also from the numbers in ``sources``.
@@ -114,17 +114,17 @@ def closed_over(
     used = [is_used(block.arguments[first + i]) for i in range(len(captured))]
     erase_arguments(block, [True] * first + used)
     fed = [i for i, u in enumerate(used) if u]
-    passed = [i for kind, i in sources if kind == "constant" and not used[i]]
+    passed = [i for origin, i in sources if origin == "constant" and not used[i]]
     order = [*dict.fromkeys((*fed, *passed))]
-    sources[:] = [(k, order.index(i) if k == "constant" else i) for k, i in sources]
+    sources[:] = [(origin, order.index(i) if origin == "constant" else i) for origin, i in sources]
     return [captured[i].data for i in order], len(fed)
 
 
 def set_type(main: func.FuncOp, block: ir.Block) -> None:
     """Gives ``main`` the type that its body has."""
-    results = [value.type for value in returned(block)]
-    kind = ir.FunctionType.get([a.type for a in block.arguments], results)
-    main.attributes["function_type"] = ir.TypeAttr.get(kind)
+    results = [value.type for value in returned_values(block)]
+    function_type = ir.FunctionType.get([a.type for a in block.arguments], results)
+    main.attributes["function_type"] = ir.TypeAttr.get(function_type)
 
 
 def name_results(main: func.FuncOp, count: int) -> None:
@@ -140,7 +140,7 @@ def name_results(main: func.FuncOp, count: int) -> None:
     )
 
 
-def alias(
+def alias_donated(
     main: func.FuncOp,
     parameters: Sequence[Parameter],
     kept: list[int],
@@ -154,10 +154,10 @@ def alias(
     for i, parameter in enumerate(parameters):
         if not parameter.donated:
             continue
-        kind = parameter.type
-        match = next((j for j in free if results[j] == kind), None) if i in kept else None
+        wanted = parameter.type
+        match = next((j for j in free if results[j] == wanted), None) if i in kept else None
         if match is None:
-            unusable.append(kind)
+            unusable.append(wanted)
             continue
         free.remove(match)
         donated.append(i)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.execution import tree
-from plugrt.execution.arguments import HostKind, host_kind
+from plugrt.execution.arguments import HostAval, host_aval
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.emit import as_tracer, constant, strong
 from plugrt.tracing.trace import Trace
@@ -16,7 +16,7 @@ from plugrt.tracing.trace_function import Staged
 from plugrt.tracing.tracer import Tracer
 
 
-class TracedKind(NamedTuple):
+class TracedAval(NamedTuple):
     """What a traced argument is: a value of the program around the call."""
 
     shape: tuple[int, ...]
@@ -24,11 +24,11 @@ class TracedKind(NamedTuple):
     weak: bool
 
 
-def kind_in_trace(tracer: Tracer) -> HostKind | TracedKind:
-    """Returns the kind of an argument of a nested call; a Python scalar is a host value still."""
+def aval_in_trace(tracer: Tracer) -> HostAval | TracedAval:
+    """Returns the type of an argument of a nested call; a Python scalar is a host value still."""
     if tracer.weak and tracer.scalar is not None:
-        return host_kind((), tracer.dtype, True)
-    return TracedKind(tracer.shape, tracer.dtype, tracer.weak)
+        return host_aval((), tracer.dtype, True)
+    return TracedAval(tracer.shape, tracer.dtype, tracer.weak)
 
 
 def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:
@@ -41,14 +41,14 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     closed_over = [as_tracer(data) for data in plan.constants]
     taken = [arguments[i] for i in plan.kept]
     typed = [
-        _in_dtype(tracer, staged.parameters[i].type.dtype)
+        _retype_scalar(tracer, staged.parameters[i].type.dtype)
         for tracer, i in zip(taken, plan.kept, strict=True)
     ]
     results: list[Tracer] = []
     if not plan.is_trivial:
         call = func.CallOp(
             [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
-            ir.FlatSymbolRefAttr.get(_symbol_in(trace, staged)),
+            ir.FlatSymbolRefAttr.get(_find_symbol(trace, staged)),
             [operand.value for operand in (*typed, *closed_over[: plan.fed])],
             loc=trace.location(),
         )
@@ -61,31 +61,31 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
         "literal": literals,
     }
     outputs = [
-        _in_kind(sources[kind][i], t.dtype, weak)
-        for (kind, i), t, weak in zip(
+        _restore_weakness(sources[origin][i], t.dtype, weak)
+        for (origin, i), t, weak in zip(
             plan.sources, staged.output_types, staged.weak_outputs, strict=True
         )
     ]
     return tree.unflatten(staged.out_tree, outputs)
 
 
-def _in_kind(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
+def _restore_weakness(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
     """Returns an output as the function alone gives it."""
     if tracer.weak == weak:
         return tracer
     if weak:
         return Tracer(tracer.value, tracer.trace, weak=True)
-    return strong(_in_dtype(tracer, dtype))
+    return strong(_retype_scalar(tracer, dtype))
 
 
-def _in_dtype(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
+def _retype_scalar(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
     # A Python scalar takes 64 bits beside 64-bit floats.
     if tracer.dtype == dtype:
         return tracer
-    return Tracer.of_literal(tracer.trace, tracer.scalar, dtype)
+    return Tracer.from_literal(tracer.trace, tracer.scalar, dtype)
 
 
-def _symbol_in(trace: Trace, staged: Staged) -> str:
+def _find_symbol(trace: Trace, staged: Staged) -> str:
     """Returns the name under which the module has the function; adds it where it does not."""
     found = trace.functions.get(id(staged))
     if found is None:
@@ -100,7 +100,7 @@ def _insert(trace: Trace, staged: Staged) -> str:
     module = ir.Module.parse(staged.bytecode, trace.context)
     symbols = ir.SymbolTable(module.operation)
     functions = [*module.body.operations]
-    names = [*map(_name_of, functions)]
+    names = [*map(_symbol_name, functions)]
     main = names.index("main")
     names[main] = _identifier(staged.plan.name)
     for i, function in enumerate(functions):  # first to names that no function here has
@@ -114,15 +114,15 @@ def _insert(trace: Trace, staged: Staged) -> str:
             del functions[main].attributes[attributes]
     for function in functions:
         trace.module.body.append(function)
-    return _name_of(functions[main])
+    return _symbol_name(functions[main])
 
 
 def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:
-    ir.SymbolTable.replace_all_symbol_uses(_name_of(function), new, module.operation)
+    ir.SymbolTable.replace_all_symbol_uses(_symbol_name(function), new, module.operation)
     symbols.set_symbol_name(function, new)
 
 
-def _name_of(function: Any) -> str:
+def _symbol_name(function: Any) -> str:
     return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 

@@ -33,13 +33,13 @@ def constant_value(trace: Module, data: npt.NDArray[Any]) -> ir.Value:
     """Returns a host array as a constant in the current scope."""
     check_dtype(data.dtype, "the constant")
     key = (data.tobytes(), data.dtype, data.shape)
-    return _once(trace, key, lambda: dense_attribute(data, trace))
+    return _get_or_make(trace, key, lambda: dense_attribute(data, trace))
 
 
 def splat_value(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
     """Returns a constant of ``shape`` that holds a 0-d host array everywhere."""
     key = (scalar.tobytes(), scalar.dtype, shape, "splat")
-    return _once(trace, key, lambda: _splat(trace, scalar, shape))
+    return _get_or_make(trace, key, lambda: _splat_attribute(trace, scalar, shape))
 
 
 def constant_data(key: Any) -> npt.NDArray[Any]:
@@ -63,7 +63,7 @@ def can_splat(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     return dtype.kind != "c" or prod(shape) * dtype.itemsize <= _WRITTEN_OUT
 
 
-def _once(trace: Module, key: Any, attribute: Any) -> ir.Value:
+def _get_or_make(trace: Module, key: Any, attribute: Any) -> ir.Value:
     assert trace.scope is not None
     constants = trace.scope.constants
     value = constants.get(key)
@@ -72,7 +72,9 @@ def _once(trace: Module, key: Any, attribute: Any) -> ir.Value:
     return value
 
 
-def _splat(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Attribute:
+def _splat_attribute(
+    trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]
+) -> ir.Attribute:
     tensor = trace.mlir_type(shape, scalar.dtype)
     element = tensor.element_type
     if scalar.dtype.kind == "c":

@@ -13,11 +13,11 @@ import numpy as np
 from plugrt.argument_errors import FROM_INSIDE, refuse
 from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, ParameterType, read_arguments
+from plugrt.execution.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
-from plugrt.execution.programs import launch_here
+from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import as_tracer
@@ -132,10 +132,10 @@ class Operation(Generic[P, R]):
                 found.append(leaf)
                 names.append(name)
             skeleton.append((name, spec))
-        values, kinds = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
+        values, avals = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
         run = self._pipeline.runner(
             (len(args), *skeleton),
-            kinds,
+            avals,
             lambda types: self._trace(args, kwargs, types, names),
             _place,
             self._title,
@@ -278,8 +278,8 @@ def weaken(result: Any) -> None:
             weaken(part)
 
 
-def _place(staged: Staged, kinds: Sequence[Kind]) -> Launch:
-    return launch_here(staged, kinds, all_count=True)
+def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
+    return resolve_launch(staged, avals, all_count=True)
 
 
 class _Static:

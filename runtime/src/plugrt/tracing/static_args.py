@@ -12,14 +12,14 @@ def static_key(value: Any) -> Hashable:
     Python holds 1, 1.0 and True for equal, and 0.0 and -0.0, also within tuples; and a NaN for
     different from itself.
     """
-    kind = type(value)
-    if kind in _PLAIN:
-        return (kind, value)
+    cls = type(value)
+    if cls in _PLAIN:
+        return (cls, value)
     if isinstance(value, tuple):
-        return (kind, *map(static_key, value))
+        return (cls, *map(static_key, value))
     if isinstance(value, _FLOATS):
-        return (kind, repr(value))
-    return (kind, value)
+        return (cls, repr(value))
+    return (cls, value)
 
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))

@@ -168,8 +168,8 @@ class Trace:
             return constant_value(self, cast(tracer.scalar, tracer.dtype))
         found = self.captured.get(id(tracer))
         if found is None:
-            kind = self.mlir_type(tracer.shape, tracer.dtype)
-            value = self.root.block.add_argument(kind, self._unknown)
+            parameter_type = self.mlir_type(tracer.shape, tracer.dtype)
+            value = self.root.block.add_argument(parameter_type, self._unknown)
             found = self.captured[id(tracer)] = Captured(tracer, tracer, value)
         return found.value
 

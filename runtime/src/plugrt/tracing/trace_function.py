@@ -27,13 +27,13 @@ from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
-    acts,
     add_main,
-    alias,
-    closed_over,
+    alias_donated,
+    has_effects,
     name_results,
     prune,
-    route,
+    prune_constants,
+    route_outputs,
     set_type,
 )
 from plugrt.tracing.trace import Trace
@@ -136,11 +136,11 @@ def stage(
             outputs = [as_tracer(leaf) for leaf in leaves]
             func.ReturnOp([output.value for output in outputs], loc=trace.location())
         remove_dead_code(trace.module, block)
-        sources, results, literals = route(trace, block, parameters, forward)
+        sources, results, literals = route_outputs(trace, block, parameters, forward)
         types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
         kept = prune(block, parameters, keep_unused)
-        constants, fed = closed_over(trace, block, len(kept), sources)
-        donated = alias(main, parameters, kept, types_of_results, name)
+        constants, fed = prune_constants(trace, block, len(kept), sources)
+        donated = alias_donated(main, parameters, kept, types_of_results, name)
         set_type(main, block)
         name_results(main, len(results))
         if trace.functions:
@@ -157,7 +157,7 @@ def stage(
         literals=tuple(literals),
         donated=tuple(donated),
         argument_names=tuple(p.name for p in parameters),
-        acts=not results and acts(block),
+        acts=not results and has_effects(block),
     )
     monitoring.record_event_duration_secs(
         monitoring.TRACE, time.perf_counter() - start, fun_name=name

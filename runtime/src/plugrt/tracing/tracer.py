@@ -41,12 +41,12 @@ class Tracer(Methods):
     ) -> None:
         if trace.scope is None:
             raise LeakedTracer(f"{trace.name!r} is not being traced any more")
-        kind = trace.type_of(value)
+        tensor_type = trace.type_of(value)
         self._value: ir.Value | None = value
         self.trace = trace
         self.scope: Scope = trace.scope
-        self.shape: tuple[int, ...] = kind.shape
-        self.dtype: np.dtype[Any] = kind.dtype
+        self.shape: tuple[int, ...] = tensor_type.shape
+        self.dtype: np.dtype[Any] = tensor_type.dtype
         self.weak = weak
         """Whether it stands for a Python scalar, whose dtype yields to what it meets."""
         self.scalar: Any = None
@@ -55,7 +55,7 @@ class Tracer(Methods):
         """Which argument it is, such as ``argument x[0] of 'f'``; empty for computed values."""
 
     @classmethod
-    def of_literal(
+    def from_literal(
         cls, trace: Trace, scalar: bool | int | float | complex, dtype: np.dtype[Any]
     ) -> Tracer:
         """Returns a Python scalar of the traced function; it is a constant once it is used."""
@@ -195,4 +195,4 @@ class Tracer(Methods):
         return f"Tracer<{self.dtype.name}[{','.join(map(str, self.shape))}]{weak}>"
 
 
-Array.kin = Tracer
+Array.tracer_class = Tracer

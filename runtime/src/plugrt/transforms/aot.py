@@ -55,8 +55,8 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
         executable = target.compile(program, options)
     except PjrtError as error:
         raise type(error)(
-            f"compiling {program.name!r} for {target.platform!r} ({kinds(target)}) failed: "
-            f"{error.message}"
+            f"compiling {program.name!r} for {target.platform!r} ({describe_devices(target)}) "
+            f"failed: {error.message}"
         ) from error
     monitoring.record_event_duration_secs(
         monitoring.COMPILE,
@@ -67,7 +67,7 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
     return executable
 
 
-def kinds(target: Topology) -> str:
+def describe_devices(target: Topology) -> str:
     """Returns how many devices of which kinds a topology has: ``4 x TPU v5 lite``."""
     counts = Counter(device.kind for device in target.devices)
     return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
@@ -129,4 +129,4 @@ class AheadOfTime(CompiledBase):
         return self._compiled
 
     def __repr__(self) -> str:
-        return f"<{self.program.name!r} compiled for {kinds(self.topology)}>"
+        return f"<{self.program.name!r} compiled for {describe_devices(self.topology)}>"

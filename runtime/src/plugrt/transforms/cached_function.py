@@ -11,11 +11,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from plugrt.execution import tree
 from plugrt.execution.arguments import (
-    Kind,
+    Aval,
     ParameterType,
-    kinds_of_arrays,
-    numbered,
-    quick_kinds,
+    avals_of_arrays,
+    number_leaves,
+    quick_avals,
     quick_leaves,
     read_arguments,
 )
@@ -38,7 +38,7 @@ _pipelines: weakref.WeakKeyDictionary[Any, dict[Any, Pipeline[Staged]]] = (
 )
 
 
-def pipeline_of(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
+def shared_pipeline(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
     """Returns what all wrappers of a function with these options share; it is held weakly."""
     try:
         by_options = _pipelines.setdefault(function, {})
@@ -49,7 +49,7 @@ def pipeline_of(function: Any, options: tuple[Any, ...]) -> Pipeline[Staged]:
 
 
 class CachedFunction(Generic[P, R]):
-    """A function whose calls are found by the kinds of their arguments and launched.
+    """A function whose calls are found by the avals of their arguments and launched.
 
     Calls with arrays alone find their program by one look-up; everything else goes through
     `_general`, which keeps runners in the pipeline's ``calls`` for both.
@@ -62,7 +62,7 @@ class CachedFunction(Generic[P, R]):
         self.__name__ = rules.title  # a partial has none
         self._function = function
         self._rules = rules
-        self._pipeline = pipeline_of(function, options)
+        self._pipeline = shared_pipeline(function, options)
         self._find = self._pipeline.calls.get
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -78,8 +78,8 @@ class CachedFunction(Generic[P, R]):
                     leaves = [*first.values()]
                     run = None
                     if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
-                        kinds = [x._signature for x in leaves]
-                        run = self._find((_token(), ((*first,),), (), *kinds))
+                        avals = [x._signature for x in leaves]
+                        run = self._find((_token(), ((*first,),), (), *avals))
                         args = args if run is None else leaves  # type: ignore[assignment]
                 else:  # asked so, what is no array raises nothing
                     run = self._find((_token(), getattr(first, "_signature", None)))
@@ -106,13 +106,13 @@ class CachedFunction(Generic[P, R]):
         if self._may_be_disabled and config.disable_jit:
             return self._function(*args, **kwargs)
         bound = self._rules.bind(args, kwargs)
-        values, kinds = self._read(bound)
+        values, avals = self._read(bound)
         head = (bound.spec, bound.static_key)
-        run = self._find((_token(), head, *kinds)) or self._pipeline.runner(
+        run = self._find((_token(), head, *avals)) or self._pipeline.runner(
             head,
-            kinds,
+            avals,
             self._tracer(bound),
-            lambda staged, kinds: self._launch(bound, staged, kinds),
+            lambda staged, avals: self._launch(bound, staged, avals),
             self._what,
             self._rerun(bound),
         )
@@ -136,27 +136,27 @@ class CachedFunction(Generic[P, R]):
             structure, leaves = (*kwargs,), (*args, *kwargs.values())
         # With a container in the first place, there is no use in asking whether there are any.
         first = type(args[0]) if args else None
-        kinds = None if first is dict or first is list or first is tuple else quick_kinds(leaves)
-        if kinds is None:  # there are containers, or leaves of other kinds
+        avals = None if first is dict or first is list or first is tuple else quick_avals(leaves)
+        if avals is None:  # there are containers, or leaves of other types
             structure, leaves = quick_leaves(args, kwargs)
-            kinds = kinds_of_arrays(leaves) or quick_kinds(leaves)
-            if kinds is None:
+            avals = avals_of_arrays(leaves) or quick_avals(leaves)
+            if avals is None:
                 return None
         elif structure is None and not statics:
-            return (_token(), *kinds), args
-        return (_token(), structure, statics, *kinds), leaves
+            return (_token(), *avals), args
+        return (_token(), structure, statics, *avals), leaves
 
     def _reordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
         """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
         args, kwargs, _ = self._rules.take_statics(args, kwargs)
-        order, _ = tree.flatten(numbered(args, kwargs))
+        order, _ = tree.flatten(number_leaves(args, kwargs))
         if order == sorted(order):
             return run
         take = itemgetter(*order)
         return lambda values: run(take(values))
 
-    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
-        """Returns the leaves of a call as launches take them, and their kinds."""
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
+        """Returns the leaves of a call as launches take them, and their avals."""
         title = self._rules.title
         return read_arguments(
             bound.leaves, lambda i: f"argument {self._rules.names(bound)[i]} of {title!r}"
@@ -175,7 +175,7 @@ class CachedFunction(Generic[P, R]):
         """Returns what traces the function for a call like ``bound``."""
         raise NotImplementedError
 
-    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
+    def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
         """Returns where the traced function runs for such a call."""
         raise NotImplementedError
 

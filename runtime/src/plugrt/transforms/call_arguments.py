@@ -64,7 +64,7 @@ def check_function(title: str, fun: Any) -> None:
             )
 
 
-def name_of(function: Any) -> str:
+def function_name(function: Any) -> str:
     """Returns the name of a function, also within `functools.partial`; else that of its type."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -109,7 +109,7 @@ class ArgumentRules:
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Iterable[str] | None = None,
     ) -> None:
-        self.title = name_of(function)
+        self.title = function_name(function)
         try:
             signature: inspect.Signature | None = inspect.signature(function)
         except (ValueError, TypeError):

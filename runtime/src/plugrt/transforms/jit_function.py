@@ -1,4 +1,4 @@
-"""`JitFunction`: a Python function as compiled programs, one for each kind of arguments."""
+"""`JitFunction`: what `jit` returns, with a compiled program for each set of argument types."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from plugrt.errors import FloatingPointFault, NotAnArray
-from plugrt.execution.arguments import Kind, ParameterType, parameter_types
+from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.default_device import default_device
 from plugrt.execution.placement import Launch
-from plugrt.execution.programs import launch_here
+from plugrt.execution.programs import resolve_launch
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
 from plugrt.tracing.emit import as_tracer
-from plugrt.tracing.inner_calls import call_in_trace, kind_in_trace
+from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged, parameters_of, stage
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import CachedFunction, P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound
-from plugrt.transforms.shape_dtype_struct import described_kinds
+from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.stages import Lowered, Traced
 
 _token = config.token
@@ -65,10 +65,10 @@ class JitFunction(CachedFunction[P, R]):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Returns the function traced for these arguments (see `lower`)."""
         bound = self._rules.bind(args, kwargs)
-        kinds = described_kinds(bound.leaves, lambda i: self._rules.names(bound)[i])
+        avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.traced(head, kinds, self._tracer(bound))
-        return Traced(staged, bound.spec, tuple(kinds), self._where())
+        staged = self._pipeline.traced(head, avals, self._tracer(bound))
+        return Traced(staged, bound.spec, tuple(avals), self._where())
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
@@ -98,7 +98,7 @@ class JitFunction(CachedFunction[P, R]):
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
-        types = parameter_types([*map(kind_in_trace, tracers)])
+        types = parameter_types([*map(aval_in_trace, tracers)])
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
             head = (*head, "within", *trace.axes.items())
@@ -116,7 +116,7 @@ class JitFunction(CachedFunction[P, R]):
                 self._pipeline.traces.keep(key, staged)
         return staged
 
-    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Kind]]:
+    def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
         try:
             return super()._read(bound)
         except NotAnArray as error:
@@ -124,8 +124,8 @@ class JitFunction(CachedFunction[P, R]):
                 f"{error}; or make it static (static_argnums, static_argnames)"
             ) from None
 
-    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
-        return launch_here(staged, kinds, self._where())
+    def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
+        return resolve_launch(staged, avals, self._where())
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, Unimplemented
-from plugrt.execution.arguments import Kind, ParameterType
+from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Device, TensorType
 from plugrt.plugins import backends
@@ -19,14 +19,14 @@ from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
     ReplicaMapping,
-    axes_of_call,
-    checked_devices,
+    call_axes,
+    check_devices,
     choose_devices,
     mapped_axis,
     mapped_size,
 )
 from plugrt.transforms.pmap_stages import PmapTraced
-from plugrt.transforms.shape_dtype_struct import described_kinds
+from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.stages import Lowered
 
 
@@ -74,11 +74,11 @@ class PmapFunction(CachedFunction[P, R]):
     def trace(self, *args: Any, **kwargs: Any) -> PmapTraced:
         """Returns one replica traced for these arguments (see `lower`)."""
         bound = self._rules.bind(args, kwargs)
-        kinds = described_kinds(bound.leaves, lambda i: self._rules.names(bound)[i])
-        mapping = self._mapping(bound, [kind.tensor_type for kind in kinds])
+        avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
+        mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.traced(head, kinds, self._tracer(bound))
-        return PmapTraced(staged, bound.spec, tuple(kinds), None, mapping, self._out_axes)
+        staged = self._pipeline.traced(head, avals, self._tracer(bound))
+        return PmapTraced(staged, bound.spec, tuple(avals), None, mapping, self._out_axes)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes, dtypes and shardings, computing nothing."""
@@ -117,8 +117,8 @@ class PmapFunction(CachedFunction[P, R]):
 
         return trace
 
-    def _launch(self, bound: Bound, staged: Staged, kinds: Sequence[Kind]) -> Launch:
-        mapping = self._mapping(bound, [kind.tensor_type for kind in kinds])
+    def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
+        mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         return mapping.launch(staged, self._out_axes)
 
     def _client(self) -> Client:
@@ -129,7 +129,7 @@ class PmapFunction(CachedFunction[P, R]):
         axes: list[Axis] = [
             axis if axis is None else mapped_axis(axis, t.shape, f"argument {name} of {title!r}")
             for axis, t, name in zip(
-                axes_of_call(self._in_axes, bound, title), types, names, strict=True
+                call_axes(self._in_axes, bound, title), types, names, strict=True
             )
         ]
         size = mapped_size(axes, types, names, title, self._axis_size)
@@ -189,7 +189,7 @@ def pmap(
         axis_name=axis_name,
         in_axes=AxisPrefix(tuple(in_axes) if type(in_axes) is list else in_axes, "in_axes"),
         out_axes=AxisPrefix(out_axes, "out_axes"),
-        devices=None if devices is None else checked_devices(devices),
+        devices=None if devices is None else check_devices(devices),
         backend=backend,
         axis_size=axis_size,
     )

@@ -44,7 +44,7 @@ class AxisPrefix:
                 )
         self.key = (tuple(leaves), spec)
 
-    def spread(self, full: Any, describe: Callable[[], str]) -> list[Axis]:
+    def broadcast(self, full: Any, describe: Callable[[], str]) -> list[Axis]:
         """Returns the axis of each leaf of ``full``; `StructureError` if this is no prefix."""
         try:
             return tree.broadcast_prefix(self.tree, full)
@@ -54,7 +54,7 @@ class AxisPrefix:
             ) from error
 
 
-def axes_of_call(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:
+def call_axes(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:
     """Returns the axis of each flat argument of a call; keywords are mapped over their first.
 
     A tuple of axes has one entry for each positional argument, static ones included.
@@ -71,7 +71,7 @@ def axes_of_call(prefix: AxisPrefix, bound: Bound, title: str) -> list[Axis]:
             )
         dynamic = tuple(axis for i, axis in enumerate(prefix.tree) if i not in static)
         axes = AxisPrefix(dynamic, prefix.what)
-    flat = axes.spread(args, lambda: f"the positional arguments of {title!r}")
+    flat = axes.broadcast(args, lambda: f"the positional arguments of {title!r}")
     return [*flat, *[0] * (len(bound.leaves) - len(flat))]
 
 
@@ -145,7 +145,7 @@ def choose_devices(
     return tuple(available[:size])
 
 
-def checked_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
+def check_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
     """Returns the devices that the caller listed; `InvalidArgument` if they are wrong."""
     chosen = tuple(devices)
     strangers = [d for d in chosen if not isinstance(d, Device)]
@@ -162,12 +162,14 @@ def checked_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
     return chosen
 
 
-def without(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
+def replica_shape(axis: Axis, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns one replica's part of a shape that is mapped over ``axis``."""
     return shape if axis is None else shape[:axis] + shape[axis + 1 :]
 
 
-def within(axis: Axis, part: TensorType, size: int, where: str) -> tuple[Axis, tuple[int, ...]]:
+def whole_output(
+    axis: Axis, part: TensorType, size: int, where: str
+) -> tuple[Axis, tuple[int, ...]]:
     """Returns an output's axis counted from the front and its whole shape, of one replica's part.
 
     Raises `ShapeError` if the output has no such axis.
@@ -206,7 +208,7 @@ class ReplicaMapping:
     def types(self, types: Sequence[ParameterType]) -> list[ParameterType]:
         """Returns what one replica is traced for when whole arguments have these types."""
         return [
-            (without(axis, shape), dtype, weak)
+            (replica_shape(axis, shape), dtype, weak)
             for axis, (shape, dtype, weak) in zip(self.axes, types, strict=True)
         ]
 
@@ -216,13 +218,16 @@ class ReplicaMapping:
         return Launch(self.size, 1, self.devices, tuple(self.targets), outputs, True, of_parts=True)
 
     def outputs(self, staged: Staged, out_axes: AxisPrefix) -> list[Signature]:
-        """Returns the signature of each flat output. Raises as `AxisPrefix.spread` and `within`."""
+        """Returns the signature of each flat output.
+
+        Raises `StructureError` (out_axes is no prefix) or `ShapeError` (an axis out of range).
+        """
         count, title = len(staged.output_types), staged.plan.name
         full = tree.unflatten(staged.out_tree, range(count))
-        axes = out_axes.spread(full, lambda: f"the results of {title!r}, {staged.out_tree}")
+        axes = out_axes.broadcast(full, lambda: f"the results of {title!r}, {staged.out_tree}")
         result = []
-        for i, (axis, kind) in enumerate(zip(axes, staged.output_types, strict=True)):
+        for i, (axis, part) in enumerate(zip(axes, staged.output_types, strict=True)):
             where = f"result {i} of {title!r}" if count > 1 else f"the result of {title!r}"
-            at, shape = within(axis, kind, self.size, where)
-            result.append(signature_of(shape, kind.dtype, PmapSharding(self.devices, at), True))
+            at, shape = whole_output(axis, part, self.size, where)
+            result.append(signature_of(shape, part.dtype, PmapSharding(self.devices, at), True))
         return result

@@ -15,7 +15,7 @@ from plugrt.transforms.stages import Compiled, Traced
 
 @dataclass(frozen=True)
 class PmapTraced(Traced):
-    """One replica of a pmapped function, traced for one kind of arguments."""
+    """One replica of a pmapped function, traced for one combination of argument types."""
 
     mapping: ReplicaMapping
     out_axes: AxisPrefix

@@ -10,11 +10,11 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import NotAnArray
-from plugrt.execution.arguments import Kind, host_kind, read_arguments
+from plugrt.execution.arguments import Aval, host_aval, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
-from plugrt.execution.transfer import check_dtype, narrowed, python_scalar
+from plugrt.execution.transfer import check_dtype, narrow_dtype, python_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class ShapeDtypeStruct:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
-def described_kinds(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Kind]:
-    """Returns the kinds of arguments, or of things with shape and dtype, of a call that is traced.
+def describe_avals(leaves: Sequence[Any], name: Callable[[int], str]) -> list[Aval]:
+    """Returns the avals of arguments, or of things with shape and dtype, of a call that is traced.
 
     Nothing is put on a device. ``name(i)`` is the i-th argument's; raises `NotAnArray` with it.
     """
-    return [_described_kind(leaf, name, i) for i, leaf in enumerate(leaves)]
+    return [_describe_aval(leaf, name, i) for i, leaf in enumerate(leaves)]
 
 
-def _described_kind(leaf: Any, name: Callable[[int], str], i: int) -> Kind:
+def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
     if type(leaf) is Array:
         return leaf._signature
     if isinstance(leaf, np.ndarray | np.generic) or python_scalar(leaf) is not None:
@@ -59,9 +59,9 @@ def _described_kind(leaf: Any, name: Callable[[int], str], i: int) -> Kind:
             f"argument {name(i)} is {leaf!r:.60}; expected an array, or anything with shape and "
             "dtype such as plugrt.ShapeDtypeStruct"
         )
-    shape, dtype = tuple(leaf.shape), narrowed(np.dtype(leaf.dtype))
+    shape, dtype = tuple(leaf.shape), narrow_dtype(np.dtype(leaf.dtype))
     check_dtype(dtype, f"argument {name(i)}")
     sharding = getattr(leaf, "sharding", None)
     if isinstance(sharding, SingleDeviceSharding):
         return signature_of(shape, dtype, sharding, True)
-    return host_kind(shape, dtype)
+    return host_aval(shape, dtype)

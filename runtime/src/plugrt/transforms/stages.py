@@ -7,10 +7,10 @@ from typing import Any, overload
 
 from plugrt.errors import ArgumentError
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, parameter_types
+from plugrt.execution.arguments import Aval, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.launch import LoadedProgram
-from plugrt.execution.programs import launch_here, load
+from plugrt.execution.programs import load, resolve_launch
 from plugrt.interface import CompileOptions, Device, LoadedExecutable, Topology
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace_function import Staged
@@ -20,11 +20,11 @@ from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 
 @dataclass(frozen=True, repr=False)
 class Traced:
-    """A function traced for one kind of arguments."""
+    """A function traced for one combination of argument types."""
 
     staged: Staged
     in_tree: tree.PyTreeSpec
-    kinds: tuple[Kind, ...]
+    avals: tuple[Aval, ...]
     device: Device | None
 
     @property
@@ -58,7 +58,7 @@ class Traced:
         return compile_ahead(self.staged, topology, self._options(), self.out_info)
 
     def _load(self) -> Compiled:
-        launch = launch_here(self.staged, self.kinds, self.device)
+        launch = resolve_launch(self.staged, self.avals, self.device)
         return Compiled(self, load(self.staged, launch))
 
     def _options(self) -> CompileOptions:
@@ -126,11 +126,11 @@ class Lowered:
 
 
 class Compiled(CompiledCall):
-    """A compiled program that takes arguments of exactly the kind it was compiled for."""
+    """A compiled program that takes arguments of exactly the types it was compiled for."""
 
     def __init__(self, traced: Traced, program: LoadedProgram) -> None:
         staged = traced.staged
-        types = parameter_types(traced.kinds)
+        types = parameter_types(traced.avals)
         title = f"compiled {staged.plan.name!r}"
         super().__init__(program, traced.in_tree, staged.out_tree, types, title)
         self._traced = traced

@@ -84,7 +84,7 @@ def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 
 @operation
-def divided(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
+def divmod(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
     """Returns ``(floor_divide(x1, x2), remainder(x1, x2))`` as one launch."""
     a, b = binary("divmod", x1, x2, REAL)
     quotient, rest = (_float_divmod if kind_of(a.dtype) == "f" else _integer_divmod)(a, b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.array_api.elementwise.operands import ANY, BOOLEAN, INTEGER, binary, unary
-from plugrt.array_api.ordering import compared
+from plugrt.array_api.ordering import compare_ordered
 from plugrt.tracing.emit import compare, convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of, promote_dtypes
@@ -37,25 +37,25 @@ def not_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
 @operation
 def less(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 < x2``; of complex by their parts, real part first."""
-    return compared(*_sides("less", x1, x2), "LT")
+    return compare_ordered(*_sides("less", x1, x2), "LT")
 
 
 @operation
 def less_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 <= x2``; of complex by their parts, real part first."""
-    return compared(*_sides("less_equal", x1, x2), "LE")
+    return compare_ordered(*_sides("less_equal", x1, x2), "LE")
 
 
 @operation
 def greater(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 > x2``; of complex by their parts, real part first."""
-    return compared(*_sides("greater", x1, x2), "GT")
+    return compare_ordered(*_sides("greater", x1, x2), "GT")
 
 
 @operation
 def greater_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns whether ``x1 >= x2``; of complex by their parts, real part first."""
-    return compared(*_sides("greater_equal", x1, x2), "GE")
+    return compare_ordered(*_sides("greater_equal", x1, x2), "GE")
 
 
 @operation

@@ -6,22 +6,24 @@ from collections.abc import Callable
 
 from plugrt.array_api.elementwise.float_properties import sign_bits, with_sign
 from plugrt.array_api.elementwise.operands import ANY, unary
-from plugrt.array_api.ordering import parts
+from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import emit, full, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def symmetric(function: Callable[[Tracer], Tracer], z: Tracer, *, odd: bool = False) -> Tracer:
+def apply_symmetric(
+    function: Callable[[Tracer], Tracer], z: Tracer, *, odd: bool = False
+) -> Tracer:
     """Returns a complex function of ``z`` that has f(conj(z)) == conj(f(z)), also where z is -0.0.
 
     XLA loses the sign of zeros, which says on which side of a branch cut ``z`` lies. So the
     function is taken in the upper half plane; if it is ``odd``, too, in the first quadrant.
     """
-    x, y = parts(z)
+    x, y = complex_parts(z)
     result = function(emit(hlo.complex, emit(hlo.abs, x) if odd else x, emit(hlo.abs, y)))
-    u, v = parts(result)
+    u, v = complex_parts(result)
     if odd:
         return emit(hlo.complex, with_sign(u, sign_bits(x)), with_sign(v, sign_bits(y)))
     return emit(hlo.complex, u, emit(hlo.select, sign_bits(y), emit(hlo.negate, v), v))
@@ -33,7 +35,7 @@ def conj(x: Tracer, /) -> Tracer:
     x = unary("conj", x, ANY)
     if kind_of(x.dtype) != "c":
         return x
-    real_part, imaginary = parts(x)
+    real_part, imaginary = complex_parts(x)
     return emit(hlo.complex, real_part, emit(hlo.negate, imaginary))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from plugrt.array_api.elementwise.complex import symmetric
+from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binary, unary
-from plugrt.array_api.ordering import parts
+from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def widened(x: Tracer) -> Tracer:
+def widen(x: Tracer) -> Tracer:
     """Returns floats of fewer than 32 bits as float32, for formulas that would lose too much."""
     return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
 
@@ -25,7 +25,7 @@ def exp(x: Tracer, /) -> Tracer:
     if kind_of(x.dtype) != "c":
         return emit(hlo.exponential, x)
     # XLA gives NaN at -inf with an imaginary part that is not finite, where C has 0.
-    u, v = parts(x)
+    u, v = complex_parts(x)
     lowest = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
     vanishes = emit(hlo.and_, lowest, emit(hlo.not_, emit(hlo.is_finite, v)))
     return select(vanishes, full(x.shape, 0, x.dtype), emit(hlo.exponential, x))
@@ -67,20 +67,20 @@ def _log_to_base(x: Tracer, base: int) -> Tracer:
 
     if kind_of(x.dtype) == "c":
         # Part by part: a complex division would turn infinities into NaN.
-        return emit(hlo.complex, *[scaled(p) for p in parts(emit(hlo.log, x))])
-    return convert(scaled(emit(hlo.log, widened(x))), x.dtype)
+        return emit(hlo.complex, *[scaled(p) for p in complex_parts(emit(hlo.log, x))])
+    return convert(scaled(emit(hlo.log, widen(x))), x.dtype)
 
 
 @operation
 def sqrt(x: Tracer, /) -> Tracer:
     """Returns the square root; NaN for negative reals. Floating dtypes."""
     x = unary("sqrt", x, FLOATING)
-    return symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
+    return apply_symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
 
 
 def _complex_root(z: Tracer) -> Tracer:
     # XLA gives NaN at (NaN, inf), where C has infinities.
-    y = parts(z)[1]
+    y = complex_parts(z)[1]
     infinite = full(y.shape, np.inf, y.dtype)
     both = emit(hlo.complex, infinite, infinite)
     return select(compare(y, infinite, "EQ"), both, emit(hlo.sqrt, z))
@@ -94,7 +94,7 @@ def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     """
     a, b = binary("hypot", x1, x2, REAL_FLOATING)
     dtype = a.dtype
-    a, b = emit(hlo.abs, widened(a)), emit(hlo.abs, widened(b))
+    a, b = emit(hlo.abs, widen(a)), emit(hlo.abs, widen(b))
     zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
     infinite = full(a.shape, np.inf, a.dtype)
     large, small = emit(hlo.maximum, a, b), emit(hlo.minimum, a, b)
@@ -109,7 +109,7 @@ def logaddexp(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes."""
     a, b = binary("logaddexp", x1, x2, REAL_FLOATING)
     dtype = a.dtype
-    a, b = widened(a), widened(b)
+    a, b = widen(a), widen(b)
     distance = emit(hlo.negate, emit(hlo.abs, emit(hlo.subtract, a, b)))
     # Equal infinities have no distance.
     distance = select(compare(a, b, "EQ"), full(a.shape, 0, a.dtype), distance)

@@ -14,7 +14,7 @@ from plugrt.array_api.elementwise.operands import (
     common_shape,
     unary,
 )
-from plugrt.array_api.ordering import larger, parts, smaller
+from plugrt.array_api.ordering import complex_parts, larger, smaller
 from plugrt.interface import TensorType
 from plugrt.tracing.emit import (
     broadcast_to,
@@ -106,7 +106,7 @@ def isfinite(x: Tracer, /) -> Tracer:
     """Returns whether ``x`` is neither NaN nor infinite, nor any part of it."""
     x = unary("isfinite", x, ANY)
     if kind_of(x.dtype) == "c":
-        return emit(hlo.and_, *[emit(hlo.is_finite, p) for p in parts(x)])
+        return emit(hlo.and_, *[emit(hlo.is_finite, p) for p in complex_parts(x)])
     return emit(hlo.is_finite, x) if kind_of(x.dtype) == "f" else full(x.shape, True, _BOOL)
 
 
@@ -130,7 +130,7 @@ _BOOL = np.dtype(np.bool_)
 def is_infinite(x: Tracer) -> Tracer:
     """Returns whether a float, or a part of a complex number, is infinite."""
     if kind_of(x.dtype) == "c":
-        result: Tracer = emit(hlo.or_, *[is_infinite(p) for p in parts(x)])
+        result: Tracer = emit(hlo.or_, *[is_infinite(p) for p in complex_parts(x)])
         return result
     # Formats without infinities turn the constant into NaN, which equals nothing: never infinite.
     return compare(emit(hlo.abs, x), full(x.shape, np.inf, x.dtype), "EQ")

@@ -1,6 +1,6 @@
 """What elementwise functions do with their operands: check dtypes, promote, broadcast.
 
-Which dtypes a function takes, and in which it computes, is said by its kinds alone: `computed_in`
+Which dtypes a function takes, and in which it computes, is said by its kinds alone: `compute_dtype`
 has the rule for all of them, which is jax.numpy's.
 """
 
@@ -57,7 +57,7 @@ def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
     argument_checks.admit(function, argument, dtype, kinds, _WORDS.get(kinds))
 
 
-def computed_in(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:
+def compute_dtype(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:
     """Returns the dtype in which a function that knows ``kinds`` computes with ``dtype``.
 
     As in jax.numpy a lower kind is brought to the lowest that the function knows: bool to int32,
@@ -77,7 +77,7 @@ def computed_in(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype
     return dtype
 
 
-def require(function: str, argument: str, x: Any) -> Tracer:
+def require_array(function: str, argument: str, x: Any) -> Tracer:
     """Returns ``x`` if it is an array; `NotAnArray` for None and for containers of arrays."""
     if type(x) is not Tracer:
         raise NotAnArray(
@@ -87,7 +87,7 @@ def require(function: str, argument: str, x: Any) -> Tracer:
     return x
 
 
-def default_of(dtype: Dtype, kinds: str = ANY) -> Dtype:
+def default_dtype(dtype: Dtype, kinds: str = ANY) -> Dtype:
     """Returns the default dtype of the kind of ``dtype``, which Python scalars have alone.
 
     Integers become floats where ``kinds`` has only floats.
@@ -102,10 +102,10 @@ def default_of(dtype: Dtype, kinds: str = ANY) -> Dtype:
 
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
     """Returns the operand of a function of one array as it computes with it; not weak any more."""
-    weak = require(function, "x", x).weak
+    weak = require_array(function, "x", x).weak
     if not weak and kind_of(x.dtype) in kinds:
         return x
-    dtype = computed_in(function, "x", default_of(x.dtype, kinds) if weak else x.dtype, kinds)
+    dtype = compute_dtype(function, "x", default_dtype(x.dtype, kinds) if weak else x.dtype, kinds)
     return convert(x, dtype)
 
 
@@ -127,19 +127,21 @@ def common_dtype(
 ) -> Dtype:
     """Returns the dtype that operands are brought to; `DtypeError` where they are not admitted."""
     strong = [
-        x for x, name in zip(operands, names, strict=True) if not require(function, name, x).weak
+        x
+        for x, name in zip(operands, names, strict=True)
+        if not require_array(function, name, x).weak
     ]
     if strong and all(x.dtype == strong[0].dtype for x in operands):
         dtype = strong[0].dtype
     else:
         dtype = result_dtype([(x.dtype, x.weak) for x in operands])
-        dtype = dtype if strong else default_of(dtype, kinds)
+        dtype = dtype if strong else default_dtype(dtype, kinds)
     if kind_of(dtype) in kinds:
         return dtype
     # The operand that brings in the kind is the one to name; uint64 with int64 makes floats.
     kind, every = kind_of(dtype), zip(operands, names, strict=True)
     culprit = next((name for x, name in every if kind_of(x.dtype) == kind), " with ".join(names))
-    return computed_in(function, culprit, dtype, kinds)
+    return compute_dtype(function, culprit, dtype, kinds)
 
 
 def common_shape(

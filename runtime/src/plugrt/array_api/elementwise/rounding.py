@@ -61,12 +61,12 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     if places > math.log10(finfo(x.dtype).max):
         return x
     if kind == "c":
-        parts = [_rounded(emit(part, x), places) for part in (hlo.real, hlo.imag)]
+        parts = [_round_places(emit(part, x), places) for part in (hlo.real, hlo.imag)]
         return emit(hlo.complex, *parts)
-    return _rounded(x, places)
+    return _round_places(x, places)
 
 
-def _rounded(x: Tracer, places: int) -> Tracer:
+def _round_places(x: Tracer, places: int) -> Tracer:
     if not places:
         return emit(hlo.round_nearest_even, x)
     wide = convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x

@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plugrt.array_api.elementwise.complex import symmetric
+from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, binary, unary
-from plugrt.array_api.ordering import parts
+from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import chlo, compare, emit, full, hlo, select
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def _inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
+def _emit_inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
     if kind_of(x.dtype) != "c":
         return emit(builder, x)
-    return symmetric(lambda z: emit(builder, z), x, odd=odd)
+    return apply_symmetric(lambda z: emit(builder, z), x, odd=odd)
 
 
-def _with_zeros(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
+def _restore_zero_sign(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
     """Returns an imaginary part with the sign of zero that it has where ``b`` is 0: slope * b.
 
     The exponentials that XLA makes hyperbolic functions of lose it.
@@ -32,45 +32,45 @@ def _with_zeros(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
     return select(exact, emit(hlo.multiply, slope, b), imaginary)
 
 
-def _times_i(z: Tracer) -> Tracer:
-    x, y = parts(z)
+def _multiply_by_i(z: Tracer) -> Tracer:
+    x, y = complex_parts(z)
     return emit(hlo.complex, emit(hlo.negate, y), x)
 
 
 @operation
 def acos(x: Tracer, /) -> Tracer:
     """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes."""
-    return _inverse(chlo.acos, unary("acos", x, FLOATING))
+    return _emit_inverse(chlo.acos, unary("acos", x, FLOATING))
 
 
 @operation
 def acosh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes."""
-    return _inverse(chlo.acosh, unary("acosh", x, FLOATING))
+    return _emit_inverse(chlo.acosh, unary("acosh", x, FLOATING))
 
 
 @operation
 def asin(x: Tracer, /) -> Tracer:
     """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes."""
-    return _inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
+    return _emit_inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
 
 
 @operation
 def asinh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic sine. Floating dtypes."""
-    return _inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
+    return _emit_inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
 
 
 @operation
 def atan(x: Tracer, /) -> Tracer:
     """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes."""
-    return _inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
+    return _emit_inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
 
 
 @operation
 def atanh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes."""
-    return _inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
+    return _emit_inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
 
 
 @operation
@@ -80,9 +80,9 @@ def cos(x: Tracer, /) -> Tracer:
     if kind_of(x.dtype) != "c":
         return emit(hlo.cosine, x)
     # XLA's complex cosine turns infinities into NaN; cos(z) == cosh(iz).
-    u, v = parts(emit(chlo.cosh, _times_i(x)))
-    a, b = parts(x)
-    return emit(hlo.complex, u, _with_zeros(v, emit(hlo.negate, emit(hlo.sine, a)), b))
+    u, v = complex_parts(emit(chlo.cosh, _multiply_by_i(x)))
+    a, b = complex_parts(x)
+    return emit(hlo.complex, u, _restore_zero_sign(v, emit(hlo.negate, emit(hlo.sine, a)), b))
 
 
 @operation
@@ -97,10 +97,10 @@ def sin(x: Tracer, /) -> Tracer:
     x = unary("sin", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.sine, x)
-    u, v = parts(emit(chlo.sinh, _times_i(x)))  # as in cos; sin(z) == -i sinh(iz)
-    a, b = parts(x)
+    u, v = complex_parts(emit(chlo.sinh, _multiply_by_i(x)))  # as in cos; sin(z) == -i sinh(iz)
+    a, b = complex_parts(x)
     real = select(compare(a, full(a.shape, 0, a.dtype), "EQ"), a, v)
-    return emit(hlo.complex, real, _with_zeros(emit(hlo.negate, u), emit(hlo.cosine, a), b))
+    return emit(hlo.complex, real, _restore_zero_sign(emit(hlo.negate, u), emit(hlo.cosine, a), b))
 
 
 @operation

@@ -30,7 +30,7 @@ _COMBINE: dict[str, Callable[..., Any]] = {
 _WRITE_MODES = (None, "drop", "fill", "clip", "promise_in_bounds")
 
 
-class At:
+class IndexUpdateHelper:
     """What ``x.at`` gives: index it with a key and call an update, ``x.at[key].set(value)``."""
 
     __slots__ = ("_array",)
@@ -38,16 +38,16 @@ class At:
     def __init__(self, array: Any) -> None:
         self._array = array
 
-    def __getitem__(self, key: Any) -> Update:
-        return Update(self._array, key)
+    def __getitem__(self, key: Any) -> IndexUpdateRef:
+        return IndexUpdateRef(self._array, key)
 
     def __repr__(self) -> str:
         return f"At({self._array!r})"
 
 
-def _updating(how: str, says: str) -> Callable[..., Any]:
+def _update_method(how: str, says: str) -> Callable[..., Any]:
     def method(
-        self: Update,
+        self: IndexUpdateRef,
         values: Any,
         *,
         mode: str | None = None,
@@ -62,7 +62,7 @@ def _updating(how: str, says: str) -> Callable[..., Any]:
     return with_argument_errors(method)
 
 
-class Update:
+class IndexUpdateRef:
     """The elements ``x[key]``, to be updated. Every method returns a new array; ``x`` stays.
 
     A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and take the dtype of
@@ -84,14 +84,14 @@ class Update:
     def __repr__(self) -> str:
         return f"Update({self._array!r}, {self._key!r})"
 
-    set = _updating("set", "the elements replaced by ``values``")
-    add = _updating("add", "``values`` added to the elements")
-    subtract = _updating("subtract", "``values`` subtracted from the elements")
-    multiply = mul = _updating("multiply", "the elements multiplied by ``values``")
-    divide = _updating("divide", "the elements divided by ``values``; floating dtypes")
-    power = _updating("power", "the elements raised to the power of ``values``")
-    min = _updating("min", "the lesser of elements and ``values``")
-    max = _updating("max", "the greater of elements and ``values``")
+    set = _update_method("set", "the elements replaced by ``values``")
+    add = _update_method("add", "``values`` added to the elements")
+    subtract = _update_method("subtract", "``values`` subtracted from the elements")
+    multiply = mul = _update_method("multiply", "the elements multiplied by ``values``")
+    divide = _update_method("divide", "the elements divided by ``values``; floating dtypes")
+    power = _update_method("power", "the elements raised to the power of ``values``")
+    min = _update_method("min", "the lesser of elements and ``values``")
+    max = _update_method("max", "the greater of elements and ``values``")
 
     @with_argument_errors
     def apply(
@@ -189,7 +189,7 @@ def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
 ) -> Tracer:
     """Returns ``x`` updated where ``mask`` holds by a value that does not depend on how often."""
-    value = _of_kind(x, value, how)
+    value = _cast_values(x, value, how)
     rest = x.shape[mask.ndim :]
     if value.ndim > len(rest):
         value = reshape(value, value.shape[1:])
@@ -198,7 +198,7 @@ def update_where(
             f"the value of shape {value.shape} does not broadcast to the shape {rest} that x of "
             f"shape {x.shape} has behind the boolean index of shape {mask.shape}"
         )
-    new = _combine(how, function)(x, broadcast_to(value, x.shape))
+    new = _make_combine(how, function)(x, broadcast_to(value, x.shape))
     aligned = reshape(mask, mask.shape + (1,) * len(rest))
     return select(broadcast_to(aligned, x.shape), new, x)
 
@@ -218,22 +218,24 @@ def update_at(
 ) -> Tracer:
     """Returns ``x`` updated at the elements that a key's parts pick."""
     key = Key(spec, operands)
-    value = _of_kind(x, value, how)
+    value = _cast_values(x, value, how)
 
     def written(y: Tracer, combine: Callable[[Tracer, Tracer], Tracer]) -> Tracer:
         return write(y, key, value, combine, mode=mode, sorted_=sorted_, unique=unique)
 
     if how in ("divide", "power"):
         # A scatter combines in no certain order, which these do not allow: multiply first.
-        factors = written(full(x.shape, 1, x.dtype), _combine("multiply", None))
-        return emit(_LATE[how], x, factors)
-    return written(strong(x), _combine(how, function))
+        factors = written(full(x.shape, 1, x.dtype), _make_combine("multiply", None))
+        return emit(_AFTERWARDS[how], x, factors)
+    return written(strong(x), _make_combine(how, function))
 
 
-_LATE = {"divide": hlo.divide, "power": hlo.power}
+_AFTERWARDS = {"divide": hlo.divide, "power": hlo.power}
 
 
-def _combine(how: str, function: Callable[[Any], Any] | None) -> Callable[[Tracer, Tracer], Tracer]:
+def _make_combine(
+    how: str, function: Callable[[Any], Any] | None
+) -> Callable[[Tracer, Tracer], Tracer]:
     if how == "set":
         return lambda old, new: new
     if function is not None:
@@ -249,11 +251,11 @@ def _combine(how: str, function: Callable[[Any], Any] | None) -> Callable[[Trace
             return convert(result, old.dtype)
 
         return apply
-    builder = _COMBINE.get(how) or _LATE[how]
+    builder = _COMBINE.get(how) or _AFTERWARDS[how]
     return lambda old, new: emit(builder, old, new)
 
 
-def _of_kind(x: Tracer, value: Tracer, how: str) -> Tracer:
+def _cast_values(x: Tracer, value: Tracer, how: str) -> Tracer:
     """Returns the value in the dtype of ``x``, unless that would drop more than precision."""
     if _RANK[kind_of(value.dtype)] > _RANK[kind_of(x.dtype)]:
         raise DtypeError(

@@ -13,14 +13,21 @@ from plugrt.array_api.indexing.key import (
     Shape,
     Slice,
     Spec,
+    make_starts_dynamic,
+    normalize_index,
     parse,
-    position_in,
-    with_open_starts,
 )
-from plugrt.array_api.indexing.read import filled, fills, gather, position, read, within
+from plugrt.array_api.indexing.read import (
+    fill_invalid,
+    fills_out_of_bounds,
+    gather,
+    in_bounds,
+    normalize_positions,
+    read,
+)
 from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.execution.host_values import scalar_beside
+from plugrt.execution.host_values import scalar_operand
 from plugrt.execution.sharded_transfer import slice_in_place
 from plugrt.tracing.argument_checks import normal_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
@@ -41,17 +48,17 @@ def getitem(x: Any, key: Any, /) -> Any:
     """
     traced = current_trace() is not None
     if type(key) is int and type(x) is Array and x.ndim and not traced:
-        position = position_in(key, x.shape, 0)
+        position = normalize_index(key, x.shape, 0)
         part = slice_in_place(x, position)
-        return row(x, scalar_beside(position, x)) if part is None else part
+        return read_row(x, scalar_operand(position, x)) if part is None else part
     parsed = parse(x.shape, key, embed=traced)
     if not traced:
-        parsed = with_open_starts(x.shape, parsed)
+        parsed = make_starts_dynamic(x.shape, parsed)
     return read_at(x, parsed.operands, spec=parsed.spec)
 
 
 @operation
-def row(x: Tracer, index: Tracer) -> Tracer:
+def read_row(x: Tracer, index: Tracer) -> Tracer:
     """Returns ``x[index]`` for a single position within bounds."""
     rest = [Slice(0, n, 1) for n in x.shape[1:]]
     return read(x, Key((Scalar(safe=True), *rest), (index,)))
@@ -92,11 +99,11 @@ def take(
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
     if _is_empty("take", x.shape, along, shape):
         return full(shape, 0, x.dtype)
-    positions = [(along, position(indices, x.shape[along], mode))]
+    positions = [(along, normalize_positions(indices, x.shape[along], mode))]
     result = gather(x, positions, indices.shape, along)
-    if fills(mode or "fill", fill_value):
+    if fills_out_of_bounds(mode or "fill", fill_value):
         where = range(along, along + indices.ndim)
-        result = filled(result, within(x.shape, positions), where, fill_value)
+        result = fill_invalid(result, in_bounds(x.shape, positions), where, fill_value)
     return result
 
 
@@ -134,7 +141,7 @@ def take_along_axis(
     if _is_empty("take_along_axis", x.shape, along, shape):
         return full(shape, 0, x.dtype)
     x = broadcast_to(x, (*common[:along], size, *common[along:]))
-    p = broadcast_to(position(indices, size, mode), shape)
+    p = broadcast_to(normalize_positions(indices, size, mode), shape)
     batch = [i for i in range(x.ndim) if i != along]
     result: Tracer = emit(
         hlo.gather,
@@ -145,8 +152,8 @@ def take_along_axis(
         ),
         slice_sizes=[1] * x.ndim,
     )
-    if fills(mode or "fill", fill_value):
-        result = filled(result, within(x.shape, [(along, p)]), range(x.ndim), fill_value)
+    if fills_out_of_bounds(mode or "fill", fill_value):
+        result = fill_invalid(result, in_bounds(x.shape, [(along, p)]), range(x.ndim), fill_value)
     return result
 
 

@@ -49,7 +49,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class KnownPosition:
     """One position, known when the program is made and within bounds."""
 
     position: int
@@ -85,12 +85,12 @@ class Flag:
     count: int
 
 
-Item = New | Gap | Slice | Window | At | Scalar | Indices | Flag
+Item = New | Gap | Slice | Window | KnownPosition | Scalar | Indices | Flag
 Spec = tuple[Item, ...]
 """Items in order; each but `New`, `Gap` and `Flag` takes an axis."""
 
-_TAKE_AXIS = (Slice, Window, At, Scalar, Indices)
-_ADVANCED = (At, Scalar, Indices, Flag)
+_TAKE_AXIS = (Slice, Window, KnownPosition, Scalar, Indices)
+_ADVANCED = (KnownPosition, Scalar, Indices, Flag)
 """What broadcasts together where there is an array among the items (NumPy's rule)."""
 
 
@@ -108,8 +108,8 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
     With ``embed``, integers become part of the spec. Raises `InvalidIndex` for integers out of
     bounds, too many indices and wrong types; `DataDependentShape` for a traced boolean array.
     """
-    elements = [_element(k) for k in (key if isinstance(key, tuple) else (key,))]
-    elements = _without_ellipsis(shape, elements, key)
+    elements = [_normalize_element(k) for k in (key if isinstance(key, tuple) else (key,))]
+    elements = _expand_ellipsis(shape, elements, key)
     items: list[Item] = []
     operands: list[Any] = []
     axis = 0
@@ -119,15 +119,15 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
         elif k is Ellipsis:
             items.append(Gap())
         elif isinstance(k, slice):
-            items.append(_slice(k, shape[axis]))
+            items.append(_parse_slice(k, shape[axis]))
             axis += 1
         elif isinstance(k, int):
-            position = position_in(k, shape, axis)
-            items.append(At(position) if embed else Scalar(safe=True))
+            position = normalize_index(k, shape, axis)
+            items.append(KnownPosition(position) if embed else Scalar(safe=True))
             operands.extend([] if embed else [position])
             axis += 1
         elif kind_of(k.dtype) == "b":
-            axis += _mask(k, shape, axis, items, operands)
+            axis += _add_mask(k, shape, axis, items, operands)
         else:
             items.append(Indices() if k.shape else Scalar(safe=False))
             operands.append(k)
@@ -135,7 +135,7 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
     return Key(tuple(items), tuple(operands))
 
 
-def with_open_starts(shape: Shape, key: Key) -> Key:
+def make_starts_dynamic(shape: Shape, key: Key) -> Key:
     """Returns the key with operands for the starts of its slices, so that all starts compile once.
 
     Slices that count in steps or take the whole axis stay part of the spec, and so do all beside
@@ -158,12 +158,12 @@ def with_open_starts(shape: Shape, key: Key) -> Key:
     return Key(tuple(spec), tuple(operands))
 
 
-def _element(k: Any) -> Any:
+def _normalize_element(k: Any) -> Any:
     """Returns an element of a key as None, an ellipsis, a slice, an int, or an array."""
     if k is None or k is Ellipsis or isinstance(k, slice):
         return k
     if isinstance(k, list):
-        k = _listed(k)
+        k = _convert_list(k)
     if isinstance(k, bool | np.bool_):
         k = np.asarray(k)
     elif not isinstance(k, np.ndarray) and type(k) not in (Array, Tracer):
@@ -182,7 +182,7 @@ def _element(k: Any) -> Any:
     return k
 
 
-def _axes_of(k: Any) -> int:
+def _count_axes(k: Any) -> int:
     """Returns how many axes an element takes."""
     if k is None or k is Ellipsis:
         return 0
@@ -191,12 +191,12 @@ def _axes_of(k: Any) -> int:
     return int(k.ndim)
 
 
-def _without_ellipsis(shape: Shape, elements: list[Any], key: Any) -> list[Any]:
+def _expand_ellipsis(shape: Shape, elements: list[Any], key: Any) -> list[Any]:
     """Returns the elements with one for each axis: whole slices fill in for ``...``."""
     where = [i for i, k in enumerate(elements) if k is Ellipsis]
     if len(where) > 1:
         raise InvalidIndex(f"the index {key!r} has more than one ellipsis (...)")
-    missing = len(shape) - sum(map(_axes_of, elements))
+    missing = len(shape) - sum(map(_count_axes, elements))
     if missing < 0:
         raise InvalidIndex(
             f"the index takes {len(shape) - missing} axes, and the array of shape {shape} has "
@@ -209,7 +209,7 @@ def _without_ellipsis(shape: Shape, elements: list[Any], key: Any) -> list[Any]:
     return [*elements[:i], *(filling or [Ellipsis]), *elements[i + 1 :]]
 
 
-def _slice(k: slice, size: int) -> Slice:
+def _parse_slice(k: slice, size: int) -> Slice:
     try:
         start, stop, step = k.indices(size)
     except TracingError as error:
@@ -223,7 +223,7 @@ def _slice(k: slice, size: int) -> Slice:
     return Slice(start, count, step) if count else Slice(0, 0, 1)
 
 
-def position_in(k: int, shape: Shape, axis: int) -> int:
+def normalize_index(k: int, shape: Shape, axis: int) -> int:
     """Returns an integer index counted from the front; `InvalidIndex` if it is out of bounds."""
     size = shape[axis]
     if not -size <= k < size:
@@ -233,7 +233,7 @@ def position_in(k: int, shape: Shape, axis: int) -> int:
     return k % size
 
 
-def _listed(k: list[Any]) -> Any:
+def _convert_list(k: list[Any]) -> Any:
     """Returns a list as an index array; `InvalidIndex` for rows of different lengths."""
     try:
         return np.asarray(k) if k else np.zeros(0, np.int32)
@@ -241,7 +241,7 @@ def _listed(k: list[Any]) -> Any:
         raise InvalidIndex(f"the list {k!r:.60} is no index: {error}") from error
 
 
-def _mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[Any]) -> int:
+def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: list[Any]) -> int:
     """Adds a boolean array as the positions where it holds; returns how many axes it takes."""
     if type(mask) is Tracer:
         raise DataDependentShape(
@@ -299,7 +299,7 @@ def block_shape(spec: Spec, operands: Sequence[Any]) -> Shape:
     return common
 
 
-def layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
+def result_layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
     """Returns the axes of ``x[key]``: the item that each comes from, None for ``block``'s.
 
     The block of axes that arrays make stands where the arrays stand if they stand together, and
@@ -317,6 +317,6 @@ def layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
     return [*axes[:at], *[(None, n) for n in block], *axes[at:]]
 
 
-def axis_items(spec: Spec) -> list[Item]:
+def items_with_axis(spec: Spec) -> list[Item]:
     """Returns the items that take an axis: one for each axis of the array."""
     return [item for item in spec if isinstance(item, _TAKE_AXIS)]

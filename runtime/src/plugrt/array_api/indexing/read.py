@@ -10,24 +10,25 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.array_api.indexing.key import (
-    At,
     Indices,
     Item,
     Key,
+    KnownPosition,
     Scalar,
     Shape,
     Slice,
     Spec,
     Unravelled,
     Window,
-    axis_items,
     block_shape,
     is_advanced,
-    layout,
+    items_with_axis,
+    result_layout,
 )
 from plugrt.array_api.manipulation import reverse
 from plugrt.errors import ArgumentError, InvalidIndex
 from plugrt.tracing.emit import (
+    active_trace,
     broadcast_in_dim,
     broadcast_to,
     compare,
@@ -40,7 +41,6 @@ from plugrt.tracing.emit import (
     reshape,
     select,
     slice_,
-    tracing,
     wrap,
 )
 from plugrt.tracing.promotion import kind_of
@@ -55,51 +55,52 @@ MODES = (None, "fill", "drop", "clip", "promise_in_bounds", "wrap")
 def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -> Tracer:
     """Returns ``x[key]``. See `plugrt.array_api.indexing.functions.getitem` for the meaning."""
     if is_advanced(key.spec):
-        return _read_arrays(x, key, mode, fill_value)
-    shape = [n for _, n in layout(key.spec, ())]
-    items = axis_items(key.spec)
-    scalars = positions_of(x.shape, key)
+        return _read_by_arrays(x, key, mode, fill_value)
+    shape = [n for _, n in result_layout(key.spec, ())]
+    items = items_with_axis(key.spec)
+    scalars = operand_positions(x.shape, key)
     if scalars:
-        there = [_whole(item) for item in items]
+        there = [_remaining_slice(item) for item in items]
         sizes = [
             t.count if isinstance(t, Slice) and t is not item else n
             for t, item, n in zip(there, items, x.shape, strict=True)
         ]
-        result = dynamic_window(x, scalars, sizes)
+        result = dynamic_slice(x, scalars, sizes)
         result = _static_part(result, there)
         unsafe = [
             p
-            for p, item in zip(scalars, _given(items), strict=True)
+            for p, item in zip(scalars, _dynamic_items(items), strict=True)
             if isinstance(item, Scalar) and not item.safe
         ]
         result = reshape(result, shape)
-        if fills(mode, fill_value) and unsafe:
-            return filled(result, within(x.shape, unsafe), (), fill_value)
+        if fills_out_of_bounds(mode, fill_value) and unsafe:
+            return fill_invalid(result, in_bounds(x.shape, unsafe), (), fill_value)
         return result
     return reshape(_static_part(x, items), shape)
 
 
-def _given(items: Sequence[Item]) -> list[Item]:
+def _dynamic_items(items: Sequence[Item]) -> list[Item]:
     return [item for item in items if isinstance(item, Scalar | Window)]
 
 
-def _whole(item: Item) -> Item:
+def _remaining_slice(item: Item) -> Item:
     """Returns what is left to take of an axis when the operand has been followed: all of it."""
     if isinstance(item, Scalar):
         return Slice(0, 1, 1)
     return Slice(0, item.count, 1) if isinstance(item, Window) else item
 
 
-def _read_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
+def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
     block = block_shape(key.spec, key.operands)
-    axes = layout(key.spec, block)
+    axes = result_layout(key.spec, block)
     shape = tuple(n for _, n in axes)
-    positions = positions_of(x.shape, key, mode)
+    positions = operand_positions(x.shape, key, mode)
     if math.prod(shape) == 0:
         return full(shape, 0, x.dtype)
     whole = [Slice(0, n, 1) for n in x.shape]
     items = [
-        item if isinstance(item, Slice) else whole[i] for i, item in enumerate(axis_items(key.spec))
+        item if isinstance(item, Slice) else whole[i]
+        for i, item in enumerate(items_with_axis(key.spec))
     ]
     part = _static_part(x, items)
     before = 0
@@ -108,21 +109,21 @@ def _read_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Trac
             break
         before += isinstance(item, Slice)
     gathered = gather(part, positions, block, before)
-    if fills(mode, fill_value):
-        valid = broadcast_to(within(x.shape, positions), block)
+    if fills_out_of_bounds(mode, fill_value):
+        valid = broadcast_to(in_bounds(x.shape, positions), block)
         where = range(before, before + len(block))
-        gathered = filled(gathered, valid, where, fill_value)
+        gathered = fill_invalid(gathered, valid, where, fill_value)
     return reshape(gathered, shape)
 
 
-def fills(mode: str | None, fill_value: Any) -> bool:
+def fills_out_of_bounds(mode: str | None, fill_value: Any) -> bool:
     """Whether positions out of bounds are to give ``fill_value``; checks ``mode``."""
     if mode not in MODES:
         raise ArgumentError(f"mode is {mode!r}; it takes {', '.join(map(repr, MODES))}")
     return mode in ("fill", "drop") or (mode is None and fill_value is not None)
 
 
-def filled(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any) -> Tracer:
+def fill_invalid(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any) -> Tracer:
     """Returns ``x`` with the filling where ``valid``, whose axes are ``where``, does not hold."""
     value = default_fill(x.dtype) if fill_value is None else fill_value
     mask = broadcast_in_dim(valid, x.shape, where) if valid.shape != x.shape else valid
@@ -159,7 +160,7 @@ def _static_part(x: Tracer, items: Sequence[Item]) -> Tracer:
 
 def static_bounds(item: Item) -> tuple[int, int, int]:
     """Returns start, limit and stride of what a slice or a known position picks, ascending."""
-    if isinstance(item, At):
+    if isinstance(item, KnownPosition):
         return item.position, item.position + 1, 1
     assert isinstance(item, Slice)
     last = item.start + (item.count - 1) * item.step
@@ -167,7 +168,7 @@ def static_bounds(item: Item) -> tuple[int, int, int]:
     return (low, high + 1, abs(item.step)) if item.count > 1 else (low, high + 1, 1)
 
 
-def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
+def operand_positions(shape: Shape, key: Key, mode: str | None = None) -> Positions:
     """Returns the positions that come as operands, and known ones that broadcast with arrays.
 
     Negative ones are counted from the front. With mode ``wrap``, all are taken modulo the size.
@@ -175,10 +176,10 @@ def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
     pending = iter(key.operands)
     found: Positions = []
     flat: Any = None
-    for axis, item in enumerate(axis_items(key.spec)):
+    for axis, item in enumerate(items_with_axis(key.spec)):
         if isinstance(item, Unravelled):
             flat = next(pending) if item.axis == 0 else flat
-            found.append((axis, _unravelled(flat, item)))
+            found.append((axis, _unravel(flat, item)))
         elif isinstance(item, Scalar | Window | Indices):
             p = next(pending)
             if shape[axis] == 0 and 0 not in p.shape:
@@ -187,13 +188,13 @@ def positions_of(shape: Shape, key: Key, mode: str | None = None) -> Positions:
                     "no elements there"
                 )
             safe = isinstance(item, Window) or (isinstance(item, Scalar) and item.safe)
-            found.append((axis, position(p, shape[axis], mode, safe=safe)))
-        elif isinstance(item, At) and is_advanced(key.spec):
-            found.append((axis, known_position(item.position)))
+            found.append((axis, normalize_positions(p, shape[axis], mode, safe=safe)))
+        elif isinstance(item, KnownPosition) and is_advanced(key.spec):
+            found.append((axis, constant_position(item.position)))
     return found
 
 
-def _unravelled(flat: Tracer, item: Unravelled) -> Tracer:
+def _unravel(flat: Tracer, item: Unravelled) -> Tracer:
     """Returns the positions along one axis of a mask, of those in the flattened mask."""
     stride = math.prod(item.shape[item.axis + 1 :])
     if stride > 1:
@@ -203,7 +204,9 @@ def _unravelled(flat: Tracer, item: Unravelled) -> Tracer:
     return flat
 
 
-def position(p: Tracer, size: int, mode: str | None = None, *, safe: bool = False) -> Tracer:
+def normalize_positions(
+    p: Tracer, size: int, mode: str | None = None, *, safe: bool = False
+) -> Tracer:
     """Returns positions along an axis in a signed dtype, counted from the front."""
     wide = p.dtype.itemsize > 4 or p.dtype.name == "uint32" or size > np.iinfo(np.int32).max
     unsigned = kind_of(p.dtype) == "u"
@@ -219,17 +222,17 @@ def position(p: Tracer, size: int, mode: str | None = None, *, safe: bool = Fals
     return select(negative, emit(hlo.add, p, sizes), p)
 
 
-def dtype_for(position: int) -> np.dtype[Any]:
+def position_dtype(position: int) -> np.dtype[Any]:
     """Returns the dtype of positions up to this one: int32, or int64 beyond its range."""
     return np.dtype(np.int64 if position > np.iinfo(np.int32).max else np.int32)
 
 
-def known_position(position: int) -> Tracer:
+def constant_position(position: int) -> Tracer:
     """Returns a position that is known when the program is made, as a constant."""
-    return constant(position, dtype_for(position))
+    return constant(position, position_dtype(position))
 
 
-def within(shape: Shape, positions: Positions) -> Tracer:
+def in_bounds(shape: Shape, positions: Positions) -> Tracer:
     """Returns booleans: whether positions lie within their axes, all of them together."""
     block = np.broadcast_shapes(*[p.shape for _, p in positions])
     result: Tracer | None = None
@@ -241,24 +244,24 @@ def within(shape: Shape, positions: Positions) -> Tracer:
     return full(block, True, np.dtype(np.bool_)) if result is None else result
 
 
-def dynamic_part(x: Tracer, scalars: Positions) -> Tracer:
+def slice_at_positions(x: Tracer, scalars: Positions) -> Tracer:
     """Returns the part of ``x`` at 0-d positions, whose axes stay with size 1; clamped."""
     taken = {axis for axis, _ in scalars}
-    return dynamic_window(x, scalars, [1 if i in taken else n for i, n in enumerate(x.shape)])
+    return dynamic_slice(x, scalars, [1 if i in taken else n for i, n in enumerate(x.shape)])
 
 
-def dynamic_window(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
+def dynamic_slice(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:
     """Returns the part of ``x`` of these sizes that begins at 0-d positions, 0 where none is."""
-    trace = tracing()
-    starts = [p.value for p in starts_of(x.shape, scalars)]
+    trace = active_trace()
+    starts = [p.value for p in start_indices(x.shape, scalars)]
     return wrap(hlo.dynamic_slice(x.value, starts, list(sizes), loc=trace.location()))  # type: ignore[no-any-return]
 
 
-def starts_of(shape: Shape, scalars: Positions) -> list[Tracer]:
+def start_indices(shape: Shape, scalars: Positions) -> list[Tracer]:
     """Returns a 0-d start for each axis, in one dtype: the position, or 0."""
     given = dict(scalars)
     wide = any(p.dtype == np.int64 for p in given.values())
-    dtype = np.dtype(np.int64) if wide else dtype_for(max(shape, default=0))
+    dtype = np.dtype(np.int64) if wide else position_dtype(max(shape, default=0))
     return [
         convert(given[i], dtype) if i in given else constant(0, dtype) for i in range(len(shape))
     ]
@@ -296,4 +299,4 @@ def gather(x: Tracer, positions: Positions, block: Shape, before: int) -> Tracer
     )
 
 
-__all__ = ["MODES", "Spec", "default_fill", "gather", "position", "read", "within"]
+__all__ = ["MODES", "Spec", "default_fill", "gather", "in_bounds", "normalize_positions", "read"]

@@ -14,25 +14,26 @@ from plugrt.array_api.indexing.key import (
     Scalar,
     Shape,
     Slice,
-    axis_items,
     block_shape,
     is_advanced,
-    layout,
+    items_with_axis,
+    result_layout,
 )
 from plugrt.array_api.indexing.read import (
     Positions,
-    dtype_for,
-    dynamic_part,
+    constant_position,
+    in_bounds,
     index_vectors,
-    known_position,
-    positions_of,
-    starts_of,
+    operand_positions,
+    position_dtype,
+    slice_at_positions,
+    start_indices,
     static_bounds,
-    within,
 )
 from plugrt.array_api.manipulation import reverse
 from plugrt.errors import ShapeError
 from plugrt.tracing.emit import (
+    active_trace,
     broadcast_to,
     constant,
     emit,
@@ -43,7 +44,6 @@ from plugrt.tracing.emit import (
     reshape,
     select,
     slice_,
-    tracing,
     wrap,
 )
 from plugrt.tracing.tracer import Tracer
@@ -68,11 +68,11 @@ def write(
     lies out of bounds is left out, or with mode ``clip`` goes to the nearest element.
     """
     block = block_shape(key.spec, key.operands) if is_advanced(key.spec) else ()
-    axes = layout(key.spec, block)
-    value = _fit(value, tuple(n for _, n in axes))
+    axes = result_layout(key.spec, block)
+    value = _broadcast_value(value, tuple(n for _, n in axes))
     value = reshape(value, [n for item, n in axes if item is None or isinstance(item, Slice)])
     if 0 in value.shape or 0 in x.shape:
-        positions_of(x.shape, key)  # for its check
+        operand_positions(x.shape, key)  # for its check
         return x
     if is_advanced(key.spec):
         hints = {"indices_are_sorted": sorted_, "unique_indices": unique}
@@ -80,7 +80,7 @@ def write(
     return _write_slices(x, key, value, combine, mode)
 
 
-def _fit(value: Tracer, shape: Shape) -> Tracer:
+def _broadcast_value(value: Tracer, shape: Shape) -> Tracer:
     squeezed = value
     while squeezed.ndim > len(shape) and squeezed.shape[0] == 1:
         squeezed = reshape(squeezed, squeezed.shape[1:])
@@ -99,10 +99,10 @@ def _fit(value: Tracer, shape: Shape) -> Tracer:
 
 def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: str | None) -> Tracer:
     """Combines a part that slices and single positions pick; each element is there once."""
-    items = axis_items(key.spec)
-    scalars = positions_of(x.shape, key)
+    items = items_with_axis(key.spec)
+    scalars = operand_positions(x.shape, key)
     bounds = [(0, 1, 1) if isinstance(i, Scalar) else static_bounds(i) for i in items]
-    slab = dynamic_part(x, scalars) if scalars else x
+    slab = slice_at_positions(x, scalars) if scalars else x
     counts = [item.count if isinstance(item, Slice) else 1 for item in items]
     value = reverse(
         reshape(value, counts),
@@ -118,20 +118,20 @@ def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: st
     ]
     if unsafe and mode != "clip":
         old = slice_(slab, low, high, strides)
-        part = select(broadcast_to(within(x.shape, unsafe), part.shape), part, old)
+        part = select(broadcast_to(in_bounds(x.shape, unsafe), part.shape), part, old)
     if any(s != 1 for s in strides):
-        part = _interleaved(slab, part, bounds)
+        part = _replace_strided(slab, part, bounds)
         low = [0] * x.ndim
     if part.shape == x.shape:
         return part
-    return _put(x, part, scalars, low)
+    return _update_slice(x, part, scalars, low)
 
 
-def _put(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tracer:
-    starts = starts_of(x.shape, scalars)
+def _update_slice(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tracer:
+    starts = start_indices(x.shape, scalars)
     moving = {axis for axis, _ in scalars}
     starts = [s if i in moving else constant(low[i], s.dtype) for i, s in enumerate(starts)]
-    trace = tracing()
+    trace = active_trace()
     return wrap(  # type: ignore[no-any-return]
         hlo.dynamic_update_slice(
             x.value, part.value, [s.value for s in starts], loc=trace.location()
@@ -139,7 +139,7 @@ def _put(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int]) -> Tra
     )
 
 
-def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, int]]) -> Tracer:
+def _replace_strided(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, int]]) -> Tracer:
     """Returns ``slab`` with every stride-th element replaced: by padding, not by a scatter."""
     padding = [
         (low, size - high, stride - 1)
@@ -164,7 +164,7 @@ def _interleaved(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, in
 
 
 @dataclass
-class _Walk:
+class _ScatterAxes:
     """How the axes of an update meet those of the array: as whole windows, or step by step."""
 
     windows: list[int] = field(default_factory=list)
@@ -181,8 +181,10 @@ class _Walk:
     """Which of ``sizes`` the block of the key's arrays begins at."""
 
 
-def _walk(x: Tracer, items: Sequence[Item], axes: Sequence[tuple[Item | None, int]]) -> _Walk:
-    walk = _Walk()
+def _classify_axes(
+    x: Tracer, items: Sequence[Item], axes: Sequence[tuple[Item | None, int]]
+) -> _ScatterAxes:
+    walk = _ScatterAxes()
     slices = iter([i for i, item in enumerate(items) if isinstance(item, Slice)])
     in_block = False
     for i, (item, n) in enumerate(axes):
@@ -216,15 +218,15 @@ def _scatter(
 ) -> Tracer:
     """Combines at the positions of arrays, with windows for slices where they allow it."""
     axes = [(item, n) for item, n in axes if item is None or isinstance(item, Slice)]
-    walk = _walk(x, axis_items(key.spec), axes)
+    walk = _classify_axes(x, items_with_axis(key.spec), axes)
     shape = tuple(walk.sizes)
-    positions: Positions = [(axis, known_position(start)) for axis, start in walk.starts]
-    for axis, p in positions_of(x.shape, key, mode):
+    positions: Positions = [(axis, constant_position(start)) for axis, start in walk.starts]
+    for axis, p in operand_positions(x.shape, key, mode):
         if mode == "clip":
-            p = _clipped(p, x.shape[axis])
-        positions.append((axis, _along(p, block, walk.block, shape)))
+            p = _clamp_positions(p, x.shape[axis])
+        positions.append((axis, _broadcast_positions(p, block, walk.block, shape)))
     for axis, item, at in walk.strided:
-        positions.append((axis, _steps(item, at, shape)))
+        positions.append((axis, _slice_positions(item, at, shape)))
     numbers = hlo.ScatterDimensionNumbers.get(
         walk.windows,
         [i for i in range(x.ndim) if i not in walk.window_axes],
@@ -244,7 +246,7 @@ def _emit_scatter(
     combine: Combine,
     hints: dict[str, bool],
 ) -> Tracer:
-    trace = tracing()
+    trace = active_trace()
     op = hlo.ScatterOp(
         [trace.mlir_type(x.shape, x.dtype)],
         [x.value],
@@ -260,20 +262,20 @@ def _emit_scatter(
     return result  # type: ignore[no-any-return]
 
 
-def _along(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
+def _broadcast_positions(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
     """Returns positions of shape ``block`` as they lie in the walked axes from ``at`` on."""
     p = broadcast_to(p, block)
     after = len(shape) - at - len(block)
     return broadcast_to(reshape(p, (*block, *[1] * after)), shape)
 
 
-def _steps(item: Slice, at: int, shape: Shape) -> Tracer:
+def _slice_positions(item: Slice, at: int, shape: Shape) -> Tracer:
     """Returns the positions of a slice along one of the walked axes."""
-    dtype = dtype_for(max(item.start, item.start + item.count * item.step))
+    dtype = position_dtype(max(item.start, item.start + item.count * item.step))
     count = iota(shape, at, dtype)
     scaled = emit(hlo.multiply, count, full(shape, item.step, dtype))
     return emit(hlo.add, scaled, full(shape, item.start, dtype))
 
 
-def _clipped(p: Tracer, size: int) -> Tracer:
+def _clamp_positions(p: Tracer, size: int) -> Tracer:
     return emit(hlo.clamp, constant(0, p.dtype), p, constant(size - 1, p.dtype))

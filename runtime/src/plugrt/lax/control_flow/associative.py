@@ -43,14 +43,14 @@ def associative_scan(
             flat = tree.flatten(fn(tree.unflatten(spec, a), tree.unflatten(spec, b)))[0]
             return [as_tracer(x, "what fn of associative_scan returns") for x in flat]
 
-        given = [_reversed(x, at) if reverse else x for x in leaves]
-        found = _running(combine, given, at)
-        return tree.unflatten(spec, [_reversed(x, at) if reverse else x for x in found])
+        given = [_reverse(x, at) if reverse else x for x in leaves]
+        found = _scan_pairs(combine, given, at)
+        return tree.unflatten(spec, [_reverse(x, at) if reverse else x for x in found])
 
     return launch("associative_scan", (fn,), (bool(reverse), axis), {"elems": elems}, run)
 
 
-def _running(
+def _scan_pairs(
     combine: Callable[[list[Tracer], list[Tracer]], list[Tracer]], xs: list[Tracer], axis: int
 ) -> list[Tracer]:
     """Combines neighbours, scans the halves so made, and fills the places between."""
@@ -58,39 +58,42 @@ def _running(
     if length < 2:
         return xs
     pairs = combine(
-        [_part(x, axis, 0, length - 1, 2) for x in xs], [_part(x, axis, 1, length, 2) for x in xs]
+        [_slice_axis(x, axis, 0, length - 1, 2) for x in xs],
+        [_slice_axis(x, axis, 1, length, 2) for x in xs],
     )
-    odd = _running(combine, pairs, axis)
-    before = [_part(x, axis, 0, (length - 1) // 2, 1) for x in odd]
-    between = combine(before, [_part(x, axis, 2, length, 2) for x in xs]) if length > 2 else None
-    first = [_part(x, axis, 0, 1, 1) for x in xs]
+    odd = _scan_pairs(combine, pairs, axis)
+    before = [_slice_axis(x, axis, 0, (length - 1) // 2, 1) for x in odd]
+    between = (
+        combine(before, [_slice_axis(x, axis, 2, length, 2) for x in xs]) if length > 2 else None
+    )
+    first = [_slice_axis(x, axis, 0, 1, 1) for x in xs]
     even = (
         first
         if between is None
         else [concatenate([f, b], axis) for f, b in zip(first, between, strict=True)]
     )
-    return [_interleaved(e, o, axis) for e, o in zip(even, odd, strict=True)]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
 
 
-def _part(x: Tracer, axis: int, start: int, limit: int, step: int) -> Tracer:
+def _slice_axis(x: Tracer, axis: int, start: int, limit: int, step: int) -> Tracer:
     first, last, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
     first[axis], last[axis], steps[axis] = start, limit, step
     return slice_(x, first, last, steps)
 
 
-def _interleaved(even: Tracer, odd: Tracer, axis: int) -> Tracer:
+def _interleave(even: Tracer, odd: Tracer, axis: int) -> Tracer:
     """Returns elements from both in turn; ``even`` may have one more."""
     count = odd.shape[axis]
     wide = (*odd.shape[: axis + 1], 1, *odd.shape[axis + 1 :])
-    pair = [reshape(x, wide) for x in (_part(even, axis, 0, count, 1), odd)]
+    pair = [reshape(x, wide) for x in (_slice_axis(even, axis, 0, count, 1), odd)]
     joined = reshape(
         concatenate(pair, axis + 1), (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :])
     )
     if even.shape[axis] == count:
         return joined
-    return concatenate([joined, _part(even, axis, count, count + 1, 1)], axis)
+    return concatenate([joined, _slice_axis(even, axis, count, count + 1, 1)], axis)
 
 
-def _reversed(x: Tracer, axis: int) -> Tracer:
+def _reverse(x: Tracer, axis: int) -> Tracer:
     result: Tracer = emit(hlo.reverse, x, dimensions=[axis])
     return result

@@ -17,6 +17,7 @@ from plugrt.lax.control_flow.python_control_flow import in_python, run_branch
 from plugrt.lax.control_flow.regions import Body, holder
 from plugrt.lax.operand_checks import weak_kind
 from plugrt.tracing.emit import (
+    active_trace,
     as_tracer,
     compare,
     constant,
@@ -24,7 +25,6 @@ from plugrt.tracing.emit import (
     emit,
     full,
     hlo,
-    tracing,
     wrap,
 )
 from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
@@ -58,7 +58,7 @@ def cond(
         if pred.shape:
             raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
         holds = pred if pred.dtype == bool else compare(pred, full((), 0, pred.dtype), "NE")
-        make = lambda types: hlo.IfOp(types, holds.value, loc=tracing().location())  # noqa: E731
+        make = lambda types: hlo.IfOp(types, holds.value, loc=active_trace().location())  # noqa: E731
         return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
 
     if in_python():
@@ -92,10 +92,10 @@ def switch(
             raise ShapeError(f"index of switch must be a scalar; found shape {index.shape}")
         if kind_of(index.dtype) not in "iu":
             raise DtypeError(f"index of switch must be an integer; found {index.dtype.name}")
-        which = _clamped(index, len(branches))
+        which = _clamp_index(index, len(branches))
 
         def make(types: Sequence[Any]) -> Any:
-            return hlo.CaseOp(types, which.value, len(branches), loc=tracing().location())
+            return hlo.CaseOp(types, which.value, len(branches), loc=active_trace().location())
 
         names = [f"branches[{i}]" for i in range(len(branches))]
         return _branch("switch", names, branches, operands, make)
@@ -123,7 +123,7 @@ def _check_functions(title: str, functions: Sequence[Any]) -> None:
             )
 
 
-def _clamped(index: Tracer, count: int) -> Tracer:
+def _clamp_index(index: Tracer, count: int) -> Tracer:
     # Clamped in its own dtype: a large int64 or uint32 must not wrap around into the range.
     info = np.iinfo(index.dtype)
     low = constant(0, index.dtype)
@@ -149,7 +149,7 @@ def _branch(
         paths[:] = [path for path, _ in named]
         return [as_tracer(x, f"output{path} of {name} of {title}") for path, x in named]
 
-    trace = tracing()
+    trace = active_trace()
     with holder(len(functions)) as place:
         bodies = []
         for name, function in zip(names, functions, strict=True):
@@ -159,7 +159,7 @@ def _branch(
                     f"the branches of {title} must return one structure: {names[0]} returns "
                     f"{describe(specs[0])}, {name} returns {describe(specs[-1])}"
                 )
-        types = [_joined(title, names, bodies, i, path) for i, path in enumerate(paths)]
+        types = [_join_types(title, names, bodies, i, path) for i, path in enumerate(paths)]
         operation = make([trace.mlir_type(t.shape, t.dtype) for t in types])
         for i, body in enumerate(bodies):
             body.move(operation.regions[i])
@@ -170,7 +170,7 @@ def _branch(
         return tree.unflatten(specs[0], outputs)
 
 
-def _joined(
+def _join_types(
     title: str, names: Sequence[str], bodies: Sequence[Body], i: int, path: str
 ) -> TensorType:
     """Returns the type of output ``i``; Python scalars take the dtype of the other branches."""
@@ -190,8 +190,8 @@ def _joined(
                 f"the branches of {title} must return equal types, and output{path} of {name} "
                 f"differs: {listed}"
             )
-    kind = TensorType(first.shape, dtype)
+    joined = TensorType(first.shape, dtype)
     for body, x in zip(bodies, found, strict=True):
         if x.dtype != dtype:
-            body.convert(i, kind)
-    return kind
+            body.convert(i, joined)
+    return joined

@@ -12,6 +12,7 @@ from plugrt.execution import tree
 from plugrt.lax.control_flow.loop_carry import Carry, describe
 from plugrt.lax.control_flow.regions import Body, holder, new_argument
 from plugrt.tracing.emit import (
+    active_trace,
     as_tracer,
     compare,
     concatenate,
@@ -22,7 +23,6 @@ from plugrt.tracing.emit import (
     reshape,
     slice_,
     strong,
-    tracing,
     with_weakness,
     wrap,
 )
@@ -164,7 +164,7 @@ def _rounds(steps: _Steps, rounds: int, unroll: int) -> tuple[list[Tracer], list
 
 def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:
     values = [x.value for x in state]
-    operation = hlo.WhileOp([v.type for v in values], values, loc=tracing().location())
+    operation = hlo.WhileOp([v.type for v in values], values, loc=active_trace().location())
     cond.move(operation.regions[0])
     body.move(operation.regions[1])
     ended: tuple[Tracer, ...] = wrap(operation)
@@ -174,10 +174,10 @@ def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...
 def _laid_out(steps: _Steps) -> tuple[list[Tracer], list[Tracer]]:
     """Adds all steps without a loop."""
     if any(x.weak for x in steps.carry.leaves) or not steps.length:
-        kinds = _probe(steps)
+        samples = _probe(steps)
     values: list[Tracer] = [strong(x) for x in steps.carry.leaves]
     if not steps.length:
-        return values, [full((0, *y.shape), 0, y.dtype) for y in kinds]
+        return values, [full((0, *y.shape), 0, y.dtype) for y in samples]
     rows: list[tuple[int, list[Tracer]]] = []
     for i in range(steps.length):
         at = steps.place(i)
@@ -190,21 +190,21 @@ def _laid_out(steps: _Steps) -> tuple[list[Tracer], list[Tracer]]:
 
 def _probe(steps: _Steps) -> Sequence[Tracer]:
     """Traces a step for its types alone: settles the carry, returns what the outputs are like."""
-    kinds: list[Tracer] = []
+    samples: list[Tracer] = []
 
     def body(*values: Tracer) -> list[Tracer]:
-        kinds[:] = []
+        samples[:] = []
         zero = constant(0, _INDEX)
         # The inputs may have no rows: a step on nothing is never run, only typed.
         new, ys = steps.one(zero, values, zero)
-        kinds.extend(ys)
+        samples.extend(ys)
         return new
 
     while True:
         with holder(1) as place:
             place.trace(steps.carry.leaves, body)
             if steps.carry.settle():
-                return kinds
+                return samples
 
 
 def _plus(i: Tracer, k: int) -> Tracer:
@@ -221,7 +221,9 @@ def _taken(x: Tracer, at: Tracer | int) -> Tracer:
         taken = full(row, 0, x.dtype)
     else:
         taken = wrap(
-            hlo.dynamic_slice(x.value, _starts(at, x.ndim), list(row), loc=tracing().location())
+            hlo.dynamic_slice(
+                x.value, _starts(at, x.ndim), list(row), loc=active_trace().location()
+            )
         )
     return reshape(taken, x.shape[1:])
 
@@ -232,7 +234,7 @@ def _put(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
     row = reshape(y, (1, *y.shape))
     updated: Tracer = wrap(
         hlo.dynamic_update_slice(
-            stacked.value, row.value, _starts(index, stacked.ndim), loc=tracing().location()
+            stacked.value, row.value, _starts(index, stacked.ndim), loc=active_trace().location()
         )
     )
     return updated

@@ -14,10 +14,10 @@ from typing import Any
 
 from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
-from plugrt.execution.arguments import Kind, ParameterType, read_arguments
+from plugrt.execution.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
-from plugrt.execution.programs import launch_here
+from plugrt.execution.programs import resolve_launch
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.trace import current_trace
@@ -66,7 +66,7 @@ def launch(
             names.append(f"{name}{path}")
             leaves.append(leaf)
     spec = tree.flatten(tuple(operands.values()))[1]
-    values, kinds = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
+    values, avals = read_arguments(leaves, lambda i: f"argument {names[i]} of {title}")
 
     def trace(types: Sequence[ParameterType]) -> Staged:
         return stage(
@@ -78,11 +78,11 @@ def launch(
         )
 
     pipeline = _pipeline_of(title, functions)
-    return pipeline.runner((static, spec), kinds, trace, _place, title)(values)
+    return pipeline.runner((static, spec), avals, trace, _place, title)(values)
 
 
-def _place(staged: Staged, kinds: Sequence[Kind]) -> Launch:
-    return launch_here(staged, kinds)
+def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
+    return resolve_launch(staged, avals)
 
 
 def require_array(title: str, name: str, x: Any) -> None:

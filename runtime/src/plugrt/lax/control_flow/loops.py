@@ -15,7 +15,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
 from plugrt.lax.control_flow.python_control_flow import in_python, run_counted, run_while
 from plugrt.lax.control_flow.regions import holder
-from plugrt.tracing.emit import compare, constant, convert, emit, hlo, strong, tracing, wrap
+from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
 from plugrt.tracing.promotion import default_int, kind_of, result_dtype
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
@@ -63,7 +63,7 @@ def emit_while(
             operation = hlo.WhileOp(
                 [x.value.type for x in carry.leaves],
                 [x.value for x in carry.leaves],
-                loc=tracing().location(),
+                loc=active_trace().location(),
             )
             cond.move(operation.regions[0])
             body.move(operation.regions[1])
@@ -140,7 +140,7 @@ def _counted(
         index = convert(i, dtype)
         if first:
             index = emit(hlo.add, index, constant(first, dtype))
-        return body_fun(Tracer(index.value, tracing(), weak=weak), value), None
+        return body_fun(Tracer(index.value, active_trace(), weak=weak), value), None
 
     length = max(last - first, 0)
     return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
@@ -165,7 +165,7 @@ def _counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
 
     def step(state: Any) -> Any:
         i, value = state
-        index = Tracer(i.value, tracing(), weak=lower.weak and upper.weak)
+        index = Tracer(i.value, active_trace(), weak=lower.weak and upper.weak)
         return emit(hlo.add, i, constant(1, dtype)), body_fun(index, value)
 
     return emit_while("fori_loop", more, step, (strong(convert(lower, dtype)), init))[1]

@@ -16,7 +16,7 @@ import numpy as np
 from plugrt.errors import TracingError
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import hlo, ir
-from plugrt.tracing.emit import tracing
+from plugrt.tracing.emit import active_trace
 from plugrt.tracing.tracer import Tracer
 
 
@@ -30,7 +30,7 @@ class Body:
 
     def convert(self, position: int, to: TensorType) -> None:
         """Makes it return one output in another dtype."""
-        trace = tracing()
+        trace = active_trace()
         with ir.InsertionPoint(self.block):
             self._values[position] = hlo.convert(
                 trace.mlir_type(to.shape, to.dtype), self._values[position], loc=trace.location()
@@ -39,16 +39,16 @@ class Body:
     def move(self, region: ir.Region) -> None:
         """Ends the block with its return and puts it into an operation's region."""
         with ir.InsertionPoint(self.block):
-            hlo.return_(self._values, loc=tracing().location())
+            hlo.return_(self._values, loc=active_trace().location())
         self.block.append_to(region)
 
 
 def new_argument(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tracer:
     """Adds an argument of this type to the block that is being traced."""
-    trace = tracing()
+    trace = active_trace()
     assert trace.scope is not None
-    kind = trace.mlir_type(shape, dtype)
-    return Tracer(trace.scope.block.add_argument(kind, trace.location()), trace)
+    argument_type = trace.mlir_type(shape, dtype)
+    return Tracer(trace.scope.block.add_argument(argument_type, trace.location()), trace)
 
 
 class Holder:
@@ -62,7 +62,7 @@ class Holder:
 
         ``body`` takes a tracer for each argument and returns those that the block returns.
         """
-        trace = tracing()
+        trace = active_trace()
         types = [trace.mlir_type(x.shape, x.dtype) for x in like]
         where = [trace.location()] * len(types)
         block = ir.Block.create_at_start(self._free.pop(), types, where)
@@ -85,7 +85,7 @@ def closed_region(
 
     XLA has no such computations with captured values; `TracingError` names what was used.
     """
-    trace = tracing()
+    trace = active_trace()
     types = [trace.mlir_type((), d) for d in dtypes]
     block = ir.Block.create_at_start(operation.regions[0], types, [trace.location()] * len(types))
     with trace.inside(block, isolated=True) as scope:
@@ -102,7 +102,7 @@ def closed_region(
 @contextmanager
 def holder(bodies: int) -> Iterator[Holder]:
     """Gives a place to trace up to ``bodies`` blocks into; what was not moved on is erased."""
-    trace = tracing()
+    trace = active_trace()
     operation = ir.Operation.create("stablehlo.case", regions=bodies, loc=trace.location())
     try:
         yield Holder(operation)

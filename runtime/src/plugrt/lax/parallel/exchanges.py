@@ -17,7 +17,7 @@ from plugrt.interface import TensorType
 from plugrt.lax.parallel.reductions import axis_size, groups_attribute
 from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.emit import as_tracer, emit, hlo, region, reshape, tracing, wrap
+from plugrt.tracing.emit import active_trace, as_tracer, emit, hlo, region, reshape, wrap
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ def all_gather(
         if not tiled:
             v = reshape(v, (*v.shape[:at], 1, *v.shape[at:]))
         shape = (*v.shape[:at], v.shape[at] * size, *v.shape[at + 1 :])
-        trace = tracing()
+        trace = active_trace()
         operation = hlo.AllGatherOp(
             [trace.mlir_type(shape, v.dtype)],
             [v.value],
@@ -156,7 +156,7 @@ def _exchange(
         concat_dimension=joined,
         split_count=size,
         replica_groups=groups_attribute(axis_name, groups),
-        loc=tracing().location(),
+        loc=active_trace().location(),
     )
     exchanged: Tracer = wrap(operation)[0]
     return exchanged
@@ -182,7 +182,7 @@ def psum_scatter(
         v = as_tracer(v, "argument x of psum_scatter")
         at = _axis(scatter_dimension, v.ndim, "scatter_dimension", "psum_scatter")
         _check_divides("psum_scatter", v, at, size, tiled)
-        trace = tracing()
+        trace = active_trace()
         shape = (*v.shape[:at], v.shape[at] // size, *v.shape[at + 1 :])
         operation = hlo.ReduceScatterOp(
             trace.mlir_type(shape, v.dtype),

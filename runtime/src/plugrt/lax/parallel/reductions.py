@@ -24,6 +24,7 @@ from plugrt.lax.parallel.replica_groups import (
 )
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.emit import (
+    active_trace,
     as_tracer,
     constant,
     convert,
@@ -31,7 +32,6 @@ from plugrt.tracing.emit import (
     full,
     hlo,
     region,
-    tracing,
     wrap,
 )
 from plugrt.tracing.promotion import default_float, kind_of
@@ -118,7 +118,7 @@ def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
 def _all_reduce(
     x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
 ) -> Tracer:
-    trace = tracing()
+    trace = active_trace()
     operation = hlo.AllReduceOp(
         [x.value.type],
         [x.value],

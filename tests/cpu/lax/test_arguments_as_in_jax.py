@@ -30,7 +30,7 @@ TAKEN: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_taken_as_jax(name: str) -> None:
+def test_arguments_as_in_jax(name: str) -> None:
     found, expected = TAKEN[name](lax), TAKEN[name](jax.lax)
     same(list(found) if isinstance(expected, tuple | list) else found, expected, rtol=1e-6)
 

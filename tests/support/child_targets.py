@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-HERE = "support.apart_targets"
+HERE = "support.child_targets"
 Say = Callable[..., None]
 
 

@@ -39,7 +39,7 @@ def outcomes(xp, jit, put, pmap):
                  "-1.0": -1.0, "True": True, "array 0-d": np.array(-1)}
     for (n, x), (m, e) in ((a, b) for a in bases.items() for b in exponents.items()):
         if n == "b" and m in ("0", "2", "True"):
-            continue  # int32 in JAX even with x64: test_dtypes_as_jax
+            continue  # int32 in JAX even with x64: test_dtypes_match_jax
         note(f"{n} ** {m}", lambda: x ** e)
         note(f"pow({n}, {m})", lambda: xp.pow(x, e))
         if not m.endswith("0-d"):
@@ -119,7 +119,7 @@ def both(request: pytest.FixtureRequest) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_results_and_errors_are_jaxs(both: Any) -> None:
+def test_results_and_errors_match_jax(both: Any) -> None:
     (theirs, _), (ours, _) = both["jax"], both["plugrt"]
     assert len(ours) > 300
     differ = {

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from plugrt.processes.apart import Outcome, run_apart
-from support.apart_targets import HERE
+from support.child_targets import HERE
 from support.leftovers import VARIABLE, left_after, processes_with, wait_for
 
 TESTS = Path(__file__).parents[2]
