@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import io
 import pickle
 import sys
 import weakref
@@ -267,6 +268,14 @@ def test_pickling(protocol: int) -> None:
         x = pickle.loads(pickle.dumps(device_put(host), protocol))
         assert x.dtype == host.dtype
         np.testing.assert_array_equal(np.asarray(x), host)
+
+
+def test_picklers_with_reducers_of_their_own_take_arrays() -> None:
+    stream = io.BytesIO()
+    pickler = pickle.Pickler(stream)
+    pickler.dispatch_table = {}  # the pickler asks no other
+    pickler.dump(device_put(np.arange(3.0)))
+    np.testing.assert_array_equal(np.asarray(pickle.loads(stream.getvalue())), np.arange(3.0))
 
 
 def test_pickled_python_scalars_stay_ordinary_arrays() -> None:

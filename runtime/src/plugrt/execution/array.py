@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import threading
 import time
 import weakref
@@ -283,6 +284,10 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def _mark_donated(self, taker: str) -> None:
         self._shards, self._extra = None, Deletion(taker)
+
+    def __reduce__(self) -> Any:
+        # What pickles it is said in `transfer`, which knows how the contents get on a device again.
+        return copyreg.dispatch_table[Array](self)
 
     def __copy__(self) -> Array:
         # Immutable, but not for ever: deleting or donating the one must leave the other alone.
