@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plugrt import random
-from plugrt.random.threefry import counters, threefry2x32, words
+from plugrt.random.threefry import key_words, make_counters, threefry2x32
 from plugrt.tracing.emit import reshape
 from plugrt.tracing.operation import operation
 
@@ -22,7 +22,7 @@ KNOWN = [
 
 @operation
 def hashed(key: Any, x: Any, y: Any) -> Any:
-    return threefry2x32(words(key), reshape(x, (1,)), reshape(y, (1,)))
+    return threefry2x32(key_words(key), reshape(x, (1,)), reshape(y, (1,)))
 
 
 @pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
@@ -48,7 +48,7 @@ def test_numbers_stay_what_they_are() -> None:
 
 @operation(static=("shape",))
 def counted(shape: tuple[int, ...]) -> Any:
-    return counters(shape)
+    return make_counters(shape)
 
 
 def test_counters_number_the_elements_row_by_row() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plugrt.stablehlo.bindings import new_context
-from plugrt.stablehlo.compare_types import comparison
+from plugrt.stablehlo.compare_types import compare_attributes
 from support.numpy_oracle import dtype_of
 
 
@@ -20,12 +20,12 @@ from support.numpy_oracle import dtype_of
 def test_the_type_follows_the_dtype(kind: str, dtypes: list[str]) -> None:
     with new_context():
         for dtype in dtypes:
-            found = comparison(dtype_of(dtype), "LE")
+            found = compare_attributes(dtype_of(dtype), "LE")
             assert str(found["compare_type"]) == f"#stablehlo<comparison_type {kind}>"
             assert str(found["comparison_direction"]) == "#stablehlo<comparison_direction LE>"
 
 
 def test_the_total_order_is_one_of_floats() -> None:
     with new_context():
-        found = comparison(dtype_of("float32"), "LT", total=True)
+        found = compare_attributes(dtype_of("float32"), "LT", total=True)
         assert str(found["compare_type"]) == "#stablehlo<comparison_type TOTALORDER>"

@@ -17,7 +17,7 @@ from plugrt.execution.casting import cast
 from plugrt.execution.host_values import as_array
 from plugrt.execution.transfer import scalar_dtype
 from plugrt.tracing import emit
-from plugrt.tracing.argument_checks import sizes_of
+from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import (
     as_tracer,
     compare,
@@ -68,7 +68,9 @@ def zeros(
 ) -> Array:
     """Returns zeros, of the default floating dtype unless another is given."""
     target = default_float() if dtype is None else as_dtype(dtype)
-    return make_on_device(device, _splat, shape=sizes_of("zeros", shape), value=0, dtype=target)
+    return make_on_device(
+        device, _splat, shape=normalize_shape("zeros", shape), value=0, dtype=target
+    )
 
 
 @with_argument_errors
@@ -77,7 +79,9 @@ def ones(
 ) -> Array:
     """Returns ones, of the default floating dtype unless another is given."""
     target = default_float() if dtype is None else as_dtype(dtype)
-    return make_on_device(device, _splat, shape=sizes_of("ones", shape), value=1, dtype=target)
+    return make_on_device(
+        device, _splat, shape=normalize_shape("ones", shape), value=1, dtype=target
+    )
 
 
 @with_argument_errors
@@ -104,7 +108,7 @@ def full(
     Array([[7, 7],
            [7, 7]], dtype=int32)
     """
-    wanted = sizes_of("full", shape)
+    wanted = normalize_shape("full", shape)
     value, target = _read_fill_value("full", fill_value, dtype)
     weak = dtype is None and is_weak(fill_value)
     return make_on_device(device, _full, value, shape=wanted, dtype=target, weak=weak)
@@ -203,7 +207,7 @@ def eye(
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    shape = sizes_of("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(device, _eye, shape=shape, k=operator.index(k), dtype=target)
 

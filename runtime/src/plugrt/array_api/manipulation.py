@@ -9,7 +9,7 @@ from typing import Any
 from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require_array
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
-from plugrt.tracing.argument_checks import normal_axes, normal_axis, sizes_of
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, normalize_shape
 from plugrt.tracing.emit import concatenate, convert, hlo, slice_, strong, transpose, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -36,7 +36,7 @@ def broadcast_to(x: Tracer, /, shape: Sequence[int]) -> Tracer:
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    wanted = sizes_of("broadcast_to", shape)
+    wanted = normalize_shape("broadcast_to", shape)
     fits = len(wanted) >= x.ndim and all(
         n in (1, m) for n, m in zip(x.shape[::-1], wanted[::-1], strict=False)
     )
@@ -64,7 +64,7 @@ def concat(arrays: Sequence[Tracer], /, *, axis: int | None = 0) -> Tracer:
     if axis is None:
         return concatenate([emit.reshape(x, (x.size,)) for x in parts], 0)
     first = parts[0].shape
-    along = normal_axis("concat", axis, len(first))
+    along = normalize_axis("concat", axis, len(first))
     for i, x in enumerate(parts):
         if len(x.shape) != len(first) or any(
             n != m for d, (n, m) in enumerate(zip(x.shape, first, strict=True)) if d != along
@@ -95,7 +95,7 @@ def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
                 f"stack got arrays[0] of shape {shape} and arrays[{i}] of shape {x.shape}; they "
                 "must have one shape"
             )
-    at = normal_axis("stack", axis, len(shape) + 1)
+    at = normalize_axis("stack", axis, len(shape) + 1)
     new = (*shape[:at], 1, *shape[at:])
     return concatenate([emit.reshape(convert(x, dtype), new) for x in arrays], at)
 
@@ -107,7 +107,7 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
     >>> xp.unstack(xp.asarray([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
-    along = normal_axis("unstack", axis, x.ndim)
+    along = normalize_axis("unstack", axis, x.ndim)
     rest = (*x.shape[:along], *x.shape[along + 1 :])
     return tuple(emit.reshape(slice_along(x, along, i, i + 1), rest) for i in range(x.shape[along]))
 
@@ -122,7 +122,7 @@ def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
     if axis is None:
         raise AxisError("expand_dims takes an axis, or several; got None")
     count = len(axis) if isinstance(axis, tuple | list) else 1
-    axes = normal_axes("expand_dims", axis, x.ndim + count)
+    axes = normalize_axes("expand_dims", axis, x.ndim + count)
     sizes = iter(x.shape)
     return emit.reshape(x, [1 if i in axes else next(sizes) for i in range(x.ndim + count)])
 
@@ -133,7 +133,7 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
     if axis is None:
         axes = tuple(i for i, n in enumerate(x.shape) if n == 1)
     else:
-        axes = normal_axes("squeeze", axis, x.ndim)
+        axes = normalize_axes("squeeze", axis, x.ndim)
     for i in axes:
         if x.shape[i] != 1:
             raise ShapeError(
@@ -145,7 +145,7 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
 @operation(static=("axis",))
 def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
     """Returns ``x`` with the order of its elements reversed along ``axis``; None means all."""
-    axes = normal_axes("flip", axis, x.ndim)
+    axes = normalize_axes("flip", axis, x.ndim)
     return reverse(x, axes)
 
 
@@ -156,7 +156,7 @@ def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
     >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    order = normal_axes("permute_dims", axes, x.ndim, "axes")
+    order = normalize_axes("permute_dims", axes, x.ndim, "axes")
     if len(order) != x.ndim:
         raise ShapeError(
             f"permute_dims got axes {tuple(axes)} for x of shape {x.shape}; each axis must be "
@@ -172,8 +172,8 @@ def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence
     >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    source = normal_axes("moveaxis", source, x.ndim, "source")
-    destination = normal_axes("moveaxis", destination, x.ndim, "destination")
+    source = normalize_axes("moveaxis", source, x.ndim, "source")
+    destination = normalize_axes("moveaxis", destination, x.ndim, "destination")
     if len(source) != len(destination):
         raise ShapeError(
             f"moveaxis got {len(source)} axes in source and {len(destination)} in destination"
@@ -187,8 +187,8 @@ def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence
 @operation(static=("axis1", "axis2"))
 def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
     """Returns ``x`` with two axes exchanged (NumPy's; not in the standard)."""
-    a = normal_axis("swapaxes", axis1, x.ndim, "axis1")
-    b = normal_axis("swapaxes", axis2, x.ndim, "axis2")
+    a = normalize_axis("swapaxes", axis1, x.ndim, "axis1")
+    b = normalize_axis("swapaxes", axis2, x.ndim, "axis2")
     order = list(range(x.ndim))
     order[a], order[b] = b, a
     return transpose(x, order)
@@ -206,7 +206,7 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    wanted = _infer_size("reshape", sizes_of("reshape", shape, least=-1), x)
+    wanted = _infer_size("reshape", normalize_shape("reshape", shape, least=-1), x)
     if copy and wanted == x.shape:
         return wrap(hlo.optimization_barrier([x.value], loc=emit.active_trace().location()))  # type: ignore[no-any-return]
     if copy is False and wanted != x.shape:

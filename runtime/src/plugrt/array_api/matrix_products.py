@@ -13,7 +13,7 @@ from plugrt.errors import AxisError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.tracing import emit
-from plugrt.tracing.argument_checks import normal_axes, normal_axis
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 from plugrt.tracing.emit import convert, hlo, ir, transpose
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -96,8 +96,8 @@ def _read_axes(axes: Any, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int,
     if isinstance(axes, tuple | list):
         if len(axes) != 2:
             raise AxisError(f"axes of tensordot is {axes}; it takes a number or a pair")
-        left = normal_axes("tensordot", axes[0], n1, "axes[0]")
-        right = normal_axes("tensordot", axes[1], n2, "axes[1]")
+        left = normalize_axes("tensordot", axes[0], n1, "axes[0]")
+        right = normalize_axes("tensordot", axes[1], n2, "axes[1]")
         if len(left) != len(right):
             raise AxisError(f"axes of tensordot is {axes}; both must name as many axes")
         return left, right
@@ -140,7 +140,7 @@ def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
         widen_for_sum(emit.broadcast_to(x1, shape)),
         widen_for_sum(emit.broadcast_to(x2, shape)),
     )
-    along = (normal_axis("vecdot", axis, len(shape)),)
+    along = (normalize_axis("vecdot", axis, len(shape)),)
     join = binary_combiner(hlo.or_ if dtype == np.bool_ else hlo.add)
     return convert(fold(join, products, 0, along, keepdims=False), dtype)
 

@@ -24,7 +24,7 @@ from plugrt.array_api.reductions import binary_combiner, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (
     active_trace,
     broadcast_to,
@@ -98,7 +98,7 @@ def _first_extreme(
         require_elements(function, x, axes)
         x, along = reshape(x, (x.size,)), 0
     else:
-        along = normal_axis(function, axis, x.ndim)
+        along = normalize_axis(function, axis, x.ndim)
         axes = (along,)
         require_elements(function, x, axes)
     index = default_int()
@@ -131,7 +131,7 @@ def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) ->
     >>> xp.count_nonzero(xp.asarray([0, 5, 0, 7]))
     Array(2, dtype=int32)
     """
-    axes = normal_axes("count_nonzero", axis, x.ndim)
+    axes = normalize_axes("count_nonzero", axis, x.ndim)
     return fold(
         binary_combiner(hlo.add), convert(is_nonzero(x), default_int()), 0, axes, keepdims=keepdims
     )

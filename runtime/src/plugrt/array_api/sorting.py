@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from plugrt.array_api.elementwise.operands import unary
 from plugrt.array_api.ordering import sorts_before
-from plugrt.tracing.argument_checks import normal_axis
+from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import active_trace, hlo, iota, region, wrap
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
@@ -25,7 +25,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
     Array([1, 2, 3], dtype=int32)
     """
     x = unary("sort", x)
-    along = normal_axis("sort", axis, x.ndim)
+    along = normalize_axis("sort", axis, x.ndim)
     return sort_together([x], along, descending=descending, stable=stable)[0]
 
 
@@ -42,7 +42,7 @@ def argsort(
     Array([0, 2, 1], dtype=int32)
     """
     x = unary("argsort", x)
-    along = normal_axis("argsort", axis, x.ndim)
+    along = normalize_axis("argsort", axis, x.ndim)
     positions = iota(x.shape, along, default_int())
     return sort_together([x, positions], along, descending=descending, stable=stable)[1]
 

@@ -21,7 +21,7 @@ from plugrt.array_api.reductions import (
     widen_for_sum,
 )
 from plugrt.errors import ShapeError
-from plugrt.tracing.argument_checks import normal_axes, normal_axis, reduced_shape
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (
     broadcast_in_dim,
     concatenate,
@@ -68,7 +68,7 @@ def prod(
 def _reduce_sum(
     function: str, builder: Any, initial: int, x: Tracer, axis: Axes, dtype: Any, keepdims: bool
 ) -> Tracer:
-    axes = normal_axes(function, axis, x.ndim)
+    axes = normalize_axes(function, axis, x.ndim)
     x, result = _prepare_sum(function, x, dtype)
     return convert(fold(binary_combiner(builder), x, initial, axes, keepdims=keepdims), result)
 
@@ -109,7 +109,7 @@ def _extreme(
     function: str, combine: Combine, identity: Any, x: Tracer, axis: Axes, keepdims: bool
 ) -> Tracer:
     x = unary(function, x)
-    axes = normal_axes(function, axis, x.ndim)
+    axes = normalize_axes(function, axis, x.ndim)
     require_elements(function, x, axes)
     return fold(combine, x, identity(x.dtype), axes, keepdims=keepdims)
 
@@ -133,7 +133,7 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     Array(3., dtype=float32)
     """
     x, result = _prepare_mean("mean", x)
-    return convert(_mean(x, normal_axes("mean", axis, x.ndim), keepdims), result)
+    return convert(_mean(x, normalize_axes("mean", axis, x.ndim), keepdims), result)
 
 
 @operation(static=("axis", "correction", "keepdims"), strong=True)
@@ -146,7 +146,7 @@ def var(
     zero). Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`.
     """
     x, result = _prepare_mean("var", x)
-    variance = _variance(x, normal_axes("var", axis, x.ndim), correction, keepdims)
+    variance = _variance(x, normalize_axes("var", axis, x.ndim), correction, keepdims)
     return convert(variance, _real_dtype(result))
 
 
@@ -160,7 +160,7 @@ def std(
     Array(1.4142135, dtype=float32)
     """
     x, result = _prepare_mean("std", x)
-    variance = _variance(x, normal_axes("std", axis, x.ndim), correction, keepdims)
+    variance = _variance(x, normalize_axes("std", axis, x.ndim), correction, keepdims)
     return convert(emit(hlo.sqrt, variance), _real_dtype(result))
 
 
@@ -253,7 +253,7 @@ def _accumulate(
             f"{function} got x of shape {x.shape} and no axis; axis may be left out for arrays "
             "of one dimension only"
         )
-    along = normal_axis(function, 0 if axis is None else axis, x.ndim)
+    along = normalize_axis(function, 0 if axis is None else axis, x.ndim)
     x, result = _prepare_sum(function, x, dtype)
     running = convert(accumulate(binary_combiner(builder), x, initial, along), result)
     if not include_initial:

@@ -17,7 +17,7 @@ from plugrt.array_api.searching import bisect
 from plugrt.errors import ArgumentError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing import emit
-from plugrt.tracing.argument_checks import normal_axis, sizes_of
+from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, full, hlo, iota
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
@@ -109,7 +109,7 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    counts = sizes_of("tile", repetitions, what="repetitions")
+    counts = normalize_shape("tile", repetitions, what="repetitions")
     ndim = max(x.ndim, len(counts))
     shape = (1,) * (ndim - x.ndim) + x.shape
     counts = (1,) * (ndim - len(counts)) + counts
@@ -135,7 +135,7 @@ def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Trac
             raise AxisError(f"roll got {len(shifts)} shifts and no axis; it takes one of each")
         return emit.reshape(_roll_axis(emit.reshape(x, (x.size,)), shifts[0], 0), x.shape)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
-    along = [normal_axis("roll", a, x.ndim) for a in axes]
+    along = [normalize_axis("roll", a, x.ndim) for a in axes]
     if len(shifts) == 1:
         shifts *= len(along)
     elif len(along) == 1:
@@ -163,7 +163,7 @@ def _roll_axis(x: Tracer, shift: Any, axis: int) -> Tracer:
 def _flatten(function: str, x: Tracer, axis: int | None) -> tuple[Tracer, int]:
     if axis is None:
         return emit.reshape(x, (x.size,)), 0
-    return emit.strong(x), normal_axis(function, axis, x.ndim)
+    return emit.strong(x), normalize_axis(function, axis, x.ndim)
 
 
 __all__ = ["repeat", "roll", "tile"]

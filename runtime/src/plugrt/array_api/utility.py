@@ -9,7 +9,7 @@ from plugrt.array_api.manipulation import slice_along
 from plugrt.array_api.reductions import binary_combiner, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.tracing.argument_checks import normal_axes, normal_axis
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 from plugrt.tracing.emit import concatenate, convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -19,14 +19,14 @@ from plugrt.typing import Axes
 @operation(static=("axis", "keepdims"))
 def all(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether all elements over ``axis`` are true: not zero. True where there are none."""
-    axes = normal_axes("all", axis, x.ndim)
+    axes = normalize_axes("all", axis, x.ndim)
     return fold(binary_combiner(hlo.and_), is_nonzero(x), True, axes, keepdims=keepdims)
 
 
 @operation(static=("axis", "keepdims"))
 def any(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns whether an element over ``axis`` is true: not zero. False where there are none."""
-    axes = normal_axes("any", axis, x.ndim)
+    axes = normalize_axes("any", axis, x.ndim)
     return fold(binary_combiner(hlo.or_), is_nonzero(x), False, axes, keepdims=keepdims)
 
 
@@ -48,7 +48,7 @@ def diff(
     >>> xp.diff(xp.asarray([1, 4, 9, 16]))
     Array([3, 5, 7], dtype=int32)
     """
-    along = normal_axis("diff", axis, x.ndim)
+    along = normalize_axis("diff", axis, x.ndim)
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"n of diff is {n!r}; it takes a whole number from 0")
     named = [("prepend", prepend), ("x", x), ("append", append)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimension_arguments import dimensions_of
+from plugrt.lax.dimension_arguments import normalize_dimensions
 from plugrt.lax.precision import PrecisionLike, precision_config
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation
@@ -47,8 +47,8 @@ def dot_general(
     (contract, batch) = dimension_numbers
     sides = [
         (
-            dimensions_of("dot_general", contract[i], x.ndim),
-            dimensions_of("dot_general", batch[i], x.ndim),
+            normalize_dimensions("dot_general", contract[i], x.ndim),
+            normalize_dimensions("dot_general", batch[i], x.ndim),
         )
         for i, x in enumerate((lhs, rhs))
     ]

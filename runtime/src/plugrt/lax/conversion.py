@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.operand_checks import admit
+from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_complex, default_float, default_int, itemsize_bits
@@ -69,7 +69,7 @@ def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
 @operation(static=("exponent_bits", "mantissa_bits"))
 def reduce_precision(operand: Tracer, exponent_bits: int, mantissa_bits: int) -> Tracer:
     """Returns floats rounded as if they had this many bits. As ``jax.lax.reduce_precision``."""
-    admit("reduce_precision", "operand", operand.dtype, "f")
+    check_dtype_kind("reduce_precision", "operand", operand.dtype, "f")
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
             "lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got "

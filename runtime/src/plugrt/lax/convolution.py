@@ -12,9 +12,9 @@ from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import per_dimension
-from plugrt.lax.operand_checks import admit, same_dtype
+from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.lax.precision import PrecisionLike, precision_config
-from plugrt.lax.windowed_reductions import Padding, pads
+from plugrt.lax.windowed_reductions import Padding, compute_padding
 from plugrt.tracing.emit import emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -103,7 +103,7 @@ def conv_general_dilated(
     """
     function = "conv_general_dilated"
     lhs, rhs = same_dtype(function, ("lhs", "rhs"), [lhs, rhs])
-    admit(function, "lhs", lhs.dtype, "iufc")
+    check_dtype_kind(function, "lhs", lhs.dtype, "iufc")
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     spatial = lhs.ndim - 2
     strides = per_dimension(function, "window_strides", window_strides, spatial)
@@ -120,7 +120,7 @@ def conv_general_dilated(
             f"lax.{function} with lhs_dilation cannot tell what padding {padding!r} means; "
             "give (low, high) for each dimension"
         )
-    padded = pads(function, padding, lengths, windows, strides)
+    padded = compute_padding(function, padding, lengths, windows, strides)
     groups = (feature_group_count, batch_group_count)
     _check_features(lhs, rhs, numbers, groups)
     shape = _result_shape(lhs, rhs, numbers, groups, (strides, padded, windows, dilations[0]))

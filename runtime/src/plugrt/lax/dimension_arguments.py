@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, AxisError
-from plugrt.tracing.argument_checks import normal_axes, normal_axis
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
 
 
-def dimension_of(function: str, dimension: int, ndim: int) -> int:
+def normalize_dimension(function: str, dimension: int, ndim: int) -> int:
     """Returns a dimension counted from 0; negative ones count from the end."""
-    return normal_axis(f"lax.{function}", dimension, ndim, "a dimension")
+    return normalize_axis(f"lax.{function}", dimension, ndim, "a dimension")
 
 
-def dimensions_of(function: str, dimensions: Sequence[int] | int, ndim: int) -> tuple[int, ...]:
+def normalize_dimensions(
+    function: str, dimensions: Sequence[int] | int, ndim: int
+) -> tuple[int, ...]:
     """Returns dimensions counted from 0, none twice; None is none."""
     if dimensions is None:
         raise AxisError(f"lax.{function} takes dimensions, one integer or several; found None")
-    return normal_axes(f"lax.{function}", dimensions, ndim, "a dimension")
+    return normalize_axes(f"lax.{function}", dimensions, ndim, "a dimension")
 
 
 def per_dimension(

@@ -39,7 +39,7 @@ def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) ->
     lengths = [int(n) for n in fft_lengths]
     if len(lengths) > min(x.ndim, 3):
         raise ShapeError(f"lax.fft over {len(lengths)} dimensions of shape {x.shape}; at most 3")
-    x = _prepared(strong(x), real=name == "RFFT")
+    x = _convert_input(strong(x), real=name == "RFFT")
     if not lengths:
         return x
     last = list(x.shape[-len(lengths) :])
@@ -55,7 +55,7 @@ def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) ->
     return result
 
 
-def _prepared(x: Tracer, *, real: bool) -> Tracer:
+def _convert_input(x: Tracer, *, real: bool) -> Tracer:
     kind = kind_of(x.dtype)
     if real:
         if kind == "c":

@@ -62,7 +62,7 @@ _MODES = {
 }
 
 
-def mode_of(function: str, mode: Any) -> GatherScatterMode:
+def parse_mode(function: str, mode: Any) -> GatherScatterMode:
     """Returns the mode that is meant by a member, its name in any case, or None (drop)."""
     name = getattr(mode, "name", mode)
     name = name.lower() if isinstance(name, str) else name
@@ -105,8 +105,8 @@ def gather(
     """
     del unique_indices  # a promise that StableHLO's gather has no use for
     sizes = per_dimension("gather", "slice_sizes", slice_sizes, operand.ndim)
-    indices = index_array("gather", start_indices)
-    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode_of("gather", mode)
+    indices = convert_indices("gather", start_indices)
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else parse_mode("gather", mode)
     found: Tracer = emit(
         hlo.gather,
         strong(operand),
@@ -125,14 +125,14 @@ def gather(
     if how is not GatherScatterMode.FILL_OR_DROP:
         return found
     limits = [operand.shape[d] - sizes[d] for d in dimension_numbers.start_index_map]
-    inside = _inside(indices, limits)
+    inside = _in_bounds(indices, limits)
     batch = [i for i in range(found.ndim) if i not in set(dimension_numbers.offset_dims)]
     mask = broadcast_in_dim(inside, found.shape, batch)
     value = default_fill(operand.dtype) if fill_value is None else fill_value
     return emit_select(mask, found, full(found.shape, value, operand.dtype))
 
 
-def index_array(function: str, indices: Tracer) -> Tracer:
+def convert_indices(function: str, indices: Tracer) -> Tracer:
     """Returns an array of indices in a dtype wide enough for any dimension."""
     if kind_of(indices.dtype) not in "iu" or not indices.ndim:
         raise DtypeError(
@@ -144,7 +144,7 @@ def index_array(function: str, indices: Tracer) -> Tracer:
     return strong(indices)
 
 
-def _inside(indices: Tracer, limits: Sequence[int]) -> Tracer:
+def _in_bounds(indices: Tracer, limits: Sequence[int]) -> Tracer:
     """Returns for each place, the last dimension, whether it lies between 0 and the limits."""
     top = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max)
     last = (indices.ndim - 1,)
@@ -159,7 +159,7 @@ def _inside(indices: Tracer, limits: Sequence[int]) -> Tracer:
     return reduce([fits], [constant(True)], last, lambda a, b: [emit(hlo.and_, a, b)])[0]
 
 
-def rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
+def take_rows(x: Tracer, indices: Tracer, axis: int) -> Tracer:
     """Returns the places ``indices`` (an array of any shape, within the bounds) of an axis."""
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(

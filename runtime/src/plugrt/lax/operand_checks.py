@@ -14,9 +14,9 @@ from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 
 
-def admit(function: str, argument: str, dtype: np.dtype[Any], kinds: str) -> None:
+def check_dtype_kind(function: str, argument: str, dtype: np.dtype[Any], kinds: str) -> None:
     """Raises `DtypeError` unless the dtype is of one of the ``kinds`` (letters of ``biufc``)."""
-    argument_checks.admit(f"lax.{function}", f"argument {argument!r}", dtype, kinds)
+    argument_checks.check_dtype_kind(f"lax.{function}", f"argument {argument!r}", dtype, kinds)
 
 
 def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) -> list[Tracer]:
@@ -27,7 +27,7 @@ def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) ->
     arrays = {x.dtype for x in values if not x.weak}
     dtype = arrays.pop() if arrays else result_dtype([(x.dtype, True) for x in values])
     for x in values:
-        if arrays or (x.weak and scalar_result(dtype, weak_kind(x)) != dtype):
+        if arrays or (x.weak and scalar_result(dtype, scalar_kind(x)) != dtype):
             listed = ", ".join(
                 f"{name} {'a Python ' if v.weak else ''}{v.dtype.name}"
                 for name, v in zip(names, values, strict=True)
@@ -39,7 +39,7 @@ def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) ->
     return [convert(x, dtype) if x.dtype != dtype else strong(x) for x in values]
 
 
-def weak_kind(x: Tracer) -> str:
+def scalar_kind(x: Tracer) -> str:
     """Returns the kind of a Python scalar: ``b i f c``."""
     return kind_of(x.dtype).replace("u", "i")
 
@@ -62,10 +62,10 @@ def same_shape(function: str, names: Sequence[str], values: Sequence[Tracer]) ->
                 "lax.broadcast_in_dim, or the function of plugrt.array_api, which broadcasts"
             )
         target = [n if m == 1 else m for m, n in zip(shape, target, strict=True)]
-    return [spread(x, tuple(target)) for x in values]
+    return [expand_to_shape(x, tuple(target)) for x in values]
 
 
-def spread(x: Tracer, shape: tuple[int, ...]) -> Tracer:
+def expand_to_shape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
     """Returns a scalar, or an array of the same rank with dimensions of 1, in a larger shape."""
     if x.shape == shape:
         return x

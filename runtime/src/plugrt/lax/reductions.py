@@ -16,8 +16,8 @@ from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import describe
 from plugrt.lax.control_flow.regions import closed_region
-from plugrt.lax.dimension_arguments import dimension_of, dimensions_of
-from plugrt.lax.operand_checks import admit
+from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
+from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import (
     as_tracer,
     compare,
@@ -66,14 +66,14 @@ def reduce(
                 "operands and init_values of lax.reduce must have one structure; found "
                 f"{describe(spec)} and {describe(found)}"
             )
-        combine = combiner("reduce", computation, spec)
-        return tree.unflatten(spec, _reduced(arrays, initial, combine, tuple(dimensions)))
+        combine = flatten_computation("reduce", computation, spec)
+        return tree.unflatten(spec, _emit_reduce(arrays, initial, combine, tuple(dimensions)))
 
     operands_given = {"operands": operands, "init_values": init_values}
     return launch("reduce", (computation,), tuple(dimensions), operands_given, run)
 
 
-def combiner(
+def flatten_computation(
     title: str, computation: Callable[[Any, Any], Any], spec: tree.PyTreeSpec
 ) -> Callable[..., list[Tracer]]:
     """Returns a computation on two trees as one on flat scalars."""
@@ -114,25 +114,25 @@ def check_initial(title: str, arrays: Sequence[Tracer], initial: Sequence[Tracer
     return [convert(start, x.dtype) for x, start in zip(arrays, initial, strict=True)]
 
 
-def _reduced(
+def _emit_reduce(
     arrays: Sequence[Tracer],
     initial: Sequence[Tracer],
     combine: Callable[..., list[Tracer]],
     dimensions: tuple[int, ...],
 ) -> list[Tracer]:
     starts = check_initial("reduce", arrays, initial)
-    axes = dimensions_of("reduce", dimensions, arrays[0].ndim)
+    axes = normalize_dimensions("reduce", dimensions, arrays[0].ndim)
     op = reduce_op(arrays, starts, axes)
     closed_region("reduce", op, [x.dtype for x in (*arrays, *arrays)], combine)
     return list(wrap(op))
 
 
-def _fold(
+def _make_reduction(
     name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
 ) -> Reduction:
     def body(operand: Tracer, axes: Sequence[int]) -> Tracer:
-        admit(name, "operand", operand.dtype, kinds)
-        along = dimensions_of(name, axes, operand.ndim)
+        check_dtype_kind(name, "operand", operand.dtype, kinds)
+        along = normalize_dimensions(name, axes, operand.ndim)
         return strong(fold(combine, operand, initial(operand.dtype), along, keepdims=False))
 
     body.__name__ = body.__qualname__ = name
@@ -142,27 +142,29 @@ def _fold(
     return made
 
 
-reduce_sum = _fold("reduce_sum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
-reduce_prod = _fold(
+reduce_sum = _make_reduction("reduce_sum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
+reduce_prod = _make_reduction(
     "reduce_prod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product"
 )
-reduce_max = _fold("reduce_max", larger, "biufc", lowest, "the largest element")
-reduce_min = _fold("reduce_min", smaller, "biufc", highest, "the smallest element")
-reduce_and = _fold(
+reduce_max = _make_reduction("reduce_max", larger, "biufc", lowest, "the largest element")
+reduce_min = _make_reduction("reduce_min", smaller, "biufc", highest, "the smallest element")
+reduce_and = _make_reduction(
     "reduce_and", binary_combiner(hlo.and_), "biu", lambda d: ~np.zeros((), d), "the bitwise and"
 )
-reduce_or = _fold("reduce_or", binary_combiner(hlo.or_), "biu", lambda _: 0, "the bitwise or")
-reduce_xor = _fold(
+reduce_or = _make_reduction(
+    "reduce_or", binary_combiner(hlo.or_), "biu", lambda _: 0, "the bitwise or"
+)
+reduce_xor = _make_reduction(
     "reduce_xor", binary_combiner(hlo.xor), "biu", lambda _: 0, "the bitwise exclusive or"
 )
 
 
-def _running(
+def _make_cumulative(
     name: str, combine: Combine, kinds: str, initial: Callable[[Any], Any], says: str
 ) -> Running:
     def body(operand: Tracer, axis: int = 0, reverse: bool = False) -> Tracer:
-        admit(name, "operand", operand.dtype, kinds)
-        along = dimension_of(name, axis, operand.ndim)
+        check_dtype_kind(name, "operand", operand.dtype, kinds)
+        along = normalize_dimension(name, axis, operand.ndim)
         x = emit(hlo.reverse, operand, dimensions=[along]) if reverse else operand
         result = accumulate(combine, x, initial(operand.dtype), along)
         return emit(hlo.reverse, result, dimensions=[along]) if reverse else strong(result)
@@ -177,10 +179,12 @@ def _running(
     return made
 
 
-cumsum = _running("cumsum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
-cumprod = _running("cumprod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product")
-cummax = _running("cummax", larger, "biufc", lowest, "the largest")
-cummin = _running("cummin", smaller, "biufc", highest, "the smallest")
+cumsum = _make_cumulative("cumsum", binary_combiner(hlo.add), "iufc", lambda _: 0, "the sum")
+cumprod = _make_cumulative(
+    "cumprod", binary_combiner(hlo.multiply), "iufc", lambda _: 1, "the product"
+)
+cummax = _make_cumulative("cummax", larger, "biufc", lowest, "the largest")
+cummin = _make_cumulative("cummin", smaller, "biufc", highest, "the smallest")
 
 
 @operation(static=("axis", "index_dtype"), strong=True)
@@ -192,7 +196,7 @@ def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     >>> lax.argmax(xp.asarray([3, 9, 4]), 0, xp.int32)
     Array(1, dtype=int32)
     """
-    return _arg("argmax", operand, axis, index_dtype, "GT", lowest)
+    return _first_extreme("argmax", operand, axis, index_dtype, "GT", lowest)
 
 
 @operation(static=("axis", "index_dtype"), strong=True)
@@ -201,10 +205,10 @@ def argmin(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
 
     As ``jax.lax.argmin``.
     """
-    return _arg("argmin", operand, axis, index_dtype, "LT", highest)
+    return _first_extreme("argmin", operand, axis, index_dtype, "LT", highest)
 
 
-def _arg(
+def _first_extreme(
     name: str,
     operand: Tracer,
     axis: int,
@@ -212,8 +216,8 @@ def _arg(
     direction: str,
     initial: Callable[[Any], Any],
 ) -> Tracer:
-    admit(name, "operand", operand.dtype, "biuf")
-    along = dimension_of(name, axis, operand.ndim)
+    check_dtype_kind(name, "operand", operand.dtype, "biuf")
+    along = normalize_dimension(name, axis, operand.ndim)
     kind = np.dtype(index_dtype)
     if kind_of(kind) not in "iu":
         raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {kind.name}")

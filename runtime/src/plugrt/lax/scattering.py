@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from plugrt.errors import TracingError
-from plugrt.lax.gathering import GatherScatterMode, index_array, mode_of
-from plugrt.lax.operand_checks import admit, same_dtype
+from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
+from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import (
     active_trace,
@@ -41,7 +41,7 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Sequence[int] = ()
 
 
-def _scatter(
+def _make_scatter(
     name: str, combine: Callable[[Tracer, Tracer], Tracer], kinds: str, says: str
 ) -> Scatter:
     def body(
@@ -55,11 +55,11 @@ def _scatter(
         mode: GatherScatterMode | str | None = None,
     ) -> Tracer:
         operand, updates = same_dtype(name, ("operand", "updates"), [operand, updates])
-        admit(name, "operand", operand.dtype, kinds)
+        check_dtype_kind(name, "operand", operand.dtype, kinds)
         numbers = ScatterDimensionNumbers(*map(tuple, dimension_numbers))
-        indices = index_array(name, scatter_indices)
-        if mode_of(name, mode) is GatherScatterMode.CLIP:
-            indices = _clipped(operand, indices, updates, numbers)
+        indices = convert_indices(name, scatter_indices)
+        if parse_mode(name, mode) is GatherScatterMode.CLIP:
+            indices = _clamp_indices(operand, indices, updates, numbers)
         flags = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         return _emit_scatter(name, combine, (operand, indices, updates), numbers, flags)
 
@@ -112,7 +112,7 @@ def _emit_scatter(
     return result  # type: ignore[no-any-return]
 
 
-def _clipped(
+def _clamp_indices(
     operand: Tracer, indices: Tracer, updates: Tracer, numbers: ScatterDimensionNumbers
 ) -> Tracer:
     """Returns indices at which the updates lie within the operand."""
@@ -126,7 +126,7 @@ def _clipped(
     return clipped
 
 
-def _with(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tracer]:
+def _make_combine(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tracer]:
     def combine(x: Tracer, y: Tracer) -> Tracer:
         result: Tracer = emit(builder, x, y)
         return result
@@ -134,17 +134,21 @@ def _with(builder: Callable[..., Any]) -> Callable[[Tracer, Tracer], Tracer]:
     return combine
 
 
-scatter = _scatter("scatter", lambda _, y: y, "biufc", "``updates`` in the place of what was at")
-scatter_add = _scatter("scatter_add", _with(hlo.add), "iufc", "``updates`` added to what is at")
-scatter_sub = _scatter(
-    "scatter_sub", _with(hlo.subtract), "iufc", "``updates`` subtracted from what is at"
+scatter = _make_scatter(
+    "scatter", lambda _, y: y, "biufc", "``updates`` in the place of what was at"
 )
-scatter_mul = _scatter(
-    "scatter_mul", _with(hlo.multiply), "iufc", "``updates`` multiplied with what is at"
+scatter_add = _make_scatter(
+    "scatter_add", _make_combine(hlo.add), "iufc", "``updates`` added to what is at"
 )
-scatter_min = _scatter(
-    "scatter_min", _with(hlo.minimum), "biuf", "the smaller of ``updates`` and what is at"
+scatter_sub = _make_scatter(
+    "scatter_sub", _make_combine(hlo.subtract), "iufc", "``updates`` subtracted from what is at"
 )
-scatter_max = _scatter(
-    "scatter_max", _with(hlo.maximum), "biuf", "the larger of ``updates`` and what is at"
+scatter_mul = _make_scatter(
+    "scatter_mul", _make_combine(hlo.multiply), "iufc", "``updates`` multiplied with what is at"
+)
+scatter_min = _make_scatter(
+    "scatter_min", _make_combine(hlo.minimum), "biuf", "the smaller of ``updates`` and what is at"
+)
+scatter_max = _make_scatter(
+    "scatter_max", _make_combine(hlo.maximum), "biuf", "the larger of ``updates`` and what is at"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.lax.operand_checks import admit, same_dtype
+from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.tracing.emit import (
     broadcast_to,
     compare,
@@ -32,7 +32,7 @@ def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
     """
     if pred.dtype != bool:
         raise DtypeError(f"pred of lax.select must be boolean; found {pred.dtype.name}")
-    return _chosen("select", pred, ("on_false", "on_true"), (on_false, on_true))
+    return _choose("select", pred, ("on_false", "on_true"), (on_false, on_true))
 
 
 @operation
@@ -54,10 +54,10 @@ def select_n(which: Tracer, *cases: Tracer) -> Tracer:
             )
     elif which.dtype != "int32":
         raise DtypeError(f"which of lax.select_n is boolean or int32; found {which.dtype.name}")
-    return _chosen("select_n", which, tuple(f"cases[{i}]" for i in range(len(cases))), cases)
+    return _choose("select_n", which, tuple(f"cases[{i}]" for i in range(len(cases))), cases)
 
 
-def _chosen(
+def _choose(
     function: str, which: Tracer, names: tuple[str, ...], cases: tuple[Tracer, ...]
 ) -> Tracer:
     values = same_dtype(function, names, cases)
@@ -73,17 +73,17 @@ def _chosen(
     if which.dtype == bool:
         return emit_select(which, values[1], values[0])
     # Halving: the cases below the middle are chosen among themselves, and so are the others.
-    return _halved(which, values, 0)
+    return _select_by_halving(which, values, 0)
 
 
-def _halved(which: Tracer, values: list[Tracer], first: int) -> Tracer:
+def _select_by_halving(which: Tracer, values: list[Tracer], first: int) -> Tracer:
     if len(values) == 1:
         return values[0]
     middle = len(values) // 2
     split = broadcast_to(constant(first + middle, which.dtype), which.shape)
     lower, upper = (
-        _halved(which, values[:middle], first),
-        _halved(which, values[middle:], first + middle),
+        _select_by_halving(which, values[:middle], first),
+        _select_by_halving(which, values[middle:], first + middle),
     )
     return emit_select(compare(which, split, "LT"), lower, upper)
 
@@ -98,7 +98,7 @@ def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     low, value, high = same_dtype("clamp", ("min", "x", "max"), [min, x, max])
-    admit("clamp", "x", value.dtype, "biuf")
+    check_dtype_kind("clamp", "x", value.dtype, "biuf")
     for name, limit in (("min", low), ("max", high)):
         if limit.shape not in ((), value.shape):
             raise ShapeError(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.conversion import dtype_asked
-from plugrt.lax.dimension_arguments import dimension_of, dimensions_of
+from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import same_dtype
 from plugrt.tracing import emit as e
 from plugrt.tracing.emit import emit, hlo, strong
@@ -80,7 +80,7 @@ def broadcast_in_dim(
 @operation(static=("dimensions",))
 def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the array without these dimensions, which have length 1. As ``jax.lax.squeeze``."""
-    gone = dimensions_of("squeeze", dimensions, array.ndim)
+    gone = normalize_dimensions("squeeze", dimensions, array.ndim)
     if any(array.shape[d] != 1 for d in gone):
         raise ShapeError(f"lax.squeeze of dimensions {gone} of shape {array.shape}: not all are 1")
     return e.reshape(array, [n for i, n in enumerate(array.shape) if i not in gone])
@@ -93,7 +93,7 @@ def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     As ``jax.lax.expand_dims``.
     """
     listed = tuple(dimensions)
-    new = dimensions_of("expand_dims", listed, array.ndim + len(listed))
+    new = normalize_dimensions("expand_dims", listed, array.ndim + len(listed))
     old = iter(array.shape)
     return e.reshape(array, [1 if i in new else next(old) for i in range(array.ndim + len(new))])
 
@@ -115,7 +115,7 @@ def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None =
 @operation(static=("dimensions",))
 def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the elements in reverse order along dimensions. As ``jax.lax.rev``."""
-    along = dimensions_of("rev", dimensions, operand.ndim)
+    along = normalize_dimensions("rev", dimensions, operand.ndim)
     result: Tracer = emit(hlo.reverse, strong(operand), dimensions=list(along))
     return result
 
@@ -127,7 +127,7 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
     if not operands:
         raise ArgumentError("lax.concatenate needs at least one array")
     arrays = same_dtype("concatenate", names, operands)
-    at = dimension_of("concatenate", dimension, arrays[0].ndim)
+    at = normalize_dimension("concatenate", dimension, arrays[0].ndim)
     rests = {(*x.shape[:at], *x.shape[at + 1 :]) for x in arrays}
     if len(rests) > 1 or any(x.ndim != arrays[0].ndim for x in arrays):
         shapes = ", ".join(str(x.shape) for x in arrays)
@@ -142,7 +142,7 @@ def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
     >>> lax.split(xp.arange(5), (2, 3))
     [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
-    at = dimension_of("split", axis, operand.ndim)
+    at = normalize_dimension("split", axis, operand.ndim)
     if sum(sizes) != operand.shape[at] or any(n < 0 for n in sizes):
         raise ShapeError(
             f"sizes {list(sizes)} of lax.split must add up to {operand.shape[at]}, the length of "
@@ -208,7 +208,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     if kind_of(kind) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
     sizes = tuple(int(n) for n in shape)
-    return e.iota(sizes, dimension_of("broadcasted_iota", dimension, len(sizes)), kind)
+    return e.iota(sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), kind)
 
 
 @operation(static=("shape", "dtype"), strong=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
-from plugrt.lax.dimension_arguments import dimension_of, per_dimension
+from plugrt.lax.dimension_arguments import normalize_dimension, per_dimension
 from plugrt.lax.operand_checks import same_dtype
-from plugrt.lax.start_indices import start_scalars
+from plugrt.lax.start_indices import read_start_indices
 from plugrt.tracing.emit import (
     active_trace,
     constant,
@@ -63,7 +63,7 @@ def slice_in_dim(
     >>> lax.slice_in_dim(xp.arange(6), 1, 6, stride=2)
     Array([1, 3, 5], dtype=int32)
     """
-    at = dimension_of("slice_in_dim", axis, operand.ndim)
+    at = normalize_dimension("slice_in_dim", axis, operand.ndim)
     length = operand.shape[at]
     bounds = []
     for given, default in ((start_index, 0), (limit_index, length)):
@@ -81,12 +81,12 @@ def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = Tr
 
     As ``jax.lax.index_in_dim``.
     """
-    at = dimension_of("index_in_dim", axis, operand.ndim)
+    at = normalize_dimension("index_in_dim", axis, operand.ndim)
     length = operand.shape[at]
     if not -length <= index < length:
         raise ShapeError(f"index {index} is beyond axis {axis} of length {length}")
     result: Tracer = slice_in_dim(operand, index % length, index % length + 1, 1, at)
-    return result if keepdims else _without(result, at)
+    return result if keepdims else _drop_axis(result, at)
 
 
 @operation(static=("slice_sizes", "allow_negative_indices"))
@@ -111,7 +111,7 @@ def dynamic_slice(
         raise ShapeError(
             f"slice_sizes {sizes} of lax.dynamic_slice do not fit the shape {operand.shape}"
         )
-    starts = start_scalars("dynamic_slice", operand, start_indices, allow_negative_indices)
+    starts = read_start_indices("dynamic_slice", operand, start_indices, allow_negative_indices)
     made = hlo.dynamic_slice(
         operand.value, [s.value for s in starts], sizes, loc=active_trace().location()
     )
@@ -142,7 +142,9 @@ def dynamic_update_slice(
             f"update of lax.dynamic_update_slice, {TensorType(update.shape, update.dtype)}, does "
             f"not fit into operand, {TensorType(operand.shape, operand.dtype)}"
         )
-    starts = start_scalars("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    starts = read_start_indices(
+        "dynamic_update_slice", operand, start_indices, allow_negative_indices
+    )
     made = hlo.dynamic_update_slice(
         operand.value, update.value, [s.value for s in starts], loc=active_trace().location()
     )
@@ -163,10 +165,10 @@ def dynamic_slice_in_dim(
 
     As ``jax.lax.dynamic_slice_in_dim``.
     """
-    at = dimension_of("dynamic_slice_in_dim", axis, operand.ndim)
+    at = normalize_dimension("dynamic_slice_in_dim", axis, operand.ndim)
     sizes = list(operand.shape)
     sizes[at] = slice_size
-    starts = _along(start_index, at, operand.ndim)
+    starts = _start_indices(start_index, at, operand.ndim)
     result: Tracer = dynamic_slice(
         operand, starts, sizes, allow_negative_indices=allow_negative_indices
     )
@@ -186,11 +188,11 @@ def dynamic_index_in_dim(
 
     As ``jax.lax.dynamic_index_in_dim``.
     """
-    at = dimension_of("dynamic_index_in_dim", axis, operand.ndim)
+    at = normalize_dimension("dynamic_index_in_dim", axis, operand.ndim)
     result: Tracer = dynamic_slice_in_dim(
         operand, index, 1, at, allow_negative_indices=allow_negative_indices
     )
-    return result if keepdims else _without(result, at)
+    return result if keepdims else _drop_axis(result, at)
 
 
 @operation(static=("axis", "allow_negative_indices"))
@@ -206,8 +208,8 @@ def dynamic_update_slice_in_dim(
 
     As ``jax.lax.dynamic_update_slice_in_dim``.
     """
-    at = dimension_of("dynamic_update_slice_in_dim", axis, operand.ndim)
-    starts = _along(start_index, at, operand.ndim)
+    at = normalize_dimension("dynamic_update_slice_in_dim", axis, operand.ndim)
+    starts = _start_indices(start_index, at, operand.ndim)
     result: Tracer = dynamic_update_slice(
         operand, update, starts, allow_negative_indices=allow_negative_indices
     )
@@ -228,7 +230,7 @@ def dynamic_update_index_in_dim(
     ``update`` lacks that dimension or has it with length 1. As
     ``jax.lax.dynamic_update_index_in_dim``.
     """
-    at = dimension_of("dynamic_update_index_in_dim", axis, operand.ndim)
+    at = normalize_dimension("dynamic_update_index_in_dim", axis, operand.ndim)
     if update.ndim == operand.ndim - 1:
         update = reshape(update, (*update.shape[:at], 1, *update.shape[at:]))
     if update.ndim != operand.ndim or update.shape[at] != 1:
@@ -242,12 +244,12 @@ def dynamic_update_index_in_dim(
     return result
 
 
-def _along(index: Tracer, axis: int, ndim: int) -> list[Tracer]:
+def _start_indices(index: Tracer, axis: int, ndim: int) -> list[Tracer]:
     if index.shape == (1,):
         index = reshape(index, ())
     zero = constant(0, np.dtype(np.int32))
     return [index if i == axis else zero for i in range(ndim)]
 
 
-def _without(x: Tracer, axis: int) -> Tracer:
+def _drop_axis(x: Tracer, axis: int) -> Tracer:
     return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :]))

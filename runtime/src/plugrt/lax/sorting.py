@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.lax.dimension_arguments import dimension_of
-from plugrt.lax.operand_checks import admit
-from plugrt.stablehlo.compare_types import comparison
+from plugrt.lax.dimension_arguments import normalize_dimension
+from plugrt.lax.operand_checks import check_dtype_kind
+from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.tracing.emit import (
     active_trace,
     compare,
@@ -53,8 +53,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     if any(x.shape != arrays[0].shape for x in arrays):
         shapes = ", ".join(str(x.shape) for x in arrays)
         raise ShapeError(f"lax.sort takes arrays of one shape; found {shapes}")
-    at = dimension_of("sort", dimension, arrays[0].ndim)
-    result = sorted_along(arrays, at, num_keys, stable=is_stable)
+    at = normalize_dimension("sort", dimension, arrays[0].ndim)
+    result = sort_together(arrays, at, num_keys, stable=is_stable)
     return tuple(result) if several else result[0]
 
 
@@ -73,8 +73,8 @@ def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
     >>> lax.top_k(xp.asarray([3, 9, 4]), 2)
     [Array([9, 4], dtype=int32), Array([1, 2], dtype=int32)]
     """
-    admit("top_k", "operand", operand.dtype, "biuf")
-    at = dimension_of("top_k", axis, operand.ndim)
+    check_dtype_kind("top_k", "operand", operand.dtype, "biuf")
+    at = normalize_dimension("top_k", axis, operand.ndim)
     if not 0 <= k <= operand.shape[at]:
         raise ArgumentError(
             f"k of lax.top_k must be between 0 and {operand.shape[at]}, the length of axis {axis}; "
@@ -83,13 +83,13 @@ def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
     order = [*(i for i in range(operand.ndim) if i != at), at]
     last = transpose(operand, order)
     indices = iota(last.shape, last.ndim - 1, np.dtype(np.int32))
-    found = sorted_along([last, indices], last.ndim - 1, 1, stable=True, descending=True)
+    found = sort_together([last, indices], last.ndim - 1, 1, stable=True, descending=True)
     limit = [*last.shape[:-1], k]
     back = [order.index(i) for i in range(operand.ndim)]
     return [transpose(slice_(x, [0] * x.ndim, limit, [1] * x.ndim), back) for x in found]
 
 
-def sorted_along(
+def sort_together(
     arrays: Sequence[Tracer], dimension: int, keys: int, *, stable: bool, descending: bool = False
 ) -> list[Tracer]:
     """Returns arrays of one shape sorted together by the first ``keys`` of them."""
@@ -105,13 +105,13 @@ def sorted_along(
     scalars = [trace.mlir_type((), x.dtype) for x in arrays for _ in range(2)]
 
     def before(*pairs: Tracer) -> list[Tracer]:
-        return [_precedes(pairs[: 2 * keys], "GT" if descending else "LT")]
+        return [_comes_before(pairs[: 2 * keys], "GT" if descending else "LT")]
 
     region(operation.regions[0], scalars, before)
     return list(wrap(operation))
 
 
-def _precedes(pairs: Sequence[Tracer], direction: str) -> Tracer:
+def _comes_before(pairs: Sequence[Tracer], direction: str) -> Tracer:
     """Returns whether the first elements of the pairs stand before the second, in order."""
     flat: list[tuple[Tracer, Tracer]] = []
     for x, y in zip(pairs[::2], pairs[1::2], strict=True):
@@ -121,16 +121,16 @@ def _precedes(pairs: Sequence[Tracer], direction: str) -> Tracer:
             flat.append((x, y))
     result: Tracer | None = None
     for x, y in reversed(flat):
-        x, y = _orderable(x), _orderable(y)
-        less = _total(x, y, direction)
+        x, y = _canonicalize(x), _canonicalize(y)
+        less = _compare_total(x, y, direction)
         if result is not None:
-            less = emit(hlo.or_, less, emit(hlo.and_, _total(x, y, "EQ"), result))
+            less = emit(hlo.or_, less, emit(hlo.and_, _compare_total(x, y, "EQ"), result))
         result = less
     assert result is not None
     return result
 
 
-def _orderable(x: Tracer) -> Tracer:
+def _canonicalize(x: Tracer) -> Tracer:
     """Returns floats with one zero and one NaN, which the total order puts last."""
     if kind_of(x.dtype) != "f":
         return x
@@ -139,8 +139,8 @@ def _orderable(x: Tracer) -> Tracer:
     return emit_select(compare(x, x, "NE"), constant(np.nan, x.dtype), x)
 
 
-def _total(x: Tracer, y: Tracer, direction: str) -> Tracer:
+def _compare_total(x: Tracer, y: Tracer, direction: str) -> Tracer:
     if kind_of(x.dtype) != "f":
         return compare(x, y, direction)
-    result: Tracer = emit(hlo.compare, x, y, **comparison(x.dtype, direction, total=True))
+    result: Tracer = emit(hlo.compare, x, y, **compare_attributes(x.dtype, direction, total=True))
     return result

@@ -16,7 +16,7 @@ from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-def start_scalars(
+def read_start_indices(
     function: str, operand: Tracer, indices: Any, allow_negative: bool | Sequence[bool]
 ) -> list[Tracer]:
     """Returns the start indices as scalars of one dtype, counted from 0."""
@@ -49,12 +49,12 @@ def start_scalars(
                 f"{TensorType(s.shape, s.dtype)}"
             )
     return [
-        _from_start(s, n) if may else s
-        for s, n, may in zip(_common(function, scalars), operand.shape, from_end, strict=True)
+        _wrap_negative(s, n) if may else s
+        for s, n, may in zip(_unify_dtypes(function, scalars), operand.shape, from_end, strict=True)
     ]
 
 
-def _common(function: str, scalars: list[Tracer]) -> list[Tracer]:
+def _unify_dtypes(function: str, scalars: list[Tracer]) -> list[Tracer]:
     # Widths of 32 and 64 bits meet wherever 64-bit data keep theirs; the rest is as in JAX.
     narrow = {"int64": "int32", "uint64": "uint32"} if config.enable_x64 is not True else {}
     found = {narrow.get(s.dtype.name, s.dtype.name) for s in scalars if not s.weak}
@@ -69,7 +69,7 @@ def _common(function: str, scalars: list[Tracer]) -> list[Tracer]:
     return [convert(s, dtype) for s in scalars]
 
 
-def _from_start(index: Tracer, length: int) -> Tracer:
+def _wrap_negative(index: Tracer, length: int) -> Tracer:
     if kind_of(index.dtype) == "u":
         return index
     moved = emit(hlo.add, index, constant(length, index.dtype))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.errors import ArgumentError
-from plugrt.lax.operand_checks import admit
+from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of
@@ -17,9 +17,9 @@ from plugrt.tracing.tracer import Tracer
 Unary: TypeAlias = Callable[[Any], Any]
 
 
-def _unary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Unary:
+def _make_unary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Unary:
     def body(x: Tracer) -> Tracer:
-        admit(name, "x", x.dtype, kinds)
+        check_dtype_kind(name, "x", x.dtype, kinds)
         result: Tracer = emit(builder, strong(x))
         return result
 
@@ -30,48 +30,50 @@ def _unary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Una
     return made
 
 
-abs = _unary("abs", hlo.abs, "ifc", "the absolute value, of complex numbers the modulus")
-neg = _unary("neg", hlo.negate, "iufc", "-x, of unsigned integers modulo their range")
-floor = _unary("floor", hlo.floor, "f", "the largest integer that is not above x")
-ceil = _unary("ceil", hlo.ceil, "f", "the smallest integer that is not below x")
-is_finite = _unary("is_finite", hlo.is_finite, "f", "whether x is neither infinite nor NaN")
-exp = _unary("exp", hlo.exponential, "fc", "e to the power x")
-expm1 = _unary("expm1", hlo.exponential_minus_one, "fc", "exp(x) - 1, exact near 0")
-log = _unary("log", hlo.log, "fc", "the natural logarithm")
-log1p = _unary("log1p", hlo.log_plus_one, "fc", "log(1 + x), exact near 0")
-sqrt = _unary("sqrt", hlo.sqrt, "fc", "the square root")
-rsqrt = _unary("rsqrt", hlo.rsqrt, "fc", "one over the square root")
-cbrt = _unary("cbrt", hlo.cbrt, "f", "the cube root")
-logistic = _unary("logistic", hlo.logistic, "fc", "1 / (1 + exp(-x))")
-sin = _unary("sin", hlo.sine, "fc", "the sine")
-cos = _unary("cos", hlo.cosine, "fc", "the cosine")
-tan = _unary("tan", hlo.tan, "fc", "the tangent")
-sinh = _unary("sinh", chlo.sinh, "fc", "the hyperbolic sine")
-cosh = _unary("cosh", chlo.cosh, "fc", "the hyperbolic cosine")
-tanh = _unary("tanh", hlo.tanh, "fc", "the hyperbolic tangent")
-asin = _unary("asin", chlo.asin, "fc", "the arc sine")
-acos = _unary("acos", chlo.acos, "fc", "the arc cosine")
-atan = _unary("atan", chlo.atan, "fc", "the arc tangent")
-asinh = _unary("asinh", chlo.asinh, "fc", "the inverse hyperbolic sine")
-acosh = _unary("acosh", chlo.acosh, "fc", "the inverse hyperbolic cosine")
-atanh = _unary("atanh", chlo.atanh, "fc", "the inverse hyperbolic tangent")
-erf = _unary("erf", chlo.erf, "f", "the error function")
-erfc = _unary("erfc", chlo.erfc, "f", "1 - erf(x)")
-erf_inv = _unary("erf_inv", chlo.erf_inv, "f", "the y with erf(y) = x")
-lgamma = _unary("lgamma", chlo.lgamma, "f", "the logarithm of the gamma function's modulus")
-digamma = _unary("digamma", chlo.digamma, "f", "the derivative of lgamma")
-bessel_i1e = _unary("bessel_i1e", chlo.bessel_i1e, "f", "exp(-|x|) times Bessel's I1(x)")
-bitwise_not = _unary("bitwise_not", hlo.not_, "biu", "x with each bit inverted")
-population_count = _unary("population_count", hlo.popcnt, "iu", "the number of bits that are 1")
-clz = _unary("clz", hlo.count_leading_zeros, "iu", "the number of 0 bits before the first 1")
-real = _unary("real", hlo.real, "c", "the real part")
-imag = _unary("imag", hlo.imag, "c", "the imaginary part")
+abs = _make_unary("abs", hlo.abs, "ifc", "the absolute value, of complex numbers the modulus")
+neg = _make_unary("neg", hlo.negate, "iufc", "-x, of unsigned integers modulo their range")
+floor = _make_unary("floor", hlo.floor, "f", "the largest integer that is not above x")
+ceil = _make_unary("ceil", hlo.ceil, "f", "the smallest integer that is not below x")
+is_finite = _make_unary("is_finite", hlo.is_finite, "f", "whether x is neither infinite nor NaN")
+exp = _make_unary("exp", hlo.exponential, "fc", "e to the power x")
+expm1 = _make_unary("expm1", hlo.exponential_minus_one, "fc", "exp(x) - 1, exact near 0")
+log = _make_unary("log", hlo.log, "fc", "the natural logarithm")
+log1p = _make_unary("log1p", hlo.log_plus_one, "fc", "log(1 + x), exact near 0")
+sqrt = _make_unary("sqrt", hlo.sqrt, "fc", "the square root")
+rsqrt = _make_unary("rsqrt", hlo.rsqrt, "fc", "one over the square root")
+cbrt = _make_unary("cbrt", hlo.cbrt, "f", "the cube root")
+logistic = _make_unary("logistic", hlo.logistic, "fc", "1 / (1 + exp(-x))")
+sin = _make_unary("sin", hlo.sine, "fc", "the sine")
+cos = _make_unary("cos", hlo.cosine, "fc", "the cosine")
+tan = _make_unary("tan", hlo.tan, "fc", "the tangent")
+sinh = _make_unary("sinh", chlo.sinh, "fc", "the hyperbolic sine")
+cosh = _make_unary("cosh", chlo.cosh, "fc", "the hyperbolic cosine")
+tanh = _make_unary("tanh", hlo.tanh, "fc", "the hyperbolic tangent")
+asin = _make_unary("asin", chlo.asin, "fc", "the arc sine")
+acos = _make_unary("acos", chlo.acos, "fc", "the arc cosine")
+atan = _make_unary("atan", chlo.atan, "fc", "the arc tangent")
+asinh = _make_unary("asinh", chlo.asinh, "fc", "the inverse hyperbolic sine")
+acosh = _make_unary("acosh", chlo.acosh, "fc", "the inverse hyperbolic cosine")
+atanh = _make_unary("atanh", chlo.atanh, "fc", "the inverse hyperbolic tangent")
+erf = _make_unary("erf", chlo.erf, "f", "the error function")
+erfc = _make_unary("erfc", chlo.erfc, "f", "1 - erf(x)")
+erf_inv = _make_unary("erf_inv", chlo.erf_inv, "f", "the y with erf(y) = x")
+lgamma = _make_unary("lgamma", chlo.lgamma, "f", "the logarithm of the gamma function's modulus")
+digamma = _make_unary("digamma", chlo.digamma, "f", "the derivative of lgamma")
+bessel_i1e = _make_unary("bessel_i1e", chlo.bessel_i1e, "f", "exp(-|x|) times Bessel's I1(x)")
+bitwise_not = _make_unary("bitwise_not", hlo.not_, "biu", "x with each bit inverted")
+population_count = _make_unary(
+    "population_count", hlo.popcnt, "iu", "the number of bits that are 1"
+)
+clz = _make_unary("clz", hlo.count_leading_zeros, "iu", "the number of 0 bits before the first 1")
+real = _make_unary("real", hlo.real, "c", "the real part")
+imag = _make_unary("imag", hlo.imag, "c", "the imaginary part")
 
 
 @operation
 def sign(x: Tracer) -> Tracer:
     """Returns -1, 0 or 1 as x is, of complex numbers x / abs(x). As ``jax.lax.sign``."""
-    admit("sign", "x", x.dtype, "iufc")
+    check_dtype_kind("sign", "x", x.dtype, "iufc")
     if kind_of(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
     result: Tracer = emit(hlo.sign, strong(x))
@@ -84,7 +86,7 @@ def round(x: Tracer, rounding_method: int = 0) -> Tracer:
 
     As ``jax.lax.round``, whose ``RoundingMethod`` is accepted.
     """
-    admit("round", "x", x.dtype, "f")
+    check_dtype_kind("round", "x", x.dtype, "f")
     method = int(getattr(rounding_method, "value", rounding_method))
     if method not in (0, 1):
         raise ArgumentError(f"rounding_method of lax.round is 0 or 1; got {rounding_method!r}")
@@ -95,7 +97,7 @@ def round(x: Tracer, rounding_method: int = 0) -> Tracer:
 @operation
 def exp2(x: Tracer) -> Tracer:
     """Returns 2 to the power x, elementwise. As ``jax.lax.exp2``."""
-    admit("exp2", "x", x.dtype, "fc")
+    check_dtype_kind("exp2", "x", x.dtype, "fc")
     factor = full(x.shape, np.log(2.0), x.dtype)
     result: Tracer = emit(hlo.exponential, emit(hlo.multiply, x, factor))
     return result
@@ -104,7 +106,7 @@ def exp2(x: Tracer) -> Tracer:
 @operation
 def square(x: Tracer) -> Tracer:
     """Returns x * x, elementwise. As ``jax.lax.square``."""
-    admit("square", "x", x.dtype, "iufc")
+    check_dtype_kind("square", "x", x.dtype, "iufc")
     result: Tracer = emit(hlo.multiply, x, x)
     return result
 
@@ -112,7 +114,7 @@ def square(x: Tracer) -> Tracer:
 @operation
 def reciprocal(x: Tracer) -> Tracer:
     """Returns 1 / x, elementwise. As ``jax.lax.reciprocal``."""
-    admit("reciprocal", "x", x.dtype, "fc")
+    check_dtype_kind("reciprocal", "x", x.dtype, "fc")
     result: Tracer = emit(hlo.divide, full(x.shape, 1, x.dtype), x)
     return result
 
@@ -120,7 +122,7 @@ def reciprocal(x: Tracer) -> Tracer:
 @operation
 def conj(x: Tracer) -> Tracer:
     """Returns the complex conjugate, of floats as complex numbers. As ``jax.lax.conj``."""
-    admit("conj", "x", x.dtype, "fc")
+    check_dtype_kind("conj", "x", x.dtype, "fc")
     if x.dtype.kind != "c":
         return convert(x, np.complex128 if itemsize_bits(x.dtype) == 64 else np.complex64)
     result: Tracer = emit(hlo.complex, emit(hlo.real, x), emit(hlo.negate, emit(hlo.imag, x)))
@@ -136,7 +138,7 @@ def integer_pow(x: Tracer, y: int) -> Tracer:
     >>> lax.integer_pow(xp.asarray([2.0, 3.0]), -2)
     Array([0.25      , 0.11111111], dtype=float32)
     """
-    admit("integer_pow", "x", x.dtype, "iufc" if y >= 0 else "fc")
+    check_dtype_kind("integer_pow", "x", x.dtype, "iufc" if y >= 0 else "fc")
     exponent, power, result = y if y >= 0 else -y, x, None
     while exponent:
         if exponent & 1:

@@ -13,7 +13,7 @@ from plugrt.execution import tree
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import per_dimension
-from plugrt.lax.reductions import check_initial, combiner
+from plugrt.lax.reductions import check_initial, flatten_computation
 from plugrt.tracing.emit import active_trace, hlo, wrap
 from plugrt.tracing.tracer import Tracer
 
@@ -21,7 +21,7 @@ Padding: TypeAlias = str | Sequence[tuple[int, int]]
 """'SAME', 'SAME_LOWER', 'VALID', or what to add before and after each dimension."""
 
 
-def pads(
+def compute_padding(
     function: str,
     padding: Padding,
     lengths: Sequence[int],
@@ -83,7 +83,7 @@ def reduce_window(
         arrays, spec = tree.flatten(operand)
         initial = tree.flatten(init_value)[0]
         starts = check_initial("reduce_window", arrays, initial)
-        geometry = _geometry(
+        geometry = _window_geometry(
             arrays[0].shape,
             window_dimensions,
             window_strides,
@@ -91,8 +91,8 @@ def reduce_window(
             base_dilation,
             window_dilation,
         )
-        combine = combiner("reduce_window", computation, spec)
-        return tree.unflatten(spec, _windowed(arrays, starts, geometry, combine))
+        combine = flatten_computation("reduce_window", computation, spec)
+        return tree.unflatten(spec, _emit_reduce_window(arrays, starts, geometry, combine))
 
     static = tuple(
         repr(x)
@@ -102,7 +102,7 @@ def reduce_window(
     return launch("reduce_window", (computation,), static, operands, run)
 
 
-def _geometry(
+def _window_geometry(
     shape: tuple[int, ...],
     window: Sequence[int],
     strides: Sequence[int] | None,
@@ -117,7 +117,7 @@ def _geometry(
     dilation = per_dimension(name, "window_dilation", window_dilation, len(shape))
     lengths = [0 if n == 0 else (n - 1) * d + 1 for n, d in zip(shape, base, strict=True)]
     reach = [(n - 1) * d + 1 for n, d in zip(sizes, dilation, strict=True)]
-    padded = pads(name, padding, lengths, reach, steps)
+    padded = compute_padding(name, padding, lengths, reach, steps)
     result = [
         max((n + sum(p) - w) // s + 1, 0)
         for n, p, w, s in zip(lengths, padded, reach, steps, strict=True)
@@ -132,7 +132,7 @@ def _geometry(
     }
 
 
-def _windowed(
+def _emit_reduce_window(
     arrays: Sequence[Tracer],
     starts: Sequence[Tracer],
     geometry: dict[str, Any],

@@ -11,7 +11,7 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
-from plugrt.tracing.argument_checks import sizes_of
+from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, kind_of
@@ -32,7 +32,7 @@ def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Trac
     kind = np.dtype(np.uint32 if dtype is None else dtype)
     if kind.kind != "u":
         raise DtypeError(f"random.bits makes unsigned integers; dtype {kind.name} was asked for")
-    return random_bits(key, 8 * kind.itemsize, sizes_of("random.bits", shape))
+    return random_bits(key, 8 * kind.itemsize, normalize_shape("random.bits", shape))
 
 
 @operation(static=("shape", "dtype"))
@@ -54,7 +54,7 @@ def uniform(
     check_key("uniform", key)
     kind = float_dtype("uniform", dtype)
     low, high = as_tracer(minval), as_tracer(maxval)
-    return _uniform(key, sizes_of("random.uniform", shape), kind, low, high)
+    return _uniform(key, normalize_shape("random.uniform", shape), kind, low, high)
 
 
 def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
@@ -63,8 +63,8 @@ def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: 
     A dtype with a mantissa of fewer than 8 bits draws 8 bits a number, as in JAX.
     """
     info = finfo(kind)
-    low = limit("uniform", "minval", low, shape, kind)
-    high = limit("uniform", "maxval", high, shape, kind)
+    low = broadcast_parameter("uniform", "minval", low, shape, kind)
+    high = broadcast_parameter("uniform", "maxval", high, shape, kind)
     drawn = 8 if info.nmant < 8 else info.bits
     words = np.dtype(f"uint{info.bits}")
     mantissa = convert(random_bits(key, drawn, shape), words)
@@ -76,7 +76,9 @@ def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: 
     return scaled
 
 
-def limit(function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
+def broadcast_parameter(
+    function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[Any]
+) -> Tracer:
     """Returns a parameter of a distribution in the result's shape and a dtype."""
     pairs = zip(value.shape[::-1], shape[::-1], strict=False)
     if value.ndim > len(shape) or any(m not in (1, n) for m, n in pairs):
@@ -98,12 +100,12 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     """
     check_key("normal", key)
     kind = np.dtype(default_float() if dtype is None else dtype)
-    wanted = sizes_of("random.normal", shape)
+    wanted = normalize_shape("random.normal", shape)
     if kind.kind != "c":
         return _normal(key, wanted, float_dtype("normal", dtype))
     part = np.dtype(f"float{kind.itemsize * 4}")
     keys = split_key(key, (2,))
-    real, imag = (_normal(row(keys, i), wanted, part) for i in range(2))
+    real, imag = (_normal(read_row(keys, i), wanted, part) for i in range(2))
     # A complex division, for JAX's very bits.
     result: Tracer = lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), kind))
     return result
@@ -132,12 +134,12 @@ def truncated_normal(
     kind = float_dtype("truncated_normal", dtype)
     if shape is None:
         shape = np.broadcast_shapes(lower.shape, upper.shape)
-    wanted = sizes_of("random.truncated_normal", shape)
+    wanted = normalize_shape("random.truncated_normal", shape)
     scale = constant(np.sqrt(2), kind)
     low, high = convert(lower, kind), convert(upper, kind)
     ends = [lax.erf(lax.div(x, scale)) for x in (low, high)]
-    low = limit("truncated_normal", "lower", low, wanted, kind)
-    high = limit("truncated_normal", "upper", high, wanted, kind)
+    low = broadcast_parameter("truncated_normal", "lower", low, wanted, kind)
+    high = broadcast_parameter("truncated_normal", "upper", high, wanted, kind)
     number = lax.mul(scale, lax.erf_inv(_uniform(key, wanted, kind, *ends)))
     inner = [lax.nextafter(x, constant(to, kind)) for x, to in ((low, np.inf), (high, -np.inf))]
     result: Tracer = lax.clamp(inner[0], number, inner[1])
@@ -149,7 +151,7 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
     """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
     check_key("exponential", key)
     kind = float_dtype("exponential", dtype)
-    number = uniform(key, sizes_of("random.exponential", shape), kind)
+    number = uniform(key, normalize_shape("random.exponential", shape), kind)
     result: Tracer = lax.neg(lax.log1p(lax.neg(number)))
     return result
 
@@ -160,7 +162,7 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     check_key("cauchy", key)
     kind = float_dtype("cauchy", dtype)
     low = constant(finfo(kind).eps, kind)
-    number = _uniform(key, sizes_of("random.cauchy", shape), kind, low, constant(1, kind))
+    number = _uniform(key, normalize_shape("random.cauchy", shape), kind, low, constant(1, kind))
     angle = lax.mul(constant(np.pi, kind), lax.sub(number, constant(0.5, kind)))
     result: Tracer = lax.tan(angle)
     return result
@@ -172,7 +174,7 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
     check_key("laplace", key)
     kind = float_dtype("laplace", dtype)
     low = constant(-1.0 + float(finfo(kind).epsneg), kind)
-    number = _uniform(key, sizes_of("random.laplace", shape), kind, low, constant(1, kind))
+    number = _uniform(key, normalize_shape("random.laplace", shape), kind, low, constant(1, kind))
     result: Tracer = lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
     return result
 
@@ -183,7 +185,7 @@ def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     check_key("logistic", key)
     kind = float_dtype("logistic", dtype)
     low = constant(finfo(kind).tiny, kind)
-    number = _uniform(key, sizes_of("random.logistic", shape), kind, low, constant(1, kind))
+    number = _uniform(key, normalize_shape("random.logistic", shape), kind, low, constant(1, kind))
     result: Tracer = lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
     return result
 
@@ -199,7 +201,7 @@ def gumbel(
     """
     check_key("gumbel", key)
     kind = float_dtype("gumbel", dtype)
-    return _gumbel(key, sizes_of("random.gumbel", shape), kind, mode)
+    return _gumbel(key, normalize_shape("random.gumbel", shape), kind, mode)
 
 
 def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) -> Tracer:
@@ -211,7 +213,7 @@ def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) ->
         inner = lax.neg(lax.log(_uniform(key, shape, kind, tiny, one)))
     else:
         both = _uniform(key, (2, *shape), kind, constant(0, kind), one)
-        high, low = row(both, 0), row(both, 1)
+        high, low = read_row(both, 0), read_row(both, 1)
         small = lax.add(lax.mul(constant(2.0**-info.nmant, kind), low), tiny)
         number = lax.select(lax.ge(high, constant(0.5, kind)), high, lax.add(high, small))
         inner = lax.neg(lax.log1p(lax.neg(number)))
@@ -219,7 +221,7 @@ def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) ->
     return result
 
 
-def row(x: Tracer, i: int) -> Tracer:
+def read_row(x: Tracer, i: int) -> Tracer:
     """Returns ``x[i]``."""
     taken = slice_(x, [i, *[0] * (x.ndim - 1)], [i + 1, *x.shape[1:]], [1] * x.ndim)
     return reshape(taken, x.shape[1:])

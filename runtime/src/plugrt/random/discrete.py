@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.random.continuous import Shape, finfo, float_dtype, gumbel, limit, row, uniform
+from plugrt.random.continuous import (
+    Shape,
+    broadcast_parameter,
+    finfo,
+    float_dtype,
+    gumbel,
+    read_row,
+    uniform,
+)
 from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
-from plugrt.tracing.argument_checks import normal_axis, sizes_of
+from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, transpose
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
@@ -37,26 +45,34 @@ def randint(
     kind = default_int() if dtype is None else np.dtype(dtype)
     if kind_of(kind) not in "iu" or kind.kind == "V":
         raise DtypeError(f"random.randint makes integers; dtype {kind.name} was asked for")
-    wanted = sizes_of("random.randint", shape)
+    wanted = normalize_shape("random.randint", shape)
     sampled = kind
     if kind.itemsize < 4:
         # Drawn in 32 bits, against bias.
         sampled = np.dtype(np.int32)
         info = np.iinfo(kind)
-        minval = _clipped(_integer("minval", minval), int(info.min), int(info.max), sampled)
-        maxval = _clipped(_integer("maxval", maxval), int(info.min), int(info.max) + 1, sampled)
+        minval = _clamp_to(
+            _require_integer("minval", minval), int(info.min), int(info.max), sampled
+        )
+        maxval = _clamp_to(
+            _require_integer("maxval", maxval), int(info.min), int(info.max) + 1, sampled
+        )
     return convert(_randint(key, wanted, minval, maxval, sampled), kind)
 
 
 def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, kind: np.dtype[Any]) -> Tracer:
-    low, high = _integer("minval", low), _integer("maxval", high)
+    low, high = _require_integer("minval", low), _require_integer("maxval", high)
     top, info = np.iinfo(kind), np.iinfo(high.dtype)
     beyond = lax.gt(high, constant(min(int(top.max), int(info.max)), high.dtype))
-    low = limit("randint", "minval", _clipped(low, int(top.min), int(top.max), kind), shape, kind)
-    high = limit("randint", "maxval", _clipped(high, int(top.min), int(top.max), kind), shape, kind)
+    low = broadcast_parameter(
+        "randint", "minval", _clamp_to(low, int(top.min), int(top.max), kind), shape, kind
+    )
+    high = broadcast_parameter(
+        "randint", "maxval", _clamp_to(high, int(top.min), int(top.max), kind), shape, kind
+    )
     words = np.dtype(f"uint{8 * kind.itemsize}")
     keys = split_key(key, (2,))
-    upper, lower = (random_bits(row(keys, i), 8 * kind.itemsize, shape) for i in range(2))
+    upper, lower = (random_bits(read_row(keys, i), 8 * kind.itemsize, shape) for i in range(2))
     span = convert(lax.sub(high, low), words)
     one = full(shape, 1, words)
     span = lax.select(lax.le(high, low), one, span)
@@ -71,7 +87,7 @@ def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, kind: np.dtyp
     return result
 
 
-def _integer(name: str, x: Tracer) -> Tracer:
+def _require_integer(name: str, x: Tracer) -> Tracer:
     if kind_of(x.dtype) not in "iu":
         raise DtypeError(
             f"argument {name!r} of random.randint must be an integer; found {x.dtype.name}"
@@ -79,7 +95,7 @@ def _integer(name: str, x: Tracer) -> Tracer:
     return x
 
 
-def _clipped(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
+def _clamp_to(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
     """Returns integers clipped to [low, high], then in a dtype."""
     info = np.iinfo(x.dtype)
     least, most = max(low, int(info.min)), min(high, int(info.max))
@@ -105,15 +121,15 @@ def bernoulli(
     p = as_tracer(p)
     if kind_of(p.dtype) != "f":
         raise DtypeError(f"argument 'p' of random.bernoulli is a float; found {p.dtype.name}")
-    wanted = p.shape if shape is None else sizes_of("random.bernoulli", shape)
-    chance = limit("bernoulli", "p", p, wanted, p.dtype)
+    wanted = p.shape if shape is None else normalize_shape("random.bernoulli", shape)
+    chance = broadcast_parameter("bernoulli", "p", p, wanted, p.dtype)
     if mode == "low":
         low: Tracer = lax.lt(uniform(key, wanted, p.dtype), chance)
         return low
     both = uniform(key, (2, *wanted), p.dtype)
     unit = 2.0 ** -finfo(p.dtype).nmant
-    fine = lax.mul(row(both, 1), constant(unit, p.dtype))
-    result: Tracer = lax.lt(fine, lax.sub(chance, row(both, 0)))
+    fine = lax.mul(read_row(both, 1), constant(unit, p.dtype))
+    result: Tracer = lax.lt(fine, lax.sub(chance, read_row(both, 0)))
     return result
 
 
@@ -136,9 +152,9 @@ def categorical(
     """
     check_key("categorical", key)
     kind = float_dtype("categorical", logits.dtype)
-    axis = normal_axis("random.categorical", axis, logits.ndim)
+    axis = normalize_axis("random.categorical", axis, logits.ndim)
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
-    wanted = batch if shape is None else sizes_of("random.categorical", shape)
+    wanted = batch if shape is None else normalize_shape("random.categorical", shape)
     prefix = wanted[: len(wanted) - len(batch)]
     if wanted[len(prefix) :] != batch:
         raise ShapeError(
@@ -167,7 +183,7 @@ def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -
     """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
     check_key("rademacher", key)
     kind = default_int() if dtype is None else np.dtype(dtype)
-    wanted = sizes_of("random.rademacher", shape)
+    wanted = normalize_shape("random.rademacher", shape)
     drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
     result: Tracer = lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))
     return result

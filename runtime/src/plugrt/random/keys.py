@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.random.threefry import UINT32, settled, split_key, threefry2x32, words
-from plugrt.tracing.argument_checks import sizes_of
+from plugrt.random.threefry import UINT32, add_barrier, key_words, split_key, threefry2x32
+from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -53,7 +53,7 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     (3, 2)
     """
     check_key("split", key)
-    return split_key(key, sizes_of("random.split", num, what="num"))
+    return split_key(key, normalize_shape("random.split", num, what="num"))
 
 
 @operation
@@ -70,8 +70,8 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
         raise ShapeError(f"fold_in takes one integer; found shape {data.shape}")
     if kind_of(data.dtype) not in "iu":
         raise DtypeError(f"fold_in takes an integer; found {data.dtype.name}")
-    pair = threefry2x32(words(key), constant(0, UINT32), convert(data, UINT32))
-    return settled(concatenate([reshape(w, (1,)) for w in pair], 0))
+    pair = threefry2x32(key_words(key), constant(0, UINT32), convert(data, UINT32))
+    return add_barrier(concatenate([reshape(w, (1,)) for w in pair], 0))
 
 
 @with_argument_errors

@@ -10,13 +10,13 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
-from plugrt.lax.gathering import rows
-from plugrt.random.continuous import Shape, gumbel, row, uniform
+from plugrt.lax.gathering import take_rows
+from plugrt.random.continuous import Shape, gumbel, read_row, uniform
 from plugrt.random.discrete import randint
 from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
-from plugrt.tracing.argument_checks import normal_axis, sizes_of
+from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, kind_of
@@ -35,34 +35,34 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     Array([0, 1, 2, 3], dtype=int32)
     """
     if isinstance(x, int | np.integer):
-        ordered: Array = _permuted_range(key, int(x))
+        ordered: Array = _permute_range(key, int(x))
         return ordered
-    permuted: Array = _permuted(key, x, axis, independent)
+    permuted: Array = _permute(key, x, axis, independent)
     return permuted
 
 
 @operation(static=("count",))
-def _permuted_range(key: Tracer, count: int) -> Tracer:
+def _permute_range(key: Tracer, count: int) -> Tracer:
     check_key("permutation", key)
-    return _shuffled(key, iota((max(count, 0),), 0, default_int()), 0)
+    return _shuffle(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
 @operation(static=("axis", "independent"))
-def _permuted(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
+def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
     check_key("permutation", key)
     if not x.ndim:
         raise ShapeError(
             "random.permutation takes a Python integer or an array with dimensions; found a 0-d "
             "array"
         )
-    at = normal_axis("random.permutation", axis, x.ndim)
+    at = normalize_axis("random.permutation", axis, x.ndim)
     if independent or x.ndim == 1:
-        return _shuffled(key, x, at)
-    order = _shuffled(key, iota((x.shape[at],), 0, default_int()), 0)
-    return rows(x, order, at)
+        return _shuffle(key, x, at)
+    order = _shuffle(key, iota((x.shape[at],), 0, default_int()), 0)
+    return take_rows(x, order, at)
 
 
-def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
+def _shuffle(key: Tracer, x: Tracer, axis: int) -> Tracer:
     """Sorts by random 32-bit words, often enough that equal words do not matter.
 
     The number of rounds is JAX's, so that the orders are too.
@@ -70,8 +70,8 @@ def _shuffled(key: Tracer, x: Tracer, axis: int) -> Tracer:
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
         pair = split_key(key, (2,))
-        key = row(pair, 0)
-        words = random_bits(row(pair, 1), 32, x.shape)
+        key = read_row(pair, 0)
+        words = random_bits(read_row(pair, 1), 32, x.shape)
         x = lax.sort_key_val(words, x, axis)[1]
     return x
 
@@ -105,11 +105,11 @@ def choice(
 def _choice_of_range(
     key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
 ) -> Tracer:
-    wanted = _checked(key, p, count, shape, replace)
+    wanted = _check_choice(key, p, count, shape, replace)
     if p is None and not replace:
-        order = _shuffled(key, iota((count,), 0, default_int()), 0)
+        order = _shuffle(key, iota((count,), 0, default_int()), 0)
         return reshape(lax.slice(order, [0], [math.prod(wanted)]), wanted)
-    return _drawn(key, p, count, wanted, replace, mode)
+    return _draw(key, p, count, wanted, replace, mode)
 
 
 @operation(static=("shape", "replace", "axis", "mode"))
@@ -126,19 +126,19 @@ def _choice(
         raise ShapeError(
             "random.choice takes a Python integer or an array with dimensions; found a 0-d array"
         )
-    at = normal_axis("random.choice", axis, a.ndim)
-    wanted = _checked(key, p, a.shape[at], shape, replace)
+    at = normalize_axis("random.choice", axis, a.ndim)
+    wanted = _check_choice(key, p, a.shape[at], shape, replace)
     if p is None and not replace:
-        order = _permuted(key, a, at, False)
+        order = _permute(key, a, at, False)
         some = lax.slice_in_dim(order, 0, math.prod(wanted), 1, at)
     else:
-        some = rows(a, _drawn(key, p, a.shape[at], wanted, replace, mode), at)
+        some = take_rows(a, _draw(key, p, a.shape[at], wanted, replace, mode), at)
     return reshape(some, (*a.shape[:at], *wanted, *a.shape[at + 1 :]))
 
 
-def _checked(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: bool) -> Shape:
+def _check_choice(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: bool) -> Shape:
     check_key("choice", key)
-    wanted = sizes_of("random.choice", shape)
+    wanted = normalize_shape("random.choice", shape)
     draws = math.prod(wanted)
     if draws and not count:
         raise ArgumentError("random.choice has nothing to choose from")
@@ -154,7 +154,7 @@ def _checked(key: Tracer, p: Tracer | None, count: int, shape: Any, replace: boo
     return wanted
 
 
-def _drawn(
+def _draw(
     key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
 ) -> Tracer:
     """Returns drawn places as default integers."""
@@ -182,7 +182,7 @@ def _search(ascending: Tracer, values: Tracer) -> Tracer:
     def halve(_: Tracer, bounds: tuple[Tracer, Tracer]) -> tuple[Tracer, Tracer]:
         low, high = bounds
         middle = lax.div(lax.add(low, high), constant(2, int32))
-        below = lax.lt(rows(ascending, lax.min(middle, constant(count - 1, int32)), 0), values)
+        below = lax.lt(take_rows(ascending, lax.min(middle, constant(count - 1, int32)), 0), values)
         below = lax.bitwise_and(below, lax.lt(low, high))
         low = lax.select(below, lax.add(middle, constant(1, int32)), low)
         return low, lax.select(below, high, lax.min(middle, high))

@@ -47,27 +47,27 @@ def threefry2x32(key: tuple[Tracer, Tracer], x: Tracer, y: Tracer) -> tuple[Trac
     for group in range(5):
         for distance in _ROTATIONS[group % 2]:
             x = emit(hlo.add, x, y)
-            y = emit(hlo.xor, x, _rotated(y, distance))
+            y = emit(hlo.xor, x, _rotate(y, distance))
         x = emit(hlo.add, x, wide[(group + 1) % 3])
         injected = emit(hlo.add, schedule[(group + 2) % 3], constant(group + 1, UINT32))
         y = emit(hlo.add, y, broadcast_to(injected, shape))
     return x, y
 
 
-def _rotated(x: Tracer, distance: int) -> Tracer:
+def _rotate(x: Tracer, distance: int) -> Tracer:
     left = emit(hlo.shift_left, x, full(x.shape, distance, UINT32))
     right = emit(hlo.shift_right_logical, x, full(x.shape, 32 - distance, UINT32))
     rotated: Tracer = emit(hlo.or_, left, right)
     return rotated
 
 
-def words(key: Tracer) -> tuple[Tracer, Tracer]:
+def key_words(key: Tracer) -> tuple[Tracer, Tracer]:
     """Returns the two words of a key as scalars."""
     low, high = slice_(key, [0], [1], [1]), slice_(key, [1], [2], [1])
     return reshape(low, ()), reshape(high, ())
 
 
-def counters(shape: tuple[int, ...]) -> tuple[Tracer, Tracer]:
+def make_counters(shape: tuple[int, ...]) -> tuple[Tracer, Tracer]:
     """Returns the high and low words of the numbers from 0, in row-major order, in a shape."""
     size = math.prod(shape)
     if size <= 1 << 32:
@@ -79,7 +79,7 @@ def counters(shape: tuple[int, ...]) -> tuple[Tracer, Tracer]:
 
 def random_bits(key: Tracer, width: int, shape: tuple[int, ...]) -> Tracer:
     """Returns unsigned integers of 8, 16, 32 or 64 random bits in a shape."""
-    first, second = threefry2x32(words(key), *counters(shape))
+    first, second = threefry2x32(key_words(key), *make_counters(shape))
     if width == 64:
         high, low = convert(first, _UINT64), convert(second, _UINT64)
         high = emit(hlo.shift_left, high, full(shape, 32, _UINT64))
@@ -90,11 +90,11 @@ def random_bits(key: Tracer, width: int, shape: tuple[int, ...]) -> Tracer:
 
 def split_key(key: Tracer, shape: tuple[int, ...]) -> Tracer:
     """Returns new keys in a shape, with a last axis of two words."""
-    pair = threefry2x32(words(key), *counters(shape))
-    return settled(concatenate([reshape(w, (*shape, 1)) for w in pair], len(shape)))
+    pair = threefry2x32(key_words(key), *make_counters(shape))
+    return add_barrier(concatenate([reshape(w, (*shape, 1)) for w in pair], len(shape)))
 
 
-def settled(keys: Tracer) -> Tracer:
+def add_barrier(keys: Tracer) -> Tracer:
     """Returns keys behind a barrier.
 
     Without it XLA computes a key anew in each element that is made with it: a program of three

@@ -12,7 +12,9 @@ from plugrt.stablehlo.element_names import element_name
 _KINDS = {"i1": "UNSIGNED", "ui": "UNSIGNED", "i": "SIGNED"}
 
 
-def comparison(dtype: np.dtype[Any], direction: str, *, total: bool = False) -> dict[str, Any]:
+def compare_attributes(
+    dtype: np.dtype[Any], direction: str, *, total: bool = False
+) -> dict[str, Any]:
     """Returns the attributes of ``stablehlo.compare`` for operands of a dtype.
 
     ``direction`` is one of EQ NE LT LE GT GE; ``total`` orders all floats, NaNs included. The

@@ -13,8 +13,8 @@ class DotWriter:
 
     def __init__(self, name: str) -> None:
         self._lines = [
-            f"digraph {quoted(name)} {{",
-            f"  graph [label={quoted(name)}, labelloc=t, fontname=Helvetica, compound=true];",
+            f"digraph {quote(name)} {{",
+            f"  graph [label={quote(name)}, labelloc=t, fontname=Helvetica, compound=true];",
             "  node [shape=box, style=filled, fontname=Helvetica, fontsize=10];",
             "  edge [fontname=Helvetica, fontsize=8, arrowsize=0.6];",
         ]
@@ -27,16 +27,16 @@ class DotWriter:
         """Adds a node and returns its identifier; ``role`` is a key of `_ROLES`."""
         name = f"n{self._nodes}"
         self._nodes += 1
-        label = r"\n".join(escaped(shortened(line)) for line in lines if line)
+        label = r"\n".join(escape(shorten(line)) for line in lines if line)
         attributes = f'label="{label}"{_ROLES[role]}'
         if tooltip:
-            attributes += f", tooltip={quoted(tooltip)}"
+            attributes += f", tooltip={quote(tooltip)}"
         self._add(f"{name} [{attributes}];")
         return name
 
     def edge(self, source: str, target: str, label: str = "", *, returned: bool = False) -> None:
         """Adds an edge; a dashed one for what a region or a function returns to its user."""
-        attributes = [f"label={quoted(label)}"] if label else []
+        attributes = [f"label={quote(label)}"] if label else []
         if returned:
             attributes += ["style=dashed", "constraint=false"]
         shown = f" [{', '.join(attributes)}]" if attributes else ""
@@ -47,7 +47,7 @@ class DotWriter:
         self._add(f"subgraph cluster_{self._clusters} {{")
         self._clusters += 1
         self._depth += 1
-        self._add(f'label={quoted(shortened(label))}; labeljust=l; color="#8a94a6"; style=rounded;')
+        self._add(f'label={quote(shorten(label))}; labeljust=l; color="#8a94a6"; style=rounded;')
 
     def close_cluster(self) -> None:
         """Ends the frame that was begun last."""
@@ -70,17 +70,17 @@ _ROLES = {
 }
 
 
-def shortened(line: str) -> str:
+def shorten(line: str) -> str:
     """Returns a line of no more than `_MOST` characters."""
     return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Returns a DOT string that shows the text as it is."""
-    return f'"{escaped(text)}"'
+    return f'"{escape(text)}"'
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Returns what stands between the quotation marks of a DOT string to show the text.
 
     Graphviz reads escapes such as ``\n`` and HTML's entities in labels; characters that cannot be

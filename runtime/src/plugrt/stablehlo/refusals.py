@@ -48,20 +48,20 @@ def refuse_endless_calls(module: ir.Module, name: str) -> None:
     empty = {f for f, op in functions.items() if not op.regions[0].blocks}
     if "main" in empty:
         raise ProgramError(f"program {name!r} declares main, and has no body for it")
-    calls = {f: [c for c in _named(op) if c in functions] for f, op in functions.items()}
+    calls = {f: [c for c in _called_symbols(op) if c in functions] for f, op in functions.items()}
     for caller, called in calls.items():
         if lacking := empty.intersection(called):
             raise ProgramError(
                 f"program {name!r}: {caller!r} calls {sorted(lacking)}, declared without a body"
             )
-    if circle := _circle(calls):
+    if circle := _find_cycle(calls):
         raise ProgramError(
             f"program {name!r} calls itself ({' calls '.join(circle)}), which no compiler of "
             "StableHLO takes. Cure: a stablehlo.while"
         )
 
 
-def _named(operation: ir.Operation) -> Iterator[str]:
+def _called_symbols(operation: ir.Operation) -> Iterator[str]:
     """Yields the symbols that the calls within an operation name."""
     waiting = [op for region in operation.regions for block in region for op in block]
     while waiting:
@@ -78,7 +78,7 @@ def _symbols(attribute: ir.Attribute) -> str:
     return text if text.startswith(("@", "[@")) else ""
 
 
-def _circle(calls: dict[str, list[str]]) -> list[str]:
+def _find_cycle(calls: dict[str, list[str]]) -> list[str]:
     """Returns functions that call each other in a circle, the first one again at the end."""
     finished: set[str] = set()
     for start in calls:

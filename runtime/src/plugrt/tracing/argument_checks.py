@@ -25,7 +25,9 @@ KIND_WORDS = {
 """What the letters of `kind_of` are called."""
 
 
-def sizes_of(function: str, shape: Any, *, least: int = 0, what: str = "shape") -> tuple[int, ...]:
+def normalize_shape(
+    function: str, shape: Any, *, least: int = 0, what: str = "shape"
+) -> tuple[int, ...]:
     """Returns a shape, an integer or several in a sequence or array, as a tuple of integers.
 
     Raises `ShapeError` for what is none, and for sizes below ``least``.
@@ -40,7 +42,7 @@ def sizes_of(function: str, shape: Any, *, least: int = 0, what: str = "shape") 
     return sizes
 
 
-def normal_axis(function: str, axis: Any, ndim: int, name: str = "axis") -> int:
+def normalize_axis(function: str, axis: Any, ndim: int, name: str = "axis") -> int:
     """Returns ``axis`` counted from the front; negative ones count from the back.
 
     Raises `AxisError` for what is no integer or not an axis of an array with ``ndim`` dimensions.
@@ -57,7 +59,7 @@ def normal_axis(function: str, axis: Any, ndim: int, name: str = "axis") -> int:
     return index % ndim
 
 
-def normal_axes(function: str, axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+def normalize_axes(function: str, axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     """Returns one axis or several as a tuple counted from the front; None means all of them.
 
     Raises `AxisError`, also for an axis that is named twice.
@@ -65,7 +67,7 @@ def normal_axes(function: str, axis: Any, ndim: int, name: str = "axis") -> tupl
     if axis is None:
         return tuple(range(ndim))
     several = isinstance(axis, Sequence | np.ndarray) and not isinstance(axis, str | bytes)
-    axes = tuple(normal_axis(function, a, ndim, name) for a in (axis if several else (axis,)))
+    axes = tuple(normalize_axis(function, a, ndim, name) for a in (axis if several else (axis,)))
     if len(set(axes)) < len(axes):
         raise AxisError(f"{name} of {function} is {axis}, which names an axis twice")
     return axes
@@ -80,7 +82,7 @@ def reduced_shape(
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
-def admit(
+def check_dtype_kind(
     function: str, argument: str, dtype: np.dtype[Any], kinds: str, words: str | None = None
 ) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`).

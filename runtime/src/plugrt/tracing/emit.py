@@ -14,7 +14,7 @@ from plugrt.execution.casting import cast
 from plugrt.execution.transfer import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
-from plugrt.stablehlo.compare_types import comparison
+from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.python_scalars import check_fits
@@ -245,7 +245,7 @@ def transpose(x: Tracer, permutation: Sequence[int]) -> Tracer:
 
 def compare(x: Tracer, y: Tracer, direction: str) -> Tracer:
     """Returns booleans of ``x DIRECTION y``: EQ NE LT LE GT GE. Same shape and dtype."""
-    tracer: Tracer = emit(hlo.compare, x, y, **comparison(x.dtype, direction))
+    tracer: Tracer = emit(hlo.compare, x, y, **compare_attributes(x.dtype, direction))
     return tracer
 
 

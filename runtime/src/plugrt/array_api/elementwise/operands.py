@@ -54,7 +54,7 @@ _WORDS = {
 
 def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
     """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`)."""
-    argument_checks.admit(function, argument, dtype, kinds, _WORDS.get(kinds))
+    argument_checks.check_dtype_kind(function, argument, dtype, kinds, _WORDS.get(kinds))
 
 
 def compute_dtype(function: str, argument: str, dtype: Dtype, kinds: str) -> Dtype:

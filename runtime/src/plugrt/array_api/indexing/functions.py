@@ -29,7 +29,7 @@ from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_operand
 from plugrt.execution.sharded_transfer import slice_in_place
-from plugrt.tracing.argument_checks import normal_axis
+from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.trace import current_trace
@@ -95,7 +95,7 @@ def take(
             f"take got x of shape {x.shape} and no axis; axis may be left out for arrays of one "
             "dimension only"
         )
-    along = normal_axis("take", 0 if axis is None else axis, x.ndim)
+    along = normalize_axis("take", 0 if axis is None else axis, x.ndim)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
     if _is_empty("take", x.shape, along, shape):
         return full(shape, 0, x.dtype)
@@ -128,7 +128,7 @@ def take_along_axis(
            [2, 4]], dtype=int32)
     """
     admit("take_along_axis", "indices", indices.dtype, INTEGER)
-    along = normal_axis("take_along_axis", axis, x.ndim)
+    along = normalize_axis("take_along_axis", axis, x.ndim)
     rest = [tuple(n for i, n in enumerate(s) if i != along) for s in (x.shape, indices.shape)]
     common = broadcast_shapes((rest[0], rest[1])) if x.ndim == indices.ndim else None
     if common is None:

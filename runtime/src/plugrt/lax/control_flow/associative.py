@@ -9,7 +9,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.control_flow.eager import launch
-from plugrt.lax.dimension_arguments import dimension_of
+from plugrt.lax.dimension_arguments import normalize_dimension
 from plugrt.tracing.emit import as_tracer, concatenate, emit, hlo, reshape, slice_
 from plugrt.tracing.tracer import Tracer
 
@@ -31,7 +31,7 @@ def associative_scan(
         leaves, spec = tree.flatten(elems)
         if not leaves:
             raise ArgumentError("lax.associative_scan needs at least one array")
-        at = dimension_of("associative_scan", axis, leaves[0].ndim)
+        at = normalize_dimension("associative_scan", axis, leaves[0].ndim)
         lengths = {x.shape[at] if at < x.ndim else None for x in leaves}
         if len(lengths) > 1:
             shapes = ", ".join(str(x.shape) for x in leaves)

@@ -13,9 +13,9 @@ from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch, require_array
 from plugrt.lax.control_flow.loop_carry import describe
-from plugrt.lax.control_flow.python_control_flow import in_python, run_branch
-from plugrt.lax.control_flow.regions import Body, holder
-from plugrt.lax.operand_checks import weak_kind
+from plugrt.lax.control_flow.python_control_flow import run_branch, runs_in_python
+from plugrt.lax.control_flow.regions import Body, region_holder
+from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.emit import (
     active_trace,
     as_tracer,
@@ -61,7 +61,7 @@ def cond(
         make = lambda types: hlo.IfOp(types, holds.value, loc=active_trace().location())  # noqa: E731
         return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
 
-    if in_python():
+    if runs_in_python():
         return run_branch(int(not np.asarray(pred)), [true_fun, false_fun], operands)
     return launch("cond", (true_fun, false_fun), (), {"pred": pred, "operands": operands}, run)
 
@@ -100,7 +100,7 @@ def switch(
         names = [f"branches[{i}]" for i in range(len(branches))]
         return _branch("switch", names, branches, operands, make)
 
-    if in_python():
+    if runs_in_python():
         return run_branch(int(np.asarray(index)), branches, operands)
     return launch("switch", branches, (), {"index": index, "operands": operands}, run)
 
@@ -150,7 +150,7 @@ def _branch(
         return [as_tracer(x, f"output{path} of {name} of {title}") for path, x in named]
 
     trace = active_trace()
-    with holder(len(functions)) as place:
+    with region_holder(len(functions)) as place:
         bodies = []
         for name, function in zip(names, functions, strict=True):
             bodies.append(place.trace((), lambda n=name, f=function: call(n, f)))
@@ -179,7 +179,7 @@ def _join_types(
     arrays = [x.dtype for x in found if not x.weak]
     dtype = arrays[0] if arrays else result_dtype([(x.dtype, True) for x in found])
     for name, x in zip(names, found, strict=True):
-        fits = scalar_result(dtype, weak_kind(x)) == dtype if x.weak else x.dtype == dtype
+        fits = scalar_result(dtype, scalar_kind(x)) == dtype if x.weak else x.dtype == dtype
         if x.shape != first.shape or not fits:
             error = ShapeError if x.shape != first.shape else DtypeError
             listed = ", ".join(

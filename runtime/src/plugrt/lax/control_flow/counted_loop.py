@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, StructureError
 from plugrt.execution import tree
 from plugrt.lax.control_flow.loop_carry import Carry, describe
-from plugrt.lax.control_flow.regions import Body, holder, new_argument
+from plugrt.lax.control_flow.regions import Body, new_argument, region_holder
 from plugrt.tracing.emit import (
     active_trace,
     as_tracer,
@@ -49,19 +49,19 @@ def loop(
     ``unroll`` steps make one round of a ``stablehlo.while``; the rest, or all where there would
     be one round at most, are laid out one after another.
     """
-    steps = _Steps(title, step, init, xs, length, reverse)
+    steps = _LoopSteps(title, step, init, xs, length, reverse)
     rounds = length // unroll
     if rounds > 1:
-        values, stacked = _rounds(steps, rounds, unroll)
+        values, stacked = _emit_rounds(steps, rounds, unroll)
         values, stacked = steps.run(rounds * unroll, length % unroll, values, stacked)
     else:
-        values, stacked = _laid_out(steps)
+        values, stacked = _unroll(steps)
     assert steps.outputs is not None
     stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
     return steps.carry.value(values), tree.unflatten(steps.outputs, stacked)
 
 
-def unroll_of(unroll: int | bool, length: int) -> int:
+def steps_per_round(unroll: int | bool, length: int) -> int:
     """Returns how many steps make one round; True and 0 mean all of them, as in JAX."""
     if unroll is False:
         return 1
@@ -72,7 +72,7 @@ def unroll_of(unroll: int | bool, length: int) -> int:
     return max(length, 1) if unroll is True or unroll == 0 else int(unroll)
 
 
-class _Steps:
+class _LoopSteps:
     """One loop while it is traced: the carry, the inputs, and what a step returned."""
 
     def __init__(
@@ -91,7 +91,7 @@ class _Steps:
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
-        rows = [with_weakness(_taken(leaf, at), leaf.weak) for leaf in self._xs]
+        rows = [with_weakness(_read_row(leaf, at), leaf.weak) for leaf in self._xs]
         x = tree.unflatten(self._xs_spec, rows)
         index = constant(i, _INDEX) if isinstance(i, int) else i
         returned = self._step(index, self.carry.value(values), x)
@@ -120,12 +120,12 @@ class _Steps:
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds ``count`` steps, whose outputs go into ``stacked`` (None: new block arguments)."""
         for k in range(count):
-            i = start + k if isinstance(start, int) else _plus(start, k)
+            i = start + k if isinstance(start, int) else _add_constant(start, k)
             at = self.place(i)
             values, ys = self.one(i, values, at)
             if stacked is None:
                 stacked = [new_argument((self.length, *y.shape), y.dtype) for y in ys]
-            stacked = [_put(s, y, at) for s, y in zip(stacked, ys, strict=True)]
+            stacked = [_write_row(s, y, at) for s, y in zip(stacked, ys, strict=True)]
         return list(values), list(stacked or ())
 
     def place(self, i: Tracer | int) -> Tracer | int:
@@ -139,30 +139,30 @@ class _Steps:
         return found
 
 
-def _rounds(steps: _Steps, rounds: int, unroll: int) -> tuple[list[Tracer], list[Tracer]]:
+def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Tracer], list[Tracer]]:
     """Adds the while loop: its state is a counter, the carry, and the stacked outputs."""
     carry = steps.carry
 
     def body(i: Tracer, *values: Tracer) -> list[Tracer]:
         new, stacked = steps.run(i, unroll, values, None)
-        return [_plus(i, unroll), *new, *stacked]
+        return [_add_constant(i, unroll), *new, *stacked]
 
     def more(i: Tracer, *_: Tracer) -> list[Tracer]:
         return [compare(i, constant(rounds * unroll, _INDEX), "LT")]
 
     while True:
-        with holder(2) as place:
+        with region_holder(2) as place:
             traced = place.trace([constant(0, _INDEX), *carry.leaves], body)
             if not carry.settle():
                 continue
             stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
-            ended = _while(state, place.trace(state, more), traced)
+            ended = _emit_while(state, place.trace(state, more), traced)
             last = 1 + len(carry.leaves)
             return carry.result(ended[1:last]), list(ended[last:])
 
 
-def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:
+def _emit_while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:
     values = [x.value for x in state]
     operation = hlo.WhileOp([v.type for v in values], values, loc=active_trace().location())
     cond.move(operation.regions[0])
@@ -171,7 +171,7 @@ def _while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...
     return ended
 
 
-def _laid_out(steps: _Steps) -> tuple[list[Tracer], list[Tracer]]:
+def _unroll(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
     """Adds all steps without a loop."""
     if any(x.weak for x in steps.carry.leaves) or not steps.length:
         samples = _probe(steps)
@@ -188,7 +188,7 @@ def _laid_out(steps: _Steps) -> tuple[list[Tracer], list[Tracer]]:
     return values, [concatenate(column, 0) for column in columns]
 
 
-def _probe(steps: _Steps) -> Sequence[Tracer]:
+def _probe(steps: _LoopSteps) -> Sequence[Tracer]:
     """Traces a step for its types alone: settles the carry, returns what the outputs are like."""
     samples: list[Tracer] = []
 
@@ -201,18 +201,18 @@ def _probe(steps: _Steps) -> Sequence[Tracer]:
         return new
 
     while True:
-        with holder(1) as place:
+        with region_holder(1) as place:
             place.trace(steps.carry.leaves, body)
             if steps.carry.settle():
                 return samples
 
 
-def _plus(i: Tracer, k: int) -> Tracer:
+def _add_constant(i: Tracer, k: int) -> Tracer:
     result: Tracer = emit(hlo.add, i, constant(k, _INDEX)) if k else i
     return result
 
 
-def _taken(x: Tracer, at: Tracer | int) -> Tracer:
+def _read_row(x: Tracer, at: Tracer | int) -> Tracer:
     """Returns ``x[at]``."""
     row = (1, *x.shape[1:])
     if isinstance(at, int):
@@ -222,24 +222,24 @@ def _taken(x: Tracer, at: Tracer | int) -> Tracer:
     else:
         taken = wrap(
             hlo.dynamic_slice(
-                x.value, _starts(at, x.ndim), list(row), loc=active_trace().location()
+                x.value, _row_start(at, x.ndim), list(row), loc=active_trace().location()
             )
         )
     return reshape(taken, x.shape[1:])
 
 
-def _put(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
+def _write_row(stacked: Tracer, y: Tracer, at: Tracer | int) -> Tracer:
     """Returns ``stacked`` with ``y`` at row ``at``."""
     index = constant(at, _INDEX) if isinstance(at, int) else at
     row = reshape(y, (1, *y.shape))
     updated: Tracer = wrap(
         hlo.dynamic_update_slice(
-            stacked.value, row.value, _starts(index, stacked.ndim), loc=active_trace().location()
+            stacked.value, row.value, _row_start(index, stacked.ndim), loc=active_trace().location()
         )
     )
     return updated
 
 
-def _starts(at: Tracer, ndim: int) -> list[Any]:
+def _row_start(at: Tracer, ndim: int) -> list[Any]:
     zero = constant(0, _INDEX)
     return [at.value, *[zero.value] * (ndim - 1)]

@@ -27,7 +27,7 @@ _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
 
 
-def _pipeline_of(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
+def _shared_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
     """Returns what these functions have become, a fresh one if one cannot be held weakly."""
     level: Any = _pipelines.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
     last = len(functions) - 1
@@ -59,7 +59,7 @@ def launch(
         if not callable(function):
             raise ArgumentTypeError(f"{title} takes functions; got {function!r:.60}")
     if current_trace() is not None:
-        return body(**{name: _traced(title, name, x) for name, x in operands.items()})
+        return body(**{name: _trace_leaves(title, name, x) for name, x in operands.items()})
     names, leaves = [], []
     for name, value in operands.items():
         for path, leaf in tree.flatten_with_paths(value):
@@ -77,7 +77,7 @@ def launch(
             name=title,
         )
 
-    pipeline = _pipeline_of(title, functions)
+    pipeline = _shared_pipeline(title, functions)
     return pipeline.runner((static, spec), avals, trace, _place, title)(values)
 
 
@@ -94,7 +94,7 @@ def require_array(title: str, name: str, x: Any) -> None:
         )
 
 
-def _traced(title: str, name: str, value: Any) -> Any:
+def _trace_leaves(title: str, name: str, value: Any) -> Any:
     leaves, spec = tree.flatten(value)
     return tree.unflatten(
         spec, [as_tracer(leaf, f"argument {name!r} of {title}") for leaf in leaves]

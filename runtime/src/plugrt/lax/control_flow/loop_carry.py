@@ -8,7 +8,7 @@ from typing import Any
 from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
-from plugrt.lax.operand_checks import weak_kind
+from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.emit import as_tracer, convert, strong
 from plugrt.tracing.promotion import result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
@@ -53,26 +53,26 @@ class Carry:
             as_tracer(x, f"{p} that the body of {self.title} returned")
             for p, x in zip(self.paths, flat, strict=True)
         ]
-        return [self._fitted(i, x) for i, x in enumerate(leaves)]
+        return [self._check_leaf(i, x) for i, x in enumerate(leaves)]
 
-    def _fitted(self, i: int, found: Tracer) -> Tracer:
+    def _check_leaf(self, i: int, found: Tracer) -> Tracer:
         expected = self.leaves[i]
         if found.shape == expected.shape and found.dtype == expected.dtype:
             if expected.weak and not found.weak:  # it is an ordinary array from now on
                 self._wanted[i] = expected.dtype
             return strong(found)
         if found.shape != expected.shape:
-            raise ShapeError(self._changed(i, found))
-        if found.weak and scalar_result(expected.dtype, weak_kind(found)) == expected.dtype:
+            raise ShapeError(self._type_change_message(i, found))
+        if found.weak and scalar_result(expected.dtype, scalar_kind(found)) == expected.dtype:
             return convert(found, expected.dtype)
         if expected.weak:
             wanted = result_dtype([(expected.dtype, True), (found.dtype, found.weak)])
             if wanted != expected.dtype:
                 self._wanted[i] = wanted
                 return found
-        raise DtypeError(self._changed(i, found))
+        raise DtypeError(self._type_change_message(i, found))
 
-    def _changed(self, i: int, found: Tracer) -> str:
+    def _type_change_message(self, i: int, found: Tracer) -> str:
         went_in = TensorType(self.leaves[i].shape, self.leaves[i].dtype)
         came_out = TensorType(found.shape, found.dtype)
         return (

@@ -10,11 +10,11 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.lax.control_flow.counted_loop import loop, unroll_of
+from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
-from plugrt.lax.control_flow.python_control_flow import in_python, run_counted, run_while
-from plugrt.lax.control_flow.regions import holder
+from plugrt.lax.control_flow.python_control_flow import run_counted, run_while, runs_in_python
+from plugrt.lax.control_flow.regions import region_holder
 from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
 from plugrt.tracing.promotion import default_int, kind_of, result_dtype
 from plugrt.tracing.tracer import Tracer
@@ -34,7 +34,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
     Array(96, dtype=int32)
     """
-    if in_python():
+    if runs_in_python():
         return run_while(cond_fun, body_fun, init_val)
 
     def body(init: Any) -> Any:
@@ -50,7 +50,7 @@ def emit_while(
     """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
     carry = Carry(title, init)
     while True:
-        with holder(2) as place:
+        with region_holder(2) as place:
             body = place.trace(carry.leaves, lambda *v: carry.accept(body_fun(carry.value(v))))
             if not carry.settle():
                 continue
@@ -94,12 +94,12 @@ def fori_loop(
         first, last = operator.index(lower), operator.index(upper)
         given = [x.dtype for x in (lower, upper) if isinstance(x, np.integer)]
         dtype, weak = _index_dtype(given), not given
-        rounds = unroll_of(1 if unroll is None else unroll, max(last - first, 0))
+        rounds = steps_per_round(1 if unroll is None else unroll, max(last - first, 0))
 
         def run(init: Any) -> Any:
-            return _counted(first, last, dtype, weak, body_fun, init, rounds)
+            return _emit_counted(first, last, dtype, weak, body_fun, init, rounds)
 
-        if in_python():
+        if runs_in_python():
             return run_counted(first, last, dtype, body_fun, init_val)
         static = (first, last, dtype, weak, rounds)
         result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
@@ -110,13 +110,13 @@ def fori_loop(
             f"lower={lower!r}, upper={upper!r}"
         )
 
-    if in_python():
+    if runs_in_python():
         dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
         first, last = int(np.asarray(lower)), int(np.asarray(upper))
         return run_counted(first, last, dtype, body_fun, init_val)
 
     def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
-        return _counting(lower, upper, body_fun, init)
+        return _emit_counting(lower, upper, body_fun, init)
 
     operands = {"lower": lower, "upper": upper, "init": init_val}
     outcome: T = launch("fori_loop", (body_fun,), (), operands, count)
@@ -127,7 +127,7 @@ def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[Any]:
     return given[0] if given and all(d == given[0] for d in given) else default_int()
 
 
-def _counted(
+def _emit_counted(
     first: int,
     last: int,
     dtype: np.dtype[Any],
@@ -146,7 +146,7 @@ def _counted(
     return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
 
 
-def _counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
+def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:
     for name, x in (("lower", lower), ("upper", upper)):
         if x.shape:
             raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")

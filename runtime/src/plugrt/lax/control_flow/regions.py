@@ -51,7 +51,7 @@ def new_argument(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tracer:
     return Tracer(trace.scope.block.add_argument(argument_type, trace.location()), trace)
 
 
-class Holder:
+class RegionHolder:
     """Traces bodies into regions of an operation that does not stay."""
 
     def __init__(self, operation: ir.Operation) -> None:
@@ -100,11 +100,11 @@ def closed_region(
 
 
 @contextmanager
-def holder(bodies: int) -> Iterator[Holder]:
+def region_holder(bodies: int) -> Iterator[RegionHolder]:
     """Gives a place to trace up to ``bodies`` blocks into; what was not moved on is erased."""
     trace = active_trace()
     operation = ir.Operation.create("stablehlo.case", regions=bodies, loc=trace.location())
     try:
-        yield Holder(operation)
+        yield RegionHolder(operation)
     finally:
         operation.erase()

@@ -8,9 +8,9 @@ from typing import Any
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
-from plugrt.lax.control_flow.counted_loop import loop, unroll_of
+from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
-from plugrt.lax.control_flow.python_control_flow import in_python, run_scan
+from plugrt.lax.control_flow.python_control_flow import run_scan, runs_in_python
 
 
 @with_argument_errors
@@ -33,14 +33,14 @@ def scan(
     (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
     """
     steps = _length(xs, length)
-    rounds = unroll_of(unroll, steps)
+    rounds = steps_per_round(unroll, steps)
 
     def run(init: Any, xs: Any) -> Any:
         return loop(
             "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
         )
 
-    if in_python() and steps:
+    if runs_in_python() and steps:
         return run_scan(f, init, xs, steps, reverse)
     static = (steps, bool(reverse), rounds)
     result: tuple[Any, Any] = launch("scan", (f,), static, {"init": init, "xs": xs}, run)
@@ -58,14 +58,14 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Array([1, 4, 9], dtype=int32)
     """
     steps = _length(xs, None)
-    rounds = unroll_of(batch_size or 1, steps)
+    rounds = steps_per_round(batch_size or 1, steps)
 
     def run(xs: Any) -> Any:
         return loop("map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds)[
             1
         ]
 
-    if in_python() and steps:
+    if runs_in_python() and steps:
         return run_scan(lambda _, x: ((), f(x)), (), xs, steps, False)[1]
     return launch("map", (f,), (steps, rounds), {"xs": xs}, run)
 

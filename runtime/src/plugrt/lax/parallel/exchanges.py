@@ -123,13 +123,13 @@ def all_to_all(
         joined = _axis(concat_axis, v.ndim, "concat_axis", "all_to_all")
         _check_divides("all_to_all", v, split, size, tiled)
         if tiled:
-            return _exchange(v, axis_name, axis_index_groups, split, joined, size)
+            return _emit_all_to_all(v, axis_name, axis_index_groups, split, joined, size)
         if split != joined:
             # JAX's meaning: concat_axis counts the dimensions without split_axis.
             joined += split < joined
             v = reshape(v, (*v.shape[:joined], 1, *v.shape[joined:]))
             split += split > joined
-        exchanged = _exchange(v, axis_name, axis_index_groups, split, joined, size)
+        exchanged = _emit_all_to_all(v, axis_name, axis_index_groups, split, joined, size)
         if split == joined:
             return exchanged
         return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
@@ -147,7 +147,7 @@ def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def _exchange(
+def _emit_all_to_all(
     x: Tracer, axis_name: AxisName, groups: Groups, split: int, joined: int, size: int
 ) -> Tracer:
     operation = hlo.AllToAllOp(

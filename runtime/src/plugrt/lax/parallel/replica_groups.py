@@ -26,7 +26,7 @@ def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> lis
 
     Raises `UnboundAxis` if an axis is not bound.
     """
-    trace, names = _bound(axis_name)
+    trace, names = _bound_axes(axis_name)
     bound = list(trace.axes)
     chosen = [bound.index(name) for name in names]
     others = [i for i in range(len(bound)) if i not in chosen]
@@ -41,7 +41,7 @@ def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> lis
 
 def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
     """Returns how many replicas work together."""
-    trace, names = _bound(axis_name)
+    trace, names = _bound_axes(axis_name)
     size = math.prod(trace.axes[name] for name in names)
     if axis_index_groups is None:
         return size
@@ -51,12 +51,12 @@ def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
 
 def axis_positions(axis_name: AxisName) -> list[tuple[int, int]]:
     """Returns for each axis how many replica ids apart its neighbours are, and its size."""
-    trace, names = _bound(axis_name)
+    trace, names = _bound_axes(axis_name)
     bound, sizes = list(trace.axes), list(trace.axes.values())
     return [(math.prod(sizes[bound.index(name) + 1 :]), trace.axes[name]) for name in names]
 
 
-def _bound(axis_name: AxisName) -> tuple[Trace, tuple[str, ...]]:
+def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[str, ...]]:
     names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
     try:
         hash(names)
