@@ -51,13 +51,13 @@ def print_layers(floor: Floor, program: str, array: Any) -> None:
 
 def bare_launch(executable: LoadedExecutable) -> Any:
     """Returns a function that makes the two calls of a launch and nothing else."""
-    home: Any = executable._home  # type: ignore[attr-defined]
-    frame = executable._frames[-1]  # type: ignore[attr-defined]
-    execute, arguments = executable._launch, frame.args  # type: ignore[attr-defined]
-    results = frame.outputs[0]
-    destroy, place = home.buffer_destroy, home.new_destroy_frame()
-    keep = [frame.arguments[0][i] for i in range(frame.all.stop)]
-    assert keep, "the frame must hold the arguments of an earlier launch"
+    handle: Any = executable._handle  # type: ignore[attr-defined]
+    prepared = executable._launch_args[-1]  # type: ignore[attr-defined]
+    execute, arguments = executable._launch, prepared.args  # type: ignore[attr-defined]
+    results = prepared.outputs[0]
+    destroy, place = handle.buffer_destroy, handle.new_destroy_args()
+    keep = [prepared.arguments[0][i] for i in range(prepared.all.stop)]
+    assert keep, "they must hold the arguments of an earlier launch"
 
     def launch() -> None:
         execute(arguments)

@@ -118,7 +118,7 @@ def test_the_bound(tmp_path: Path) -> None:
         files.read_bytes(file, 99)
     assert caught.value.errno == errno.EFBIG
     os.truncate(file, 2**42)  # holes alone: nothing of it is read
-    with pytest.raises(FileRefused, match=f"more than {files.MOST} bytes"):
+    with pytest.raises(FileRefused, match=f"more than {files.MAX_BYTES} bytes"):
         files.read_bytes(file)
 
 

@@ -30,7 +30,7 @@ WAYS = {
     "import_module": "from importlib import import_module\nimport_module('made.b')",
     "importlib.import_module": "import importlib\nimportlib.import_module('made.b')",
     "a table": "NAMES = {'name': 'made.b'}",
-    "an attribute": "run_apart('made.b:name')",
+    "an attribute": "run_in_child('made.b:name')",
 }
 
 

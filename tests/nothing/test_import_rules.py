@@ -204,7 +204,7 @@ def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from plugrt.cli.run import f",
         "LATER = {'run': 'plugrt.cli.run'}",
         "from importlib import import_module\nimport_module('plugrt.cli')",
-        "run_apart('plugrt.cli.run:f')",
+        "run_in_child('plugrt.cli.run:f')",
         "from plugrt import jit",
     ],
 )

@@ -6,19 +6,19 @@ import os
 
 import pytest
 
-from plugrt.xla_environment import few_log_lines, threads_for
+from plugrt.xla_environment import quiet_logging, reserve_threads
 
 
 def test_info_lines_are_kept_away_for_the_block_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
-    with few_log_lines():
+    with quiet_logging():
         assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"
     assert "TF_CPP_MIN_LOG_LEVEL" not in os.environ
 
 
 def test_a_level_of_the_users_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "0")
-    with few_log_lines():
+    with quiet_logging():
         assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
 
@@ -32,7 +32,7 @@ def test_there_are_threads_for_two_launches_on_each_device(
     monkeypatch.delenv("PJRT_NPROC", raising=False)
     monkeypatch.delenv("NPROC", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    with threads_for(devices):
+    with reserve_threads(devices):
         assert os.environ.get("PJRT_NPROC") == threads
     assert "PJRT_NPROC" not in os.environ
 
@@ -44,7 +44,7 @@ def test_a_number_of_threads_of_the_users_stands(
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.delenv("PJRT_NPROC", raising=False)
     monkeypatch.setenv(name, "3")
-    with threads_for(8):
+    with reserve_threads(8):
         assert os.environ[name] == "3"
         assert os.environ.get("PJRT_NPROC", "3") == "3"
     assert os.environ[name] == "3"

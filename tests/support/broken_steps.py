@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi import create_client, host_read, load_library
-from plugrt.capi.async_transfers import AsyncTransfer, error_buffer, uninitialized
+from plugrt.capi.async_transfers import AsyncTransfer, create_error_buffer, create_uninitialized
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
 from plugrt.capi.dlpack_import import view
@@ -79,11 +79,11 @@ def step(function: Callable[[World], list[Any]]) -> Callable[[World], list[Any]]
 
 def transferred(buffer: Any) -> Any:
     """Returns the contents by way of a transfer."""
-    host_read.LOOK = False
+    host_read.VIEW_HOST_MEMORY = False
     try:
         return buffer.to_host()
     finally:
-        host_read.LOOK = True
+        host_read.VIEW_HOST_MEMORY = True
 
 
 @step
@@ -170,13 +170,13 @@ def dlpack(world: World) -> list[Any]:
 
 @step
 def view_memory(world: World) -> list[Any]:
-    home = world.client.home()
+    handle = world.client.handle()
     room = np.zeros(64 + SOURCE.nbytes, np.uint8)
     start = -room.ctypes.data % 64
     array = room[start : start + SOURCE.nbytes].view(F4).reshape(SOURCE.shape)
     array[...] = SOURCE * 2
-    spec = BufferSpec(home, SOURCE.shape, F4, world.device)
-    return [view(home, array.ctypes.data, spec, None, lambda: None).to_host()]
+    spec = BufferSpec(handle, SOURCE.shape, F4, world.device)
+    return [view(handle, array.ctypes.data, spec, None, lambda: None).to_host()]
 
 
 @step
@@ -290,8 +290,8 @@ def send_in_pieces(world: World) -> list[Any]:
 def make_odd_buffers(world: World) -> list[Any]:
     kind, memory = TensorType(SOURCE.shape, F4), world.device.default_memory()
     optional(
-        lambda: uninitialized(world.client, kind, memory).block_until_ready(),
-        lambda: error_buffer(world.client, kind, memory, Internal(WORDS)),
+        lambda: create_uninitialized(world.client, kind, memory).block_until_ready(),
+        lambda: create_error_buffer(world.client, kind, memory, Internal(WORDS)),
     )  # fmt: skip
     return []
 

@@ -133,9 +133,9 @@ def flood(argument: Any, say: Say) -> None:
 
 def nested(argument: dict[str, Any], say: Say) -> None:
     """Runs another child, with more time than this one has."""
-    from plugrt.processes.apart import run_apart
+    from plugrt.processes.apart import run_in_child
 
-    outcome = run_apart(f"{HERE}:{argument['target']}", argument["file"], 600)
+    outcome = run_in_child(f"{HERE}:{argument['target']}", argument["file"], 600)
     say(how=outcome.how, seconds=outcome.seconds)
     if argument["hang"]:
         time.sleep(600)

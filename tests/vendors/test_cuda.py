@@ -18,7 +18,7 @@ from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
     pytest.mark.skipif(not library.installed(), reason="needs jax-cuda12-pjrt or jax-cuda13-pjrt"),
-    pytest.mark.skipif(hardware.look().available, reason="this machine has an NVIDIA driver"),
+    pytest.mark.skipif(hardware.detect().available, reason="this machine has an NVIDIA driver"),
 ]
 
 each_library = pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_driver_without_gpu_is_told_with_the_words_of_the_library() -> None:
         """
         from plugrt.plugins.plugin import Availability
         from plugrt_cuda import hardware
-        hardware.look = lambda: Availability.yes()
+        hardware.detect = lambda: Availability.yes()
         import plugrt
         print(plugrt.default_backend())
         """,

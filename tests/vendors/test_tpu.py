@@ -23,7 +23,7 @@ from support.vendor_plugins import check_choice_without_hardware
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu"),
-    pytest.mark.skipif(hardware.look().is_tpu_machine, reason="this machine has TPUs"),
+    pytest.mark.skipif(hardware.detect().is_tpu_machine, reason="this machine has TPUs"),
 ]
 
 BARE = """

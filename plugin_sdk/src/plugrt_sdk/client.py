@@ -19,7 +19,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.programs.loading import parsed
+from plugrt.programs.loading import parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.device import BackendDevice
@@ -81,7 +81,7 @@ class BackendClient(Client):
             options.num_replicas, options.num_partitions
         )
         devices = [self._session.require_device(self.lookup_device(i)) for i in assignment.flat]
-        _, inputs, outputs = parsed(program)
+        _, inputs, outputs = parse_program(program)
         launch = self.backend.compile(program, options)
         executable = BackendExecutable(program.name, options, tuple(inputs), tuple(outputs))
         return BackendLoadedExecutable(self._session, executable, devices, launch)

@@ -19,7 +19,7 @@ from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-FROM_INSIDE = (
+PYTHON_ERRORS = (
     TypeError,
     ValueError,
     AttributeError,
@@ -38,7 +38,7 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     ``passed`` are the arguments to be listed. What is of our tree, or of the user's own functions,
     is raised as it is.
     """
-    if isinstance(error, PlugrtError) or _is_the_users(error):
+    if isinstance(error, PlugrtError) or _is_user_error(error):
         raise error
     listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
     kind = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
@@ -53,25 +53,25 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except FROM_INSIDE as error:
+        except PYTHON_ERRORS as error:
             named = [(f"argument {i}", value) for i, value in enumerate(args)]
             refuse(title, error, [*named, *kwargs.items()])
 
     return call
 
 
-def _is_the_users(error: Exception) -> bool:
+def _is_user_error(error: Exception) -> bool:
     """Whether it came from code that is neither plugrt's nor of what plugrt is built on."""
     step = error.__traceback__
     while step is not None:
-        if not _known(step.tb_frame.f_code.co_filename):
+        if not _is_library_file(step.tb_frame.f_code.co_filename):
             return True
         step = step.tb_next
     return False
 
 
 @functools.cache
-def _known(filename: str) -> bool:
+def _is_library_file(filename: str) -> bool:
     parts = Path(filename).parts
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1] in _PACKAGES

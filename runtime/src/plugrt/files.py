@@ -19,12 +19,12 @@ from plugrt.errors import FileRefused
 
 AnyPath = str | os.PathLike[str]
 
-MOST = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 """The bound on what is read where a caller states none, in bytes; metadata stay far below."""
 
 _CHUNK = 2**16
 _DESCRIPTOR = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/([0-9]{1,7})")
-_KINDS = {
+_FILE_TYPES = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
@@ -53,7 +53,7 @@ def why_no_file(path: AnyPath) -> str:
 def _why_not_regular(found: os.stat_result) -> str:
     if stat.S_ISREG(found.st_mode):
         return ""
-    kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+    kind = _FILE_TYPES.get(stat.S_IFMT(found.st_mode), "something else")
     return f"is {kind}, not a regular file"
 
 
@@ -88,7 +88,7 @@ def _open(path: AnyPath, own: bool) -> int:
     return number
 
 
-def read_bytes(path: AnyPath, most: int = MOST, *, own: bool = False) -> bytes:
+def read_bytes(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> bytes:
     """Returns what a regular file holds; `FileRefused` beyond ``most`` bytes.
 
     See `open_regular` for ``own`` and for what else is refused.
@@ -131,12 +131,12 @@ def descriptor_in(path: AnyPath) -> int | None:
     return int(found[1] or 0) if found else None
 
 
-def read_text(path: AnyPath, most: int = MOST, *, errors: str = "strict") -> str:
+def read_text(path: AnyPath, most: int = MAX_BYTES, *, errors: str = "strict") -> str:
     """Returns the text of a regular file in UTF-8; `UnicodeDecodeError` if it is none."""
     return read_bytes(path, most).decode("utf-8", errors)
 
 
-def read_json(path: AnyPath, most: int = MOST, *, own: bool = False) -> Any:
+def read_json(path: AnyPath, most: int = MAX_BYTES, *, own: bool = False) -> Any:
     """Returns the JSON value in a regular file; `ValueError` if it holds none."""
     return parse_json(read_bytes(path, most, own=own))
 

@@ -183,7 +183,7 @@ class DeviceDescription:
     attributes: Mapping[str, OptionValue] = field(default_factory=dict)
 
 
-def _says(sentence: str, default: bool | None = False) -> Any:
+def _capability(sentence: str, default: bool | None = False) -> Any:
     return field(default=default, metadata={"says": sentence})
 
 
@@ -197,27 +197,27 @@ class Capabilities:
     oldest before it launches one more.
     """
 
-    asynchronous_dispatch: bool = _says("execute returns before the computation has finished")
-    donation: bool = _says("a donated argument's memory is reused for results")
-    zero_copy_put: bool = _says("aligned host memory can become a buffer without a copy")
-    zero_copy_get: bool = _says("a buffer can be read on the host without a copy")
-    executable_serialization: bool = _says("an executable can be saved and loaded again")
-    cost_analysis: bool = _says("an executable states its flops and bytes accessed")
-    memory_analysis: bool = _says("an executable states the memory that it needs")
-    optimized_program: bool = _says("the optimised program can be read back")
-    fingerprint: bool = _says("equal programs have equal fingerprints")
-    multiple_devices: bool = _says("one launch can run on several devices")
-    partitions: bool = _says("one program can be partitioned over devices (SPMD)")
-    collectives: bool = _says("devices of one launch can exchange data")
-    memory_kinds: bool = _says("a device has memories besides its default one")
-    device_to_device_copy: bool = _says("a buffer can be copied to another device directly")
-    memory_stats: bool = _says("a device states how much of its memory is in use")
-    dlpack: bool = _says("buffers can be exchanged through DLPack")
-    unsafe_pointer: bool = _says("the address of a buffer's memory can be read")
-    strided_put: bool = _says("strided host arrays can be put without a host-side copy")
-    topology: bool = _says("programs can be compiled for devices that are not there")
-    custom_calls: bool = _says("handlers for custom calls can be registered")
-    max_collectives_in_flight: int | None = _says(
+    asynchronous_dispatch: bool = _capability("execute returns before the computation has finished")
+    donation: bool = _capability("a donated argument's memory is reused for results")
+    zero_copy_put: bool = _capability("aligned host memory can become a buffer without a copy")
+    zero_copy_get: bool = _capability("a buffer can be read on the host without a copy")
+    executable_serialization: bool = _capability("an executable can be saved and loaded again")
+    cost_analysis: bool = _capability("an executable states its flops and bytes accessed")
+    memory_analysis: bool = _capability("an executable states the memory that it needs")
+    optimized_program: bool = _capability("the optimised program can be read back")
+    fingerprint: bool = _capability("equal programs have equal fingerprints")
+    multiple_devices: bool = _capability("one launch can run on several devices")
+    partitions: bool = _capability("one program can be partitioned over devices (SPMD)")
+    collectives: bool = _capability("devices of one launch can exchange data")
+    memory_kinds: bool = _capability("a device has memories besides its default one")
+    device_to_device_copy: bool = _capability("a buffer can be copied to another device directly")
+    memory_stats: bool = _capability("a device states how much of its memory is in use")
+    dlpack: bool = _capability("buffers can be exchanged through DLPack")
+    unsafe_pointer: bool = _capability("the address of a buffer's memory can be read")
+    strided_put: bool = _capability("strided host arrays can be put without a host-side copy")
+    topology: bool = _capability("programs can be compiled for devices that are not there")
+    custom_calls: bool = _capability("handlers for custom calls can be registered")
+    max_collectives_in_flight: int | None = _capability(
         "launches at once whose devices exchange data (plugrt waits for the oldest)", None
     )
     program_formats: tuple[str, ...] = ("mlir",)
@@ -237,7 +237,7 @@ class Capabilities:
 # --- the abstract classes --------------------------------------------------------------------
 
 
-class _Backed:
+class _BackendObject:
     """Mixin of everything that belongs to a backend and may leave methods out."""
 
     __slots__ = ()
@@ -288,7 +288,7 @@ class ReadyEvent(Event):
         callback(self._error)
 
 
-class Memory(_Backed, ABC):
+class Memory(_BackendObject, ABC):
     """A memory space, such as a device's own (kind ``device``) or pinned host memory."""
 
     __slots__ = ()
@@ -316,7 +316,7 @@ class Memory(_Backed, ABC):
         return f"<{self.client.platform} memory {self.id} ({self.kind})>"
 
 
-class Device(_Backed, ABC):
+class Device(_BackendObject, ABC):
     """One device of a client, which has one object for each: devices compare by identity."""
 
     __slots__ = ()
@@ -387,7 +387,7 @@ class Device(_Backed, ABC):
         return f"{self.platform}:{self.id}"
 
 
-class Buffer(_Backed, ABC):
+class Buffer(_BackendObject, ABC):
     """An array on one device. Reading it waits for the computation that makes it."""
 
     __slots__ = ("__weakref__",)
@@ -475,7 +475,7 @@ again between launches), but it accepts any sequence of its own buffers. If that
 """
 
 
-class Executable(_Backed, ABC):
+class Executable(_BackendObject, ABC):
     """A compiled program that is not tied to devices in use."""
 
     __slots__ = ()
@@ -534,7 +534,7 @@ class Executable(_Backed, ABC):
         self._unimplemented("serialize")
 
 
-class LoadedExecutable(_Backed, ABC):
+class LoadedExecutable(_BackendObject, ABC):
     """An executable that is loaded on devices and can be launched."""
 
     __slots__ = ()
@@ -614,7 +614,7 @@ class LoadedExecutable(_Backed, ABC):
         """Whether `delete` was called."""
 
 
-class Topology(_Backed, ABC):
+class Topology(_BackendObject, ABC):
     """Devices that programs can be compiled for, whether or not they are there."""
 
     __slots__ = ()
@@ -657,7 +657,7 @@ class Topology(_Backed, ABC):
         self._unimplemented("fingerprint")
 
 
-class Client(_Backed, ABC):
+class Client(_BackendObject, ABC):
     """A started backend: its devices, and the way to compile for them and to move data."""
 
     @property

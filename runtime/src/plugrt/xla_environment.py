@@ -12,14 +12,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def few_log_lines() -> Iterator[None]:
+def quiet_logging() -> Iterator[None]:
     """Keeps INFO lines away, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
     with _unless_set(("TF_CPP_MIN_LOG_LEVEL",), "1"):
         yield
 
 
 @contextmanager
-def threads_for(devices: int) -> Iterator[None]:
+def reserve_threads(devices: int) -> Iterator[None]:
     """Lets XLA's CPU client start with threads for two launches on each of its devices.
 
     It makes as many as there are cores or devices, whichever is more. A launch on several devices

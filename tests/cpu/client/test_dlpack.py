@@ -45,7 +45,7 @@ def test_numpy_takes_it(client: Client, dtype: np.dtype[Any]) -> None:
     source = np.arange(6).reshape(2, 3).astype(dtype)
     buffer = client.buffer_from_host(source, client.devices()[0])
     assert buffer.dlpack_device() == (1, 0)
-    host = np.from_dlpack(dlpack.Carrier(buffer.to_dlpack()))
+    host = np.from_dlpack(dlpack.CapsuleHolder(buffer.to_dlpack()))
     assert host.dtype == dtype
     assert host.__array_interface__["data"][0] == buffer.unsafe_pointer()
     np.testing.assert_array_equal(host, source)

@@ -98,7 +98,7 @@ def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
     monkeypatch.setattr(interrupts, "threading", lingering)
     try:
         client = Client()
-        assert interrupts.uninterrupted(client.compile) is client
+        assert interrupts.run_uninterrupted(client.compile) is client
         gone = weakref.ref(client)
         del client
         assert gone() is None

@@ -177,7 +177,7 @@ def test_waiting_does_not_take_apart(summed: Any, put: Put) -> None:
     result = summed.execute([put()])[0]
     result[3].block_until_ready()
     assert result[0].ready_event().is_ready()
-    assert not result.is_apart
+    assert not result.is_split
     assert values(result) == [[6, 6]] * 4
 
 

@@ -10,7 +10,7 @@ import pytest
 from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, ExecuteOptions
 from plugrt_cpu.jaxlib_import import jaxlib_minor
-from plugrt_cpu.per_device_launch import exchange_nothing, is_small
+from plugrt_cpu.per_device_launch import is_small, replicas_are_independent
 from support.cpu_programs import add, all_reduce, function, identity, matmul, tensor
 
 FOUR = CompileOptions(num_replicas=4)
@@ -44,13 +44,13 @@ def values(shards: Any) -> list[float]:
     ],
 )
 def test_what_exchanges_something(line: str, alone: bool) -> None:
-    assert exchange_nothing(f"ENTRY %main {{\n  {line}\n}}") is alone
+    assert replicas_are_independent(f"ENTRY %main {{\n  {line}\n}}") is alone
 
 
 def test_results_are_apart_and_go_on_as_they_are(client: Client) -> None:
     loaded = client.compile(add(), FOUR)
     first = loaded.execute([put(client), put(client, offset=10)])[0]
-    assert first.is_apart == COMES_APART  # type: ignore[attr-defined]
+    assert first.is_split == COMES_APART  # type: ignore[attr-defined]
     second = loaded.execute([first, first])[0]
     assert values(second) == [20, 24, 28, 32]
     assert [b.device for b in second] == list(client.devices()[:4])
@@ -63,7 +63,7 @@ def test_whole_and_apart_meet(client: Client) -> None:
     reduce = client.compile(all_reduce((4,), 4), FOUR)
     loaded = client.compile(add(), FOUR)
     total, double = reduce.execute([put(client)])
-    assert not total.is_apart  # type: ignore[attr-defined]
+    assert not total.is_split  # type: ignore[attr-defined]
     mixed = loaded.execute([total, put(client)])[0]
     assert values(mixed) == [6, 7, 8, 9]
     apart = loaded.execute([put(client), put(client)])[0]
@@ -136,7 +136,7 @@ def test_a_loaded_executable_comes_apart_too(client: Client) -> None:
     code = client.compile(add(), FOUR).executable.serialize()
     loaded = client.deserialize_executable(code)
     result = loaded.execute([put(client), put(client)])[0]
-    assert result.is_apart == COMES_APART  # type: ignore[attr-defined]
+    assert result.is_split == COMES_APART  # type: ignore[attr-defined]
     assert values(result) == [0, 2, 4, 6]
 
 
@@ -144,7 +144,7 @@ def test_larger_work_is_done_together(client: Client) -> None:
     loaded = client.compile(matmul(400, 30), FOUR)
     eyes = [client.buffer_from_host(np.eye(400, dtype="f4"), d) for d in client.devices()[:4]]
     result = loaded.execute([eyes])[0]
-    assert not result.is_apart  # type: ignore[attr-defined]
+    assert not result.is_split  # type: ignore[attr-defined]
     assert [np.trace(b.to_host()) for b in result] == [400] * 4
 
 

@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from plugrt.errors import PlugrtError, ProgramError
 from plugrt.interface import Program
-from plugrt.programs.loading import parsed
+from plugrt.programs.loading import parse_program
 
 MAIN = """func.func {visibility} @{name}(%x: tensor<3xf32>) -> tensor<3xf32> {{
   %0 = stablehlo.add %x, %x : tensor<3xf32>
@@ -34,7 +34,7 @@ OPERATIONS = (
 def test_a_name_that_is_no_string(name: str) -> None:
     text = f"module {{ %c = stablehlo.constant {{{name}}} dense<1> : tensor<i32> }}"
     with pytest.raises(ProgramError, match="no function 'main' to run; it has none"):
-        parsed(Program(text.encode()))
+        parse_program(Program(text.encode()))
 
 
 def _module(choose: random.Random) -> str:
@@ -59,7 +59,7 @@ def test_random_attributes(seed: int) -> None:
     for _ in range(40):
         text = _module(choose)
         try:
-            module, inputs, results = parsed(Program(text.encode()))
+            module, inputs, results = parse_program(Program(text.encode()))
         except PlugrtError:
             continue
         assert len(inputs) == len(results) == 1, text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from plugrt.capi.compile_defaults import Strictness
+from plugrt.capi.compile_defaults import CompileDefaults
 from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions
 
@@ -30,7 +30,7 @@ class Compiler:
 
 def test_it_adds_to_what_the_caller_asked_for() -> None:
     asked = CompileOptions(num_replicas=2, env_overrides={"mine": 1})
-    given = Strictness("cpu").compile(asked, Compiler())
+    given = CompileDefaults("cpu").compile(asked, Compiler())
     assert given.num_replicas == 2
     assert given.env_overrides == {"mine": 1, MIN_MAX: False}
 
@@ -46,18 +46,18 @@ def test_it_adds_to_what_the_caller_asked_for() -> None:
 def test_it_leaves_the_callers_and_other_platforms_alone(
     platform: str, asked: CompileOptions
 ) -> None:
-    assert Strictness(platform).compile(asked, Compiler()) is asked
+    assert CompileDefaults(platform).compile(asked, Compiler()) is asked
 
 
 def test_what_a_library_does_not_know_is_tried_once() -> None:
-    strictness, compiler = Strictness("cpu"), Compiler(MIN_MAX)
+    strictness, compiler = CompileDefaults("cpu"), Compiler(MIN_MAX)
     for _ in range(2):
         assert strictness.compile(CompileOptions(), compiler).env_overrides == {}
     assert compiler.attempts == [{MIN_MAX: False}, {}, {}]
 
 
 def test_other_refusals_are_the_callers() -> None:
-    strictness, compiler = Strictness("cpu"), Compiler("nonsense")
+    strictness, compiler = CompileDefaults("cpu"), Compiler("nonsense")
     with pytest.raises(InvalidArgument, match="nonsense"):
         strictness.compile(CompileOptions(env_overrides={"nonsense": True}), compiler)
     assert len(compiler.attempts) == 1

@@ -203,7 +203,7 @@ from plugrt.capi.events import Event
 path = os.environ["PATH_OF_LIBRARY"]
 client = create_client(path, {}, name="tiny")
 event = client.library.call("Event_Create").event
-held = Event(client.home(), event)
+held = Event(client.handle(), event)
 told = []
 held.on_ready(told.append)
 print(told)

@@ -25,7 +25,7 @@ def test_device_assignment_there_and_back(replicas: int, partitions: int) -> Non
 
 def test_whole_options_are_passed_on() -> None:
     encoded = bytes.fromhex("1a0420022801")
-    assert proto_wire.checked_options(CompileOptions(encoded=encoded)) == encoded
+    assert proto_wire.encode_checked_options(CompileOptions(encoded=encoded)) == encoded
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_whole_options_are_passed_on() -> None:
 )
 def test_options_that_abort_a_real_library_are_refused(encoded: bytes) -> None:
     with pytest.raises(InvalidArgument, match="num_replicas and num_partitions"):
-        proto_wire.checked_options(CompileOptions(encoded=encoded))
+        proto_wire.encode_checked_options(CompileOptions(encoded=encoded))
 
 
 def test_override_of_a_kind_that_has_no_field() -> None:

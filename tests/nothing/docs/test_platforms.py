@@ -26,7 +26,7 @@ def test_libraries_of_other_systems_are_recognised(tmp_path: Path, name: str) ->
 
 
 def test_paths_of_windows_hold_colons() -> None:
-    [record] = env_paths.libraries(r"mine;C:\chip\mine.dll", separator=";")
+    [record] = env_paths.parse_libraries(r"mine;C:\chip\mine.dll", separator=";")
     assert (record.name, record.library) == ("mine", r"C:\chip\mine.dll")
 
 

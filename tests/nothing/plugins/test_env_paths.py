@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import ConfigError
-from plugrt.plugins.env_paths import libraries, read_json
+from plugrt.plugins.env_paths import parse_libraries, read_json
 from plugrt.plugins.record import Source, State
 
 
 def test_items() -> None:
-    records = libraries("a:/x/a.so, b:/x/b.so,", ":")
+    records = parse_libraries("a:/x/a.so, b:/x/b.so,", ":")
     assert [(r.name, r.library, r.state) for r in records] == [
         ("a", "/x/a.so", State.FOUND),
         ("b", "/x/b.so", State.FOUND),
@@ -23,7 +23,7 @@ def test_items() -> None:
 
 
 def test_nothing_is_no_item() -> None:
-    assert libraries("", ":") == []
+    assert parse_libraries("", ":") == []
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,13 @@ def test_nothing_is_no_item() -> None:
     [("a:/x:y/z.so", ":", "/x:y/z.so"), (r"a;C:\x\z.dll", ";", r"C:\x\z.dll"), ("a: z ", ":", "z")],
 )
 def test_a_path_may_hold_the_separator(text: str, separator: str, library: str) -> None:
-    (record,) = libraries(text, separator)
+    (record,) = parse_libraries(text, separator)
     assert (record.name, record.library) == ("a", library)
 
 
 @pytest.mark.parametrize("item", ["nameonly", ":/x.so", "a:", "/x/y.so", "a b:/x.so", "a;/x.so"])
 def test_a_malformed_item_says_which_and_what_is_expected(item: str) -> None:
-    good, bad = libraries(f"good:/g.so,{item}", ":")
+    good, bad = parse_libraries(f"good:/g.so,{item}", ":")
     assert good.state is State.FOUND
     assert bad.state is State.BROKEN
     assert not bad.named
@@ -54,7 +54,7 @@ def test_json(tmp_path: Path) -> None:
         "create_options": {"a": 1, "b": [1, 2], "c": "t", "d": True},
     }
     file.write_text(json.dumps(content))
-    (record,) = libraries(f"a:{file}", ":")
+    (record,) = parse_libraries(f"a:{file}", ":")
     assert record.library == "/x.so"
     assert record.options == content["create_options"]
 
@@ -74,7 +74,7 @@ def test_a_faulty_json_is_a_broken_row(tmp_path: Path, content: str | None, faul
     file = tmp_path / "p.json"
     if content is not None:
         file.write_text(content)
-    (record,) = libraries(f"a:{file}", ":")
+    (record,) = parse_libraries(f"a:{file}", ":")
     assert record.state is State.BROKEN
     assert fault in record.reason
     assert str(file) in record.reason

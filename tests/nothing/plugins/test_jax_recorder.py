@@ -16,7 +16,7 @@ import pytest
 
 from plugrt.errors import PluginIncompatible
 from plugrt.plugins import jax_recorder
-from plugrt.plugins.jax_recorder import RECORDED, Recorder, imported_apart, recording
+from plugrt.plugins.jax_recorder import RECORDED, Recorder, import_fresh, record_registrations
 
 pytest.importorskip("jax")
 
@@ -41,7 +41,7 @@ def bridge() -> Iterator[Any]:
 
 def test_every_reference_to_the_function_is_heard(bridge: Any) -> None:
     held = bridge.register_plugin
-    with recording() as recorder:
+    with record_registrations() as recorder:
         held("a", library_path="/a.so")
         bridge.register_plugin("b", c_api="capsule")
         bridge.register_backend_factory("c", print, priority=3)
@@ -58,7 +58,7 @@ def test_the_arguments_are_those_of_every_jax(bridge: Any) -> None:
     ours = inspect.signature(Recorder.register_plugin).parameters
     theirs = inspect.signature(bridge.register_plugin).parameters
     assert set(theirs) <= set(ours)
-    with recording() as recorder:
+    with record_registrations() as recorder:
         bridge.register_plugin("early", 600, "/l.so", {"a": 1})
         bridge.register_plugin("late", library_path="/l.so", colour="red", size=1)
     early, late = recorder.registrations
@@ -68,14 +68,14 @@ def test_the_arguments_are_those_of_every_jax(bridge: Any) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_jax_is_as_before_whatever_a_plugin_raises(bridge: Any, error: type[BaseException]) -> None:
-    with pytest.raises(error), recording():
+    with pytest.raises(error), record_registrations():
         raise error
 
 
 def test_a_recording_within_a_recording(bridge: Any) -> None:
-    with recording() as outer:
+    with record_registrations() as outer:
         bridge.register_plugin("a", c_api="capsule")
-        with recording() as inner:
+        with record_registrations() as inner:
             bridge.register_plugin("b", c_api="capsule")
         bridge.register_plugin("c", c_api="capsule")
     assert [r.name for r in outer.registrations] == ["a", "c"]
@@ -83,7 +83,7 @@ def test_a_recording_within_a_recording(bridge: Any) -> None:
 
 
 def test_other_threads_reach_jax(bridge: Any) -> None:
-    with recording() as recorder:
+    with record_registrations() as recorder:
         thread = threading.Thread(
             target=bridge.register_backend_factory, args=("threaded", print), kwargs={"priority": 7}
         )
@@ -102,7 +102,7 @@ def test_jax_s_own_calls_reach_jax(bridge: Any) -> None:
     registered = bridge._plugins_registered
     bridge._plugins_registered = False
     try:
-        with recording():
+        with record_registrations():
             exec(call, module)
             exec(call, {**module, "__name__": "some_plugin"})
         assert bridge._plugin_callbacks.pop() is print
@@ -115,7 +115,10 @@ def test_a_jax_whose_function_cannot_be_exchanged_is_refused(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(bridge, "register_plugin", print)
-        with pytest.raises(PluginIncompatible, match=r"jax .*PJRT_NAMES_AND_LI"), recording():
+        with (
+            pytest.raises(PluginIncompatible, match=r"jax .*PJRT_NAMES_AND_LI"),
+            record_registrations(),
+        ):
             raise AssertionError("nothing can be heard")
 
 
@@ -141,13 +144,13 @@ def imports() -> int:
 
 
 def test_a_module_is_imported_apart(package: str) -> None:
-    with imported_apart(package) as ours:
+    with import_fresh(package) as ours:
         ours.state.append("used up")
     assert [name for name in sys.modules if name.startswith(package)] == []
     theirs = importlib.import_module(package)
     assert theirs.state == []
     assert imports() == 2
-    with imported_apart(package) as again:
+    with import_fresh(package) as again:
         assert again.state == []
         assert again is not theirs
     assert importlib.import_module(package) is theirs
@@ -162,7 +165,7 @@ def test_what_a_module_holds_lives_on(package: str) -> None:
     class Table:
         pass
 
-    with imported_apart(package) as ours:
+    with import_fresh(package) as ours:
         ours.table = Table()
         table = weakref.ref(ours.table)
     del ours

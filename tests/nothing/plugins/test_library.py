@@ -16,7 +16,7 @@ import plugrt_tpu.library
 from plugrt.capi import load_library
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.plugins import Backends, LibraryPlugin
-from plugrt.plugins.env_paths import VARIABLE, libraries, missing
+from plugrt.plugins.env_paths import VARIABLE, explain_missing, parse_libraries
 from plugrt.settings.declarations import Config
 from support.distributions import run_python
 from support.fake_client import FakePlugin
@@ -53,8 +53,8 @@ def test_what_is_no_file_is_named(
     for find in (plugrt_tpu.library.find_library, plugrt_cuda.library.find_library):
         with pytest.raises(PluginBroken, match=says):
             find()
-    (record,) = libraries(f"x:{path}", ":")
-    assert re.search(says, missing(record))
+    (record,) = parse_libraries(f"x:{path}", ":")
+    assert re.search(says, explain_missing(record))
     with pytest.raises(PluginBroken, match=f"is {kind}, not a regular file; the path of a shared"):
         load_library(path)
 

@@ -22,12 +22,12 @@ def library(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_library_is_good_once_it_was_tried(library: Path) -> None:
     assert not probe_cache.is_known_good(str(library), {})
-    probe_cache.remember_good(str(library), {})
+    probe_cache.record_good(str(library), {})
     assert probe_cache.is_known_good(str(library), {})
 
 
 def test_other_options_and_another_file_are_another_matter(library: Path) -> None:
-    probe_cache.remember_good(str(library), {"n": 1})
+    probe_cache.record_good(str(library), {"n": 1})
     assert not probe_cache.is_known_good(str(library), {"n": 2})
     assert not probe_cache.is_known_good(str(library), {})
     library.write_bytes(b"other")
@@ -37,14 +37,14 @@ def test_other_options_and_another_file_are_another_matter(library: Path) -> Non
 def test_a_link_is_the_file_that_it_leads_to(library: Path) -> None:
     link = library.with_name("link.so")
     link.symlink_to(library)
-    probe_cache.remember_good(str(link), {})
+    probe_cache.record_good(str(link), {})
     assert probe_cache.is_known_good(str(library), {})
 
 
 def test_a_missing_library_is_not_good(library: Path) -> None:
     library.unlink()
     assert not probe_cache.is_known_good(str(library), {})
-    probe_cache.remember_good(str(library), {})  # nothing to remember, and no harm
+    probe_cache.record_good(str(library), {})  # nothing to remember, and no harm
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]"])
@@ -54,13 +54,13 @@ def test_a_broken_memory_is_an_empty_one(library: Path, content: str) -> None:
     place.write_text(content)
     place.chmod(0o600)
     assert not probe_cache.is_known_good(str(library), {})
-    probe_cache.remember_good(str(library), {})
+    probe_cache.record_good(str(library), {})
     assert probe_cache.is_known_good(str(library), {})
 
 
 def test_a_folder_that_cannot_be_made_is_no_fault(library: Path) -> None:
     with config.override(cache_dir=str(library / "under-a-file")):
-        probe_cache.remember_good(str(library), {})
+        probe_cache.record_good(str(library), {})
         assert not probe_cache.is_known_good(str(library), {})
 
 
@@ -75,7 +75,7 @@ def test_without_the_setting_it_is_the_users_cache(monkeypatch: pytest.MonkeyPat
 def test_the_memory_is_bounded(library: Path) -> None:
     for i in range(300):
         os.utime(library, ns=(i, i))
-        probe_cache.remember_good(str(library), {})
+        probe_cache.record_good(str(library), {})
     assert len(probe_cache._read()) == 256
     assert probe_cache.is_known_good(str(library), {})
 
@@ -111,7 +111,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a fil
 def test_a_memory_that_others_could_have_written_counts_for_nothing(
     library: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    probe_cache.remember_good(str(library), {})
+    probe_cache.record_good(str(library), {})
     cache = probe_cache.cache_folder()
     spoil(cache)
     for _ in range(3):
@@ -125,7 +125,7 @@ def test_a_memory_that_others_could_have_written_counts_for_nothing(
 def test_the_folder_is_private_whatever_the_umask(library: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        probe_cache.remember_good(str(library), {})
+        probe_cache.record_good(str(library), {})
     finally:
         os.umask(before)
     assert probe_cache.is_known_good(str(library), {})

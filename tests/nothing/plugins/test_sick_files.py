@@ -58,10 +58,10 @@ try:
 except PluginBroken as error:
     found["library"] = str(error)
 found["known"] = [probe_cache.is_known_good("/bin/sh", {}) for _ in range(3)]
-probe_cache.remember_good("/bin/sh", {})
+probe_cache.record_good("/bin/sh", {})
 found["known later"] = probe_cache.is_known_good("/bin/sh", {})
 found["hardware"] = [vendors.missing_plugins([], root), driver_branch(root),
-                     hardware.look(root).is_tpu_machine]
+                     hardware.detect(root).is_tpu_machine]
 print(json.dumps(found))
 """
 

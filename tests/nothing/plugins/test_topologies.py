@@ -14,7 +14,7 @@ from plugrt.errors import PluginBroken, PluginUnavailable
 from plugrt.plugins import Backends, LibraryPlugin, vendors
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
-from plugrt.plugins.start_variables import start_variables, variables_set
+from plugrt.plugins.start_variables import set_start_variables, set_variables
 from plugrt.settings.declarations import Config, config
 
 
@@ -95,7 +95,7 @@ def test_variables_are_set_while_a_library_starts_and_are_the_users_if_he_set_th
 ) -> None:
     monkeypatch.setenv("PLUGRT_TEST_A", "mine")
     monkeypatch.delenv("PLUGRT_TEST_B", raising=False)
-    with variables_set({"PLUGRT_TEST_A": "1", "PLUGRT_TEST_B": "2"}):
+    with set_variables({"PLUGRT_TEST_A": "1", "PLUGRT_TEST_B": "2"}):
         assert (os.environ["PLUGRT_TEST_A"], os.environ["PLUGRT_TEST_B"]) == ("mine", "2")
     assert os.environ["PLUGRT_TEST_A"] == "mine"
     assert "PLUGRT_TEST_B" not in os.environ
@@ -111,6 +111,6 @@ def test_libtpu_asks_no_metadata_server_where_there_is_no_tpu(
     seen = [h for h in vendors.HARDWARE if "tpu" in h.plugins] if device else []
     monkeypatch.setattr(vendors, "hardware_seen", lambda: seen)
     monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
-    with start_variables(file):
+    with set_start_variables(file):
         assert ("TPU_SKIP_MDS_QUERY" in os.environ) is expected
     assert "TPU_SKIP_MDS_QUERY" not in os.environ

@@ -22,13 +22,13 @@ def _all_visible(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_file_of_the_driver_is_enough(tmp_path: Path, file: str) -> None:
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).touch()
-    answer = hardware.look(tmp_path)
+    answer = hardware.detect(tmp_path)
     assert answer.available
     assert file in answer.reason
 
 
 def test_without_a_driver_the_way_to_compile_is_named(tmp_path: Path) -> None:
-    answer = hardware.look(tmp_path)
+    answer = hardware.detect(tmp_path)
     assert not answer.available
     assert "no NVIDIA driver" in answer.reason
     assert 'plugrt.topology("cuda:h100")' in answer.cure
@@ -41,7 +41,7 @@ def test_hidden_devices(
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/nvidiactl").touch()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    answer = hardware.look(tmp_path)
+    answer = hardware.detect(tmp_path)
     assert answer.available is expected
     assert expected or "CUDA_VISIBLE_DEVICES" in answer.reason
 
@@ -57,5 +57,5 @@ def test_the_driver_states_its_branch(tmp_path: Path, text: str, branch: int | N
 
 def test_looking_at_this_machine_is_cheap() -> None:
     start = time.perf_counter()
-    hardware.look()
+    hardware.detect()
     assert time.perf_counter() - start < 0.1

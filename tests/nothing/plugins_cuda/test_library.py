@@ -74,7 +74,7 @@ def test_a_named_library_comes_before_all(site: Path) -> None:
 def test_a_machine_with_a_driver_but_no_library_is_told_once(tmp_path: Path) -> None:
     has_driver = (
         "from plugrt_cuda import hardware, library; library.WHEELS = ();"
-        "hardware.look = lambda: Availability.yes()"
+        "hardware.detect = lambda: Availability.yes()"
     )
     done = choose_beside_fake(tmp_path, "cuda", has_driver)
     assert done.stdout.splitlines()[0] == "fake fake"
@@ -83,7 +83,9 @@ def test_a_machine_with_a_driver_but_no_library_is_told_once(tmp_path: Path) -> 
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    no_driver = 'from plugrt_cuda import hardware; hardware.look = lambda: Availability.no("none")'
+    no_driver = (
+        'from plugrt_cuda import hardware; hardware.detect = lambda: Availability.no("none")'
+    )
     done = choose_beside_fake(tmp_path, "cuda", no_driver)
     assert done.stdout.splitlines() == ["fake fake", "unavailable 500 False"]
     assert done.stderr == ""

@@ -32,14 +32,14 @@ def tree(
 
 def test_chips_are_counted_by_generation(tmp_path: Path) -> None:
     root = tree(tmp_path, ("0x1ae0", "0x0063"), ("0x1ae0", "0x0063"), ("0x8086", "0x1237"))
-    seen = hardware.look(root)
+    seen = hardware.detect(root)
     assert seen.is_tpu_machine
     assert str(seen) == "2 TPU chips on the PCI bus (v5e)"
 
 
 @pytest.mark.parametrize(("device", "generation"), [("0x007c", "8t"), ("0x0083", "8i")])
 def test_new_generations(tmp_path: Path, device: str, generation: str) -> None:
-    seen = hardware.look(tree(tmp_path, ("0x1ae0", device)))
+    seen = hardware.detect(tree(tmp_path, ("0x1ae0", device)))
     assert seen.is_tpu_machine
     assert seen.chips == (generation,)
 
@@ -48,7 +48,7 @@ def test_new_generations(tmp_path: Path, device: str, generation: str) -> None:
 def test_accelerator_files_count_on_a_machine_of_googles(
     tmp_path: Path, files: tuple[str, ...]
 ) -> None:
-    assert hardware.look(
+    assert hardware.detect(
         tree(tmp_path, product="Google Compute Engine", files=files)
     ).is_tpu_machine
 
@@ -68,7 +68,7 @@ def test_accelerator_files_count_on_a_machine_of_googles(
 def test_what_is_no_tpu(
     tmp_path: Path, devices: tuple[tuple[str, str], ...], product: str, files: tuple[str, ...]
 ) -> None:
-    seen = hardware.look(tree(tmp_path, *devices, product=product, files=files))
+    seen = hardware.detect(tree(tmp_path, *devices, product=product, files=files))
     assert not seen.is_tpu_machine
     assert "no TPU chip" in str(seen)
 
@@ -76,10 +76,10 @@ def test_what_is_no_tpu(
 def test_a_device_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     root = tree(tmp_path, ("0x1ae0", "0x0063"))
     (root / "sys/bus/pci/devices/0000:00:00.0/device").unlink()
-    assert not hardware.look(root).is_tpu_machine
+    assert not hardware.detect(root).is_tpu_machine
 
 
 def test_looking_at_this_machine_is_cheap() -> None:
     start = time.perf_counter()
-    hardware.look()
+    hardware.detect()
     assert time.perf_counter() - start < 0.1

@@ -22,7 +22,7 @@ LOCK = Aborted('Internal error when accessing libtpu multi-process lockfile. Run
 def test_no_metadata_query_and_no_log_files_without_a_tpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in environment.ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
-    with environment.prepared(NOTHING):
+    with environment.set_variables(NOTHING):
         assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
         assert os.environ["TPU_MIN_LOG_LEVEL"] == "3"
     assert not set(environment.ELSEWHERE) & set(os.environ)
@@ -31,7 +31,7 @@ def test_no_metadata_query_and_no_log_files_without_a_tpu(monkeypatch: pytest.Mo
 def test_values_of_the_users_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TPU_SKIP_MDS_QUERY", "0")
     monkeypatch.setenv("TPU_LOG_DIR", "")
-    with environment.prepared(NOTHING):
+    with environment.set_variables(NOTHING):
         assert os.environ["TPU_SKIP_MDS_QUERY"] == "0"
         assert os.environ["TPU_LOG_DIR"] == ""
     assert os.environ["TPU_SKIP_MDS_QUERY"] == "0"
@@ -40,12 +40,12 @@ def test_values_of_the_users_stand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tpu_machine_may_ask_its_metadata_server(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in environment.ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
-    assert set(environment.variables(TPU)) == {"GRPC_VERBOSITY"}
+    assert set(environment.variables_to_set(TPU)) == {"GRPC_VERBOSITY"}
 
 
 def test_what_the_library_changes_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TPU_LOG_DIR", raising=False)
-    with environment.prepared(NOTHING):
+    with environment.set_variables(NOTHING):
         os.environ["TPU_LOG_DIR"] = "/elsewhere"
     assert os.environ["TPU_LOG_DIR"] == "/elsewhere"
     monkeypatch.delenv("TPU_LOG_DIR")
@@ -138,9 +138,7 @@ def test_the_probe_goes_by_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_machine_with_a_tpu_but_no_libtpu_is_told_once(tmp_path: Path) -> None:
-    has_chip = (
-        'from plugrt_tpu import hardware;hardware.look = lambda: hardware.Hardware(chips=("v5e",))'
-    )
+    has_chip = 'from plugrt_tpu import hardware as h;h.detect = lambda: h.Hardware(chips=("v5e",))'
     absent = str(tmp_path / "libtpu.so")
     done = choose_beside_fake(tmp_path, "tpu", has_chip, TPU_LIBRARY_PATH=absent)
     assert done.stdout.splitlines()[0] == "fake fake"
@@ -149,7 +147,7 @@ def test_a_machine_with_a_tpu_but_no_libtpu_is_told_once(tmp_path: Path) -> None
 
 
 def test_without_hardware_the_automatic_choice_is_silent(tmp_path: Path) -> None:
-    no_chip = "from plugrt_tpu import hardware; hardware.look = lambda: hardware.Hardware()"
+    no_chip = "from plugrt_tpu import hardware; hardware.detect = lambda: hardware.Hardware()"
     done = choose_beside_fake(tmp_path, "tpu", no_chip)
     assert done.stdout.splitlines() == ["fake fake", "unavailable 300 False"]
     assert done.stderr == ""

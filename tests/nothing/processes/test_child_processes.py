@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.processes.apart import Outcome, run_apart
+from plugrt.processes.apart import Outcome, run_in_child
 from support.child_targets import HERE
 from support.leftovers import VARIABLE, left_after, processes_with, wait_for
 
@@ -33,13 +33,13 @@ def token(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def run(target: str, argument: Any, seconds: float = 20.0, **env: str) -> Outcome:
-    return run_apart(f"{HERE}:{target}", argument, seconds, env=env)
+    return run_in_child(f"{HERE}:{target}", argument, seconds, env=env)
 
 
 @pytest.mark.usefixtures("token")
 def test_what_a_function_says_and_prints() -> None:
     outcome = run("echo", {"a": [1, None]}, X="x")
-    assert outcome.well
+    assert outcome.succeeded
     ready, said = outcome.lines
     assert ready == {"ready": True}
     assert said["argument"] == {"a": [1, None]}
@@ -67,8 +67,8 @@ def test_what_a_function_says_and_prints() -> None:
 def test_how_it_ended(target: str, argument: object, words: str, tmp_path: Path) -> None:
     argument = str(tmp_path / "pids") if argument == "file" else argument
     outcome = run(target, argument)
-    assert outcome.words == words
-    assert outcome.well is (words == "ended with exit code 0")
+    assert outcome.ending == words
+    assert outcome.succeeded is (words == "ended with exit code 0")
     if target == "fail":
         assert outcome.last_words(1) == "KeyError: 'no such thing'"
 
@@ -84,7 +84,7 @@ def test_a_report_that_was_closed_is_told(target: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("token")
 def test_a_flood_is_counted_and_its_end_kept() -> None:
     outcome = run("flood", None)
-    assert outcome.well
+    assert outcome.succeeded
     assert outcome.printed == 6_000_000
     assert outcome.output.startswith("noise noise")
     assert len(outcome.errors) <= 4096
@@ -98,7 +98,7 @@ def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     seconds = 4.0 if target == "family" else 1.0
     outcome = run(target, str(file), seconds)
-    assert (outcome.how, outcome.words) == ("deadline", f"had not ended after {seconds:g} s")
+    assert (outcome.how, outcome.ending) == ("deadline", f"had not ended after {seconds:g} s")
     pids = file.read_text().split()
     assert len(pids) == (4 if target == "family" else 1)
     assert not any(Path("/proc", pid).exists() for pid in pids), "ended when the call returns"
@@ -107,7 +107,7 @@ def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("token")
 def test_daemons_are_ended_and_counted(tmp_path: Path) -> None:
     outcome = run("daemon", str(tmp_path / "pids"))
-    assert outcome.well
+    assert outcome.succeeded
     assert outcome.left == 1
 
 
@@ -127,7 +127,7 @@ def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     outcome = run("echo", None)
     assert outcome.how == "lost"
-    assert "/nowhere/python" in outcome.words
+    assert "/nowhere/python" in outcome.ending
 
 
 # --- however the parent ends ------------------------------------------------------------------
@@ -136,8 +136,8 @@ def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
 PARENT = f"""
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests' is ignored
-from plugrt.processes.apart import run_apart
-run_apart("{HERE}:nested", json.loads(sys.argv[1]), 600)
+from plugrt.processes.apart import run_in_child
+run_in_child("{HERE}:nested", json.loads(sys.argv[1]), 600)
 """
 
 
@@ -169,8 +169,8 @@ def test_nothing_outlives_a_parent_whose_pipe_another_process_holds(
     file = tmp_path / "pids"
     code = f"""
 import os, sys, threading, time
-from plugrt.processes.apart import run_apart
-threading.Thread(target=run_apart, args=("{HERE}:sleep", sys.argv[1], 600), daemon=True).start()
+from plugrt.processes.apart import run_in_child
+threading.Thread(target=run_in_child, args=("{HERE}:sleep", sys.argv[1], 600), daemon=True).start()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
 if os.fork() == 0:

@@ -71,7 +71,7 @@ def test_every_view_and_semantics(
     look: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(host_read, "LOOK", look)
+    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", look)
     array = VIEWS[view]
     if semantics == HostBufferSemantics.MUTABLE_ZERO_COPY and not array.flags.writeable:
         with pytest.raises(InvalidArgument, match="read-only"):
@@ -133,7 +133,7 @@ def test_zero_copy_keeps_the_array_just_as_long(
     for _ in range(10_000):
         if base() is None:
             break
-        client.home().sweep()
+        client.handle().sweep()
         time.sleep(0.001)
     assert base() is None
 
@@ -308,13 +308,13 @@ def test_layout_that_is_not_c_order(
     look: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(host_read, "LOOK", look)
+    monkeypatch.setattr(host_read, "VIEW_HOST_MEMORY", look)
     stored = aligned(24).reshape(2, 3, 4)
     stored[:] = CUBE
     array = stored.transpose(np.argsort(order))
-    spec = BufferSpec(client.home(), array.shape, array.dtype, device)
+    spec = BufferSpec(client.handle(), array.shape, array.dtype, device)
     strides = tuple(s // 4 for s in array.strides)
-    buffer = dlpack_import.view(client.home(), stored.ctypes.data, spec, strides, lambda: None)
+    buffer = dlpack_import.view(client.handle(), stored.ctypes.data, spec, strides, lambda: None)
     assert buffer.minor_to_major() == tuple(int(i) for i in np.argsort(strides))
     np.testing.assert_array_equal(buffer.to_host(), array)
     np.testing.assert_array_equal(buffer.copy_to_device(client.devices()[1]).to_host(), array)

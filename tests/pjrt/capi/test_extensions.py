@@ -127,12 +127,12 @@ class TestAsyncTransfer:
 
     def test_uninitialized(self, client: Client, device: Device) -> None:
         kind = TensorType((2, 5), F4)
-        buffer = async_transfers.uninitialized(client, kind, device.default_memory())
+        buffer = async_transfers.create_uninitialized(client, kind, device.default_memory())
         assert buffer.to_host().shape == (2, 5)
 
     def test_error_buffer_is_too_new(self, client: Client, device: Device) -> None:
         with pytest.raises(Unimplemented, match="PJRT_Client_CreateErrorBuffer"):
-            async_transfers.error_buffer(
+            async_transfers.create_error_buffer(
                 client, TensorType((), F4), device.default_memory(), Internal("x")
             )
 

@@ -31,7 +31,7 @@ from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
-from plugrt_cpu.interrupts import uninterrupted
+from plugrt_cpu.interrupts import run_uninterrupted
 from plugrt_cpu.jaxlib_import import jaxlib_version
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable, ManyDeviceExecutable
 from plugrt_cpu.shards import CpuShards
@@ -100,12 +100,12 @@ class CpuClient(ClientBase):
         assignment = self._assignment(options)
         _require_one_dimension(program, assignment)
         raw_options = compile_options.to_jaxlib(options, assignment)
-        devices = self._assigned(assignment)
+        devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
         try:
             code = _stablehlo(program)
-            raw = uninterrupted(
+            raw = run_uninterrupted(
                 lambda: raw_client.compile_and_load(
                     code, adapter.device_list([d.raw for d in devices]), raw_options
                 )
@@ -124,7 +124,7 @@ class CpuClient(ClientBase):
         if options is not None and options.device_assignment is not None:
             assignment = options.device_assignment
         raw_options = compile_options.place(compile_options.parse(packed.options), assignment)
-        devices = self._assigned(assignment)
+        devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
         try:
@@ -147,7 +147,7 @@ class CpuClient(ClientBase):
         A big-endian source is converted, since devices are little-endian.
         """
         if type(array) is not np.ndarray or array.dtype not in DTYPES:
-            array = _plain(array)
+            array = _to_plain_array(array)
         target = require_device(self, device)
         if memory is None:
             place = target.place
@@ -172,7 +172,7 @@ class CpuClient(ClientBase):
         sharding = place.sharding
         for array in arrays:
             if type(array) is not np.ndarray or array.dtype not in DTYPES:
-                array = _plain(array)
+                array = _to_plain_array(array)
             _, aval = array_type(array.shape, array.dtype)
             try:
                 raw = adapter.put(array, aval, sharding, raw_device, adapter.ONLY_DURING_CALL)
@@ -187,7 +187,7 @@ class CpuClient(ClientBase):
         self.require_open()
         shape, dtype = dlpack.describe(capsule)
         if dtype in BUFFER_PROTOCOL_DTYPES:
-            array = np.from_dlpack(dlpack.Carrier(capsule))
+            array = np.from_dlpack(dlpack.CapsuleHolder(capsule))
             return self.buffer_from_host(
                 array, target, None, HostBufferSemantics.IMMUTABLE_ZERO_COPY
             )
@@ -203,7 +203,7 @@ class CpuClient(ClientBase):
             return CpuShards(only.raw, only.type, only.place)
         devices = tuple(require_device(self, b.device) for b in buffers)
         kind = buffers[0].memory.kind if buffers else ""
-        return CpuShards.of(buffers, self.place(devices, kind))
+        return CpuShards.from_buffers(buffers, self.place(devices, kind))
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
         assert isinstance(memory, CpuMemory)
@@ -229,7 +229,7 @@ class CpuClient(ClientBase):
             replicas, partitions = found
         return self.default_device_assignment(replicas, partitions)
 
-    def _assigned(self, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
+    def _find_devices(self, assignment: DeviceAssignment) -> tuple[CpuDevice, ...]:
         try:
             return tuple(self._by_id[device_id] for device_id in assignment.flat)
         except KeyError:
@@ -248,7 +248,7 @@ class CpuClient(ClientBase):
     ) -> CpuLoadedExecutable:
         encoded = raw_options.SerializeAsString()
         executable = CpuExecutable(raw, name, assignment, encoded, payload)
-        devices = self._assigned(assignment)
+        devices = self._find_devices(assignment)
         kind = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
         return kind(self, executable, devices)
 
@@ -277,7 +277,7 @@ def _require_one_dimension(program: Program, assignment: DeviceAssignment) -> No
         )
 
 
-def _plain(array: Any) -> npt.NDArray[Any]:
+def _to_plain_array(array: Any) -> npt.NDArray[Any]:
     """Returns the source as a plain array of a dtype and byte order that a device has."""
     if isinstance(array, np.ma.MaskedArray):
         raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
@@ -288,7 +288,7 @@ def _plain(array: Any) -> npt.NDArray[Any]:
 _clients: weakref.WeakSet[CpuClient] = weakref.WeakSet()
 
 
-def _outlive_the_child() -> None:
+def _keep_clients_after_fork() -> None:
     """Leaves jaxlib's clients to the end of a forked child process.
 
     To destroy one there waits for threads that only the parent has, and crashes (JAX as well).
@@ -299,4 +299,4 @@ def _outlive_the_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_outlive_the_child)
+    os.register_at_fork(after_in_child=_keep_clients_after_fork)

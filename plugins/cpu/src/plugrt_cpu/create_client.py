@@ -9,7 +9,7 @@ from typing import Any
 from plugrt.errors import InvalidArgument
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import forced_cpu_devices
-from plugrt.xla_environment import threads_for
+from plugrt.xla_environment import reserve_threads
 from plugrt_cpu import adapter
 from plugrt_cpu.client import CpuClient
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -49,7 +49,7 @@ def start(options: Mapping[str, OptionValue], distributed: Any | None = None) ->
                 "num_nodes": distributed.num_processes,
                 "collectives": adapter.make_collectives(str(collectives), distributed.client),
             }
-        with threads_for(arguments.get("num_devices") or forced_cpu_devices(os.environ) or 1):
+        with reserve_threads(arguments.get("num_devices") or forced_cpu_devices(os.environ) or 1):
             raw = adapter.make_client(**arguments)
         return CpuClient(raw, asynchronous)
     except JAXLIB_ERRORS as error:

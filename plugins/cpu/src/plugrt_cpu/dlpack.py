@@ -113,7 +113,7 @@ def _interface(
     return {"version": 3, "typestr": typestr, "shape": shape, "data": (pointer, read_only)}
 
 
-class Carrier:
+class CapsuleHolder:
     """A capsule in the dress that ``numpy.from_dlpack`` wants."""
 
     __slots__ = ("_capsule",)

@@ -15,7 +15,7 @@ _under_way: set[threading.Event] = set()
 """An event for each compilation that has not ended."""
 
 
-def uninterrupted(work: Callable[[], T]) -> T:
+def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
     jaxlib (0.10) compiles in a thread of its own and looks for signals while it waits: an

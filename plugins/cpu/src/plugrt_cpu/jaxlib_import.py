@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt.errors import PluginIncompatible
 from plugrt.plugins import distributions
-from plugrt.xla_environment import few_log_lines
+from plugrt.xla_environment import quiet_logging
 
 MINIMUM_JAXLIB = (0, 9)
 
@@ -37,18 +37,20 @@ def import_jaxlib() -> tuple[Any, Any]:
     """
     version = jaxlib_version()
     if version != "none" and jaxlib_minor() < MINIMUM_JAXLIB:
-        raise PluginIncompatible(_misfit(version))
+        raise PluginIncompatible(_describe_misfit(version))
     try:
-        with nullcontext() if "jaxlib._jax" in sys.modules else few_log_lines():
+        with nullcontext() if "jaxlib._jax" in sys.modules else quiet_logging():
             client = importlib.import_module("jaxlib._jax")
         if hasattr(client, "HloSharding"):
             return client, client
         return client, importlib.import_module("jaxlib._hlo")
     except ImportError as error:
-        raise PluginIncompatible(f"{_misfit(version)} (importing it failed: {error})") from error
+        raise PluginIncompatible(
+            f"{_describe_misfit(version)} (importing it failed: {error})"
+        ) from error
 
 
-def _misfit(version: str) -> str:
+def _describe_misfit(version: str) -> str:
     return (
         f"the cpu plugin (plugrt-cpu {distributions.version('plugrt-cpu')}) needs jaxlib "
         f">= {'.'.join(map(str, MINIMUM_JAXLIB))}; installed: {version}. "

@@ -177,11 +177,14 @@ class CpuLoadedExecutable(LoadedExecutable):
         return adopted, adapter.with_launch_id(self._launch, options.launch_id)
 
     def _adopt(self, arguments: Sequence[Shards]) -> list[CpuShards]:
-        return [a if type(a) is CpuShards else CpuShards.of(a, self._sources) for a in arguments]
+        return [
+            a if type(a) is CpuShards else CpuShards.from_buffers(a, self._sources)
+            for a in arguments
+        ]
 
     def _copy(self, shards: CpuShards) -> CpuShards:
         copies = [b.copy_to_memory(b.memory) for b in shards.buffers()]
-        return CpuShards.of(copies, shards.place)
+        return CpuShards.from_buffers(copies, shards.place)
 
     def _check(self, arguments: list[CpuShards]) -> None:
         """Raises `InvalidArgument` if number or types do not fit."""
@@ -248,7 +251,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         results, token = self._execute(arguments, options, with_token=True)
-        return results, _nothing if token is None else partial(_wait, token)
+        return results, _do_nothing if token is None else partial(_wait, token)
 
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
@@ -262,7 +265,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             arguments, launch = self._prepare(arguments, options)
         if self._fresh:
             self._fresh = False
-            self._replicas = Replicas.of(self._client, self._executable, self._devices)
+            self._replicas = Replicas.load(self._client, self._executable, self._devices)
         adopted = self._adopt(arguments)
         self._check(adopted)
         with self._client.launch_lock:
@@ -277,12 +280,12 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
             # jaxlib leaves those alive that a host array still looks at, and of what is whole it
             # says whether the first buffer is.
             donated = [adopted[i] for i in self._donated]
-            doomed = [shards.raw.clone() for shards in donated if not shards.is_apart]
+            doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
             # What is whole stays whole: to take it apart costs more than the launch saves.
-            if self._replicas and options is None and all(shards.is_apart for shards in adopted):
+            if self._replicas and options is None and all(shards.is_split for shards in adopted):
                 made = self._replicas.launch([shards.parts() for shards in adopted])
             else:
-                made, token = self._launch_together(adopted, launch, with_token)
+                made, token = self._launch_on_all(adopted, launch, with_token)
         if donated:
             with adapter.memory_lock:
                 for raw in doomed:
@@ -296,7 +299,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self._replicas = None
         self._fresh = False
 
-    def _launch_together(
+    def _launch_on_all(
         self, adopted: list[CpuShards], launch: Callable[..., Any], with_token: bool
     ) -> tuple[list[CpuShards], Any | None]:
         raws = [shards.raw for shards in adopted]
@@ -310,7 +313,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         return list(map(CpuShards, made, self._result_types, self._result_places)), token
 
     def _require_distinct(self, arguments: list[CpuShards]) -> None:
-        first = [id(s.parts()[0] if s.is_apart else s.raw) for s in arguments]
+        first = [id(s.parts()[0] if s.is_split else s.raw) for s in arguments]
         for i in self._donated:
             if first.count(first[i]) > 1:
                 raise InvalidArgument(
@@ -324,5 +327,5 @@ def _wait(token: Any) -> None:
         token.block_until_ready()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Waits for nothing."""

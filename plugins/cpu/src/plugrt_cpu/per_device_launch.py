@@ -23,7 +23,7 @@ from plugrt_cpu.jaxlib_import import jaxlib_minor
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
 
-_MOST_NANOSECONDS = 10_000
+_MAX_NANOSECONDS = 10_000
 _COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
 """Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
 
@@ -42,7 +42,7 @@ class Replicas:
     __slots__ = ("_handlers", "_launches", "_places", "_types")
 
     @classmethod
-    def of(
+    def load(
         cls, client: ClientBase, compiled: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> Replicas | None:
         """Returns the program loaded anew for each device, None if that is not to be.
@@ -55,7 +55,9 @@ class Replicas:
         if jaxlib_minor() < (0, 10):
             return None  # it prints a page of warnings when it loads its own bytes
         try:
-            if not is_small(compiled.cost_analysis()) or not exchange_nothing(compiled.as_text()):
+            if not is_small(compiled.cost_analysis()) or not replicas_are_independent(
+                compiled.as_text()
+            ):
                 return None
             return cls(client, compiled, devices)
         except (PjrtError, *JAXLIB_ERRORS):
@@ -73,7 +75,9 @@ class Replicas:
         self._handlers: list[list[Any]] = []
         for device in devices:
             raw = raw_client.deserialize_executable(
-                packed.payload, adapter.device_list([device.raw]), _alone(packed.options, device)
+                packed.payload,
+                adapter.device_list([device.raw]),
+                _options_for_device(packed.options, device),
             )
             self._launches.append(raw.execute_sharded)
             self._handlers.append(
@@ -94,10 +98,10 @@ class Replicas:
                 rows.append(results.consume_with_handlers(self._handlers[i], strict=False))
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return list(map(CpuShards.apart, zip(*rows, strict=True), self._types, self._places))
+        return list(map(CpuShards.from_parts, zip(*rows, strict=True), self._types, self._places))
 
 
-def _alone(encoded: bytes, device: CpuDevice) -> Any:
+def _options_for_device(encoded: bytes, device: CpuDevice) -> Any:
     assignment = DeviceAssignment(((device.id,),))
     return compile_options.place(compile_options.parse(encoded), assignment)
 
@@ -107,9 +111,9 @@ def is_small(analysis: Mapping[str, Any]) -> bool:
     if any(analysis.get(key, 0) < 0 for key in _COSTS):
         return False  # what the analysis cannot count, it says as -1
     estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())
-    return estimate <= _MOST_NANOSECONDS
+    return estimate <= _MAX_NANOSECONDS
 
 
-def exchange_nothing(hlo: str) -> bool:
+def replicas_are_independent(hlo: str) -> bool:
     """Whether the replicas of an optimised program can run at any time, in any order."""
     return _TOGETHER.search(hlo) is None

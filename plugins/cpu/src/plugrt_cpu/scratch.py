@@ -26,11 +26,11 @@ from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
 
 _ALIGNMENT = 64  # what XLA asks of memory that it takes without a copy
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 """Of one launch: little beside what a loaded program takes by itself."""
-_MOST_KEPT = 4
+_MAX_KEPT = 4
 """Of one program: as many threads launch it at once at no more cost than one."""
-_MOST_LOST = 8
+_MAX_LOST = 8
 """In a row; a program whose results are never ready at once is no better off this way."""
 
 Launcher = Callable[[list[Any]], Sequence[Any]]
@@ -42,14 +42,14 @@ class Scratch:
     __slots__ = ("shards", "view")
 
     def __init__(self, kind: TensorType, device: CpuDevice) -> None:
-        self.view = _aligned(kind)
+        self.view = _allocate_aligned(kind)
         tensor_type, aval = array_type(kind.shape, kind.dtype)
         place = device.place
         raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
         self.shards = CpuShards(raw, tensor_type, place)
 
     @property
-    def is_seen(self) -> bool:
+    def is_aliased(self) -> bool:
         """Whether jaxlib's array looks at the memory of the view, and holds no copy of it."""
         address: int = self.view.__array_interface__["data"][0]
         return self.shards[0].unsafe_pointer() == address
@@ -69,12 +69,12 @@ def lending_launcher(
     """
     if not all(kind.dtype in BUFFER_PROTOCOL_DTYPES and 0 not in kind.shape for _, kind in wanted):
         return None
-    if sum(_size(kind) for _, kind in wanted) > _MOST_BYTES:
+    if sum(_size(kind) for _, kind in wanted) > _MAX_BYTES:
         return None
 
     def new_row() -> list[tuple[int, Scratch]] | None:
         row = [(i, Scratch(kind, device)) for i, kind in wanted]
-        return row if all(scratch.is_seen for _, scratch in row) else None
+        return row if all(scratch.is_aliased for _, scratch in row) else None
 
     first = new_row()
     if first is None:
@@ -87,7 +87,7 @@ def lending_launcher(
         try:
             row = kept.pop()  # whoever has it, has it alone
         except IndexError:
-            made = new_row() if lost < _MOST_LOST else None
+            made = new_row() if lost < _MAX_LOST else None
             if made is None:
                 return launch_on_new(arguments)
             row = made
@@ -95,9 +95,9 @@ def lending_launcher(
             source = arguments[i]
             if type(source) is not np.ndarray:
                 if type(source) is not adapter.RawArray:  # a sequence of buffers
-                    source = CpuShards.of(source, device.place).raw
+                    source = CpuShards.from_buffers(source, device.place).raw
                 if not source.is_ready():  # this one is for jaxlib to wait for
-                    arguments[i] = moved(source, scratch.shards.type)
+                    arguments[i] = move(source, scratch.shards.type)
                     continue
                 source = read(source, scratch.shards.type)
             scratch.view[...] = source
@@ -109,7 +109,7 @@ def lending_launcher(
                 break
         else:
             lost = 0
-            if len(kept) < _MOST_KEPT:
+            if len(kept) < _MAX_KEPT:
                 kept.append(row)
         return results
 
@@ -122,11 +122,11 @@ def lending_launcher(
             if i not in hosts:
                 source = arguments[i]
                 if type(source) is not adapter.RawArray:
-                    source = CpuShards.of(source, device.place).raw
-                arguments[i] = moved(source, kind)
+                    source = CpuShards.from_buffers(source, device.place).raw
+                arguments[i] = move(source, kind)
         return launch(arguments)
 
-    def moved(raw: Any, kind: TensorType) -> Any:
+    def move(raw: Any, kind: TensorType) -> Any:
         return CpuBuffer(raw, kind, device.place).copy_to_device(device).raw
 
     return launch_on_scratch
@@ -136,7 +136,7 @@ def _size(kind: TensorType) -> int:
     return int(np.prod(kind.shape, dtype=np.int64)) * kind.dtype.itemsize
 
 
-def _aligned(kind: TensorType) -> npt.NDArray[Any]:
+def _allocate_aligned(kind: TensorType) -> npt.NDArray[Any]:
     size = _size(kind)
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT

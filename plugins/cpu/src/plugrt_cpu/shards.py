@@ -37,7 +37,7 @@ class CpuShards(Sequence[Buffer]):
         self.place = place
 
     @classmethod
-    def of(cls, buffers: Sequence[Buffer], place: Place) -> CpuShards:
+    def from_buffers(cls, buffers: Sequence[Buffer], place: Place) -> CpuShards:
         """Returns the shards made of one buffer on each device of ``place``, in that order."""
         if len(buffers) == 1 and place.single and isinstance(buffers[0], CpuBuffer):
             return cls(buffers[0].raw, buffers[0].type, buffers[0].place)
@@ -49,13 +49,13 @@ class CpuShards(Sequence[Buffer]):
         ours = [buffer for buffer in buffers if isinstance(buffer, CpuBuffer)]
         if len(ours) != len(buffers):
             raise InvalidArgument(f"buffers of another backend among {list(buffers)}")
-        _must_fit(ours, place)
-        shards = cls.apart([buffer.raw for buffer in ours], ours[0].type, place)
+        _require_fit(ours, place)
+        shards = cls.from_parts([buffer.raw for buffer in ours], ours[0].type, place)
         shards._buffers = ours
         return shards
 
     @classmethod
-    def apart(cls, parts: Sequence[Any], type: TensorType, place: Place) -> CpuShards:
+    def from_parts(cls, parts: Sequence[Any], type: TensorType, place: Place) -> CpuShards:
         """Returns the shards made of jaxlib's array on each device of ``place``."""
         shards = cls.__new__(cls)
         shards.type = type
@@ -105,7 +105,7 @@ class CpuShards(Sequence[Buffer]):
         return self.raw if self.place.single else self
 
     @property
-    def is_apart(self) -> bool:
+    def is_split(self) -> bool:
         """Whether jaxlib's array on each device is at hand."""
         return self._parts is not None
 
@@ -182,21 +182,21 @@ class _Shard(CpuBuffer):
 
     def ready_event(self) -> CpuEvent:
         self._require_alive()
-        return CpuEvent(self._awaited())
+        return CpuEvent(self._raw_to_await())
 
-    def _awaited(self) -> Any:
+    def _raw_to_await(self) -> Any:
         shards = self._shards
-        return shards.parts()[self._index] if shards.is_apart else shards.raw
+        return shards.parts()[self._index] if shards.is_split else shards.raw
 
     def block_until_ready(self) -> None:
         self._require_alive()
         try:
-            self._awaited().block_until_ready()
+            self._raw_to_await().block_until_ready()
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
 
 
-def _must_fit(buffers: list[CpuBuffer], place: Place) -> None:
+def _require_fit(buffers: list[CpuBuffer], place: Place) -> None:
     first = buffers[0].type
     for buffer, device in zip(buffers, place.devices, strict=True):
         if buffer.device is not device or buffer.place.kind != place.kind:

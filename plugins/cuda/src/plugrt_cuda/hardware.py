@@ -15,7 +15,7 @@ DRIVER_FILES = (*NVIDIA_FILES, _DRIVER_VERSION)
 _VERSION = re.compile(r"Kernel Module.*?\s(\d{3,})\.\d+")
 
 
-def look(root: str | Path = "/") -> Availability:
+def detect(root: str | Path = "/") -> Availability:
     """Returns whether a driver shows itself; opens no device and no library."""
     top = Path(root)
     seen = [f"/{file}" for file in DRIVER_FILES if (top / file).exists()]

@@ -40,7 +40,7 @@ class CudaPlugin(LibraryPlugin):
         Raises `PluginBroken` where PLUGRT_CUDA_LIBRARY_PATH names no file.
         """
         named_library("cuda_library_path")
-        return hardware.look()
+        return hardware.detect()
 
     def library(self) -> str:
         """Returns the path of the PJRT library: `plugrt_cuda.library.find_library`."""
@@ -56,9 +56,9 @@ class CudaPlugin(LibraryPlugin):
 
     def open(self) -> Library:
         """Returns the loaded PJRT library."""
-        from plugrt.xla_environment import few_log_lines
+        from plugrt.xla_environment import quiet_logging
 
-        with few_log_lines():
+        with quiet_logging():
             return super().open()
 
     def create_client(self, options: Options, distributed: Any | None = None) -> Client:

@@ -36,7 +36,7 @@ class Hardware:
         return f"no TPU chip on the PCI bus and no accelerator files of a Google machine{found}"
 
 
-def look(root: str | Path = "/") -> Hardware:
+def detect(root: str | Path = "/") -> Hardware:
     """Returns what ``/sys`` and ``/dev`` show; opens no device and asks no network."""
     top = Path(root)
     return Hardware(

@@ -38,7 +38,7 @@ def find_library() -> str:
 
 def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
     """Returns what a failed start means to the user; errors that need no words as they are."""
-    if isinstance(error, NotFound) and hardware.look().is_tpu_machine:
+    if isinstance(error, NotFound) and hardware.detect().is_tpu_machine:
         return PluginBroken(
             f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "
             "another container or user, or their device files (/dev/accel*, /dev/vfio) are absent"

@@ -37,7 +37,7 @@ class TpuPlugin(LibraryPlugin):
         TPU_LIBRARY_PATH names no file, whatever the machine has.
         """
         named_library("tpu_library_path")
-        seen = hardware.look()
+        seen = hardware.detect()
         if seen.is_tpu_machine:
             return Availability.yes(str(seen))
         if config.force_tpu_init:
@@ -59,7 +59,7 @@ class TpuPlugin(LibraryPlugin):
         """Sets the variables that libtpu needs, and explains what it refuses to start for."""
         from plugrt_tpu import environment, library
 
-        with environment.prepared(hardware.look()):
+        with environment.set_variables(hardware.detect()):
             try:
                 yield
             except PjrtError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import FROM_INSIDE, refuse
+from plugrt.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.array_api.data_types import convert_dtype, is_weak
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
@@ -77,7 +77,7 @@ def asarray(
         else:
             host = _read_foreign(obj, target)
         return _put(obj, host, device, copy)
-    except FROM_INSIDE as error:
+    except PYTHON_ERRORS as error:
         refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
 
 

@@ -29,10 +29,10 @@ class AsyncTransfer:
     """
 
     def __init__(self, client: Client, types: Sequence[TensorType], memory: Memory) -> None:
-        home = client.home()
+        handle = client.handle()
         if memory.client is not client:
             raise InvalidArgument(f"{memory!r} belongs to another client than {client!r}")
-        self._home = home
+        self._handle = handle
         self.types = tuple(types)
         specs = ffi.new("PJRT_ShapeSpec[]", len(self.types))
         keep = []
@@ -41,47 +41,49 @@ class AsyncTransfer:
             keep.append(dims)
             spec.struct_size = ffi.sizeof("PJRT_ShapeSpec")
             spec.dims, spec.num_dims = dims, len(t.shape)
-            spec.element_type = type_of(t.dtype, home.library.version[1])
-        args = home.library.call(
+            spec.element_type = type_of(t.dtype, handle.library.version[1])
+        args = handle.library.call(
             "Client_CreateBuffersForAsyncHostToDevice",
-            client=home.pointer,
+            client=handle.pointer,
             shape_specs=specs,
             num_shape_specs=len(self.types),
             memory=memory.pointer,
         )
-        self._pointer = home.own(
+        self._pointer = handle.own(
             "AsyncHostToDeviceTransferManager_Destroy", "transfer_manager", args.transfer_manager
         )
-        args = self._ask("Device")
+        args = self._call("Device")
         self.device = client.device_at(args.device_out, args)
         """The device that the buffers are on."""
-        self._specs = [BufferSpec(home, t.shape, t.dtype, self.device, memory) for t in self.types]
+        self._specs = [
+            BufferSpec(handle, t.shape, t.dtype, self.device, memory) for t in self.types
+        ]
 
-    def _ask(self, what: str, **inputs: Any) -> Any:
+    def _call(self, what: str, **inputs: Any) -> Any:
         name = f"AsyncHostToDeviceTransferManager_{what}"
-        return self._home.library.call(name, transfer_manager=self._pointer, **inputs)
+        return self._handle.library.call(name, transfer_manager=self._pointer, **inputs)
 
     def _check(self, index: int) -> None:
         if not 0 <= index < len(self.types):
             raise OutOfRange(f"there is no buffer {index}; the transfer has {len(self.types)}")
 
     def __len__(self) -> int:
-        args = self._ask("BufferCount")
+        args = self._call("BufferCount")
         if args.buffer_count != len(self.types):
             what = f"it counts {args.buffer_count} buffers of the {len(self.types)} asked for"
-            raise self._home.library.invalid(args, what)
+            raise self._handle.library.invalid(args, what)
         return len(self.types)
 
     def buffer_size(self, index: int) -> int:
         """The bytes that a buffer takes on the device."""
         self._check(index)
-        return int(self._ask("BufferSize", buffer_index=index).buffer_size)
+        return int(self._call("BufferSize", buffer_index=index).buffer_size)
 
     def retrieve(self, index: int) -> Buffer:
         """Returns a buffer, which is ready once all its data were sent. Once for each index."""
         self._check(index)
         return Buffer(
-            self._ask("RetrieveBuffer", buffer_index=index).buffer_out, self._specs[index]
+            self._call("RetrieveBuffer", buffer_index=index).buffer_out, self._specs[index]
         )
 
     def send(self, index: int, data: Any, offset: int = 0, *, last: bool = True) -> None:
@@ -97,9 +99,9 @@ class AsyncTransfer:
         if offset < 0 or offset + size > whole:
             raise OutOfRange(
                 f"{size} bytes at offset {offset} do not fit buffer {index}, to which "
-                f"{self._home.library.owner} gives {whole} bytes"
+                f"{self._handle.library.owner} gives {whole} bytes"
             )
-        args = self._ask(
+        args = self._call(
             "TransferData",
             buffer_index=index,
             data=view,
@@ -107,7 +109,7 @@ class AsyncTransfer:
             transfer_size=size,
             is_last_transfer=last,
         )
-        self._home.hold(args.done_with_h2d_transfer, view)
+        self._handle.hold(args.done_with_h2d_transfer, view)
 
     def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
         """Sends a whole array, which the library may lay out anew (PJRT 0.83 and later)."""
@@ -119,7 +121,7 @@ class AsyncTransfer:
                 f"{TensorType(array.shape, array.dtype)}"
             )
         view = np.ascontiguousarray(array)
-        args = self._ask(
+        args = self._call(
             "TransferLiteral",
             buffer_index=index,
             data=ffi.cast("void*", view.ctypes.data),
@@ -128,13 +130,13 @@ class AsyncTransfer:
             shape_element_type=spec.element_type,
             shape_layout=spec.layout,
         )
-        self._home.hold(args.done_with_h2d_transfer, view)
+        self._handle.hold(args.done_with_h2d_transfer, view)
 
     def fail(self, index: int, error: PjrtError) -> None:
         """Makes a buffer end in an error instead of data."""
         self._check(index)
         message, size = c_values.chars(error.message)
-        self._ask(
+        self._call(
             "SetBufferError",
             buffer_index=index,
             error_code=error.code,
@@ -145,19 +147,19 @@ class AsyncTransfer:
     def add_metadata(self, metadata: dict[str, OptionValue]) -> None:
         """Attaches facts to the transfer, for the library's own tools."""
         array, count, _keep = c_values.named_values(metadata)
-        self._ask("AddMetadata", transfer_metadata=array, num_metadata=count)
+        self._call("AddMetadata", transfer_metadata=array, num_metadata=count)
 
 
-def uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
+def create_uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
     """Returns a buffer whose contents are whatever the memory held (PJRT 0.69 and later)."""
-    home = client.home()
+    handle = client.handle()
     if math.prod(kind.shape) < 0:
         raise InvalidArgument(f"{kind} has a negative dimension")
     device = memory.first_device()
-    spec = BufferSpec(home, kind.shape, kind.dtype, device, memory)
-    args = home.library.call(
+    spec = BufferSpec(handle, kind.shape, kind.dtype, device, memory)
+    args = handle.library.call(
         "Client_CreateUninitializedBuffer",
-        client=home.pointer,
+        client=handle.pointer,
         shape_dims=spec.dims,
         shape_num_dims=len(spec.shape),
         shape_element_type=spec.element_type,
@@ -168,14 +170,16 @@ def uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
     return Buffer(args.buffer, spec)
 
 
-def error_buffer(client: Client, kind: TensorType, memory: Memory, error: PjrtError) -> Buffer:
+def create_error_buffer(
+    client: Client, kind: TensorType, memory: Memory, error: PjrtError
+) -> Buffer:
     """Returns a buffer that ends in ``error`` for all who use it (PJRT 0.82 and later)."""
-    home = client.home()
-    spec = BufferSpec(home, kind.shape, kind.dtype, memory.first_device(), memory)
+    handle = client.handle()
+    spec = BufferSpec(handle, kind.shape, kind.dtype, memory.first_device(), memory)
     message, size = c_values.chars(error.message)
-    args = home.library.call(
+    args = handle.library.call(
         "Client_CreateErrorBuffer",
-        client=home.pointer,
+        client=handle.pointer,
         error_code=error.code,
         error_message=message,
         error_message_size=size,

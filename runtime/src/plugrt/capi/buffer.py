@@ -45,7 +45,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     handle to `own`.
     """
 
-    __slots__ = ("_dead", "_lease", "_pointer", "_reason", "_spec")
+    __slots__ = ("_dead", "_owner", "_pointer", "_reason", "_spec")
 
     def __init__(self, pointer: Any, spec: BufferSpec) -> None:
         self._pointer = pointer
@@ -59,23 +59,23 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         if pointer is None:
             pointer = self._dead
         if _getrefcount(self) > _alone:
-            if not self._spec.home.exiting:
-                self._lend(pointer)
+            if not self._spec.handle.exiting:
+                self._share(pointer)
             return
         self._pointer = None  # a weak reference may give this object to another thread until now
-        home = self._spec.home
-        frames = home.destroy_frames
+        handle = self._spec.handle
+        free_args = handle.destroy_args
         try:
-            args = frames.pop()
+            args = free_args.pop()
         except IndexError:
-            if home.exiting:
+            if handle.exiting:
                 return
-            args = home.new_destroy_frame()
+            args = handle.new_destroy_args()
         args.buffer = pointer
-        error = home.buffer_destroy(args)
+        error = handle.buffer_destroy(args)
         if error:
-            home.library.log_failure("Buffer_Destroy", error)
-        frames.append(args)
+            handle.library.log_failure("Buffer_Destroy", error)
+        free_args.append(args)
 
     def __len__(self) -> int:
         return 1
@@ -111,16 +111,16 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         """Returns the pointer; raises `DeletedBuffer` when there is none."""
         pointer = self._pointer
         if pointer is None:
-            raise self._gone(self.fate)
+            raise self._deleted_error(self.deletion_reason)
         return pointer
 
-    def _gone(self, fate: str) -> DeletedBuffer:
+    def _deleted_error(self, deletion_reason: str) -> DeletedBuffer:
         return DeletedBuffer(
-            f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {fate}"
+            f"this buffer ({self._spec.tensor_type} on {self._spec.device!r}) {deletion_reason}"
         )
 
     @property
-    def fate(self) -> str:
+    def deletion_reason(self) -> str:
         """What made it unusable, for messages."""
         unsaid = "was freed" if self._pointer is None else "was deleted or donated meanwhile"
         return getattr(self, "_reason", unsaid)
@@ -131,7 +131,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         if pointer is None:
             return True
         try:
-            args = self._spec.home.library.call("Buffer_IsDeleted", buffer=pointer)
+            args = self._spec.handle.library.call("Buffer_IsDeleted", buffer=pointer)
         except PjrtError:
             return False
         return bool(args.is_deleted)
@@ -140,40 +140,40 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         """Returns the error of a call on this buffer, or that another thread took it away."""
         if isinstance(error, Unimplemented) or not self.is_gone():
             return error
-        return self._gone(self.fate)
+        return self._deleted_error(self.deletion_reason)
 
-    def _ask(self, function: str, **inputs: Any) -> Any:
+    def _call(self, function: str, **inputs: Any) -> Any:
         """Calls a function whose argument ``buffer`` is this one; see `Table.call`."""
         pointer = self._live()
         try:
-            return self._spec.home.library.call(function, buffer=pointer, **inputs)
+            return self._spec.handle.library.call(function, buffer=pointer, **inputs)
         except PjrtError as error:
             raise self._explain(error) from None
 
     def to_host(self) -> npt.NDArray[Any]:
         pointer = self._live()
         try:
-            return read(self._spec.home, pointer, self._spec, self._lend)
+            return read(self._spec.handle, pointer, self._spec, self._share)
         except PjrtError as error:
             raise self._explain(error) from None
 
-    def _lend(self, pointer: Any) -> Any:
+    def _share(self, pointer: Any) -> Any:
         """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
 
         None if it cannot be lent.
         """
-        home = self._spec.home
-        with home.lock:
+        handle = self._spec.handle
+        with handle.lock:
             if type(self) is Buffer:
-                self._lease = own(pointer, home.free_buffer)
+                self._owner = own(pointer, handle.free_buffer)
                 # The usual finaliser is not to pay for a question that only these need.
-                self.__class__ = LentBuffer
-            return self._lease
+                self.__class__ = ViewedBuffer
+            return self._owner
 
     def block_until_ready(self) -> None:
         pointer = self._live()
         try:
-            wait_for(self._spec.home, pointer)
+            wait_for(self._spec.handle, pointer)
         except PjrtError as error:
             raise self._explain(error) from None
 
@@ -182,11 +182,11 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         # of it.
         pointer = self._retire("was deleted")
         if pointer is not None:
-            self._spec.home.library.call("Buffer_Delete", buffer=pointer)
+            self._spec.handle.library.call("Buffer_Delete", buffer=pointer)
 
     def _retire(self, reason: str) -> Any:
         """Makes it unusable; ``reason`` says what happened. Returns the pointer if it had one."""
-        with self._spec.home.lock:
+        with self._spec.handle.lock:
             pointer = self._pointer
             if pointer is not None:
                 self._dead = pointer
@@ -197,12 +197,12 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def is_deleted(self) -> bool:
         return self._pointer is None
 
-    def _was_donated(self, by: Executable, known: bool) -> None:
+    def _note_donation(self, by: Executable, known: bool) -> None:
         """Notes that a launch of ``by`` took the memory; where that is not known, if it did."""
         pointer = self._pointer
         if pointer is None:
             return
-        call = self._spec.home.library.call
+        call = self._spec.handle.library.call
         if not call("Buffer_IsDeleted", buffer=pointer).is_deleted:
             if not known:
                 return
@@ -210,31 +210,31 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._retire(f"was donated to a launch of {by.name!r}")
 
     def ready_event(self) -> Event:
-        event = Event(self._spec.home, self._ask("Buffer_ReadyEvent").event)
+        event = Event(self._spec.handle, self._call("Buffer_ReadyEvent").event)
         if self.is_gone():  # then the event may tell of that, not of the contents
-            raise self._gone(self.fate)
+            raise self._deleted_error(self.deletion_reason)
         return event
 
     def on_device_size_in_bytes(self) -> int:
-        return int(self._ask("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
+        return int(self._call("Buffer_OnDeviceSizeInBytes").on_device_size_in_bytes)
 
     def copy_to_device(self, device: interface.Device) -> interface.Buffer:
-        spec, home = self._spec, self._spec.home
-        target = _mine(device, Device, spec)
+        spec, handle = self._spec, self._spec.handle
+        target = _require_own(device, Device, spec)
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), target)
-        args = self._ask("Buffer_CopyToDevice", dst_device=target.pointer)
-        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, target))
+        args = self._call("Buffer_CopyToDevice", dst_device=target.pointer)
+        return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, target))
 
     def copy_to_memory(self, memory: interface.Memory) -> interface.Buffer:
-        spec, home = self._spec, self._spec.home
-        target = _mine(memory, Memory, spec)
+        spec, handle = self._spec, self._spec.handle
+        target = _require_own(memory, Memory, spec)
         self._live()
         device = target.first_device()
         if not self._in_c_order():
             return target.client.buffer_from_host(self.to_host(), device, target)
-        args = self._ask("Buffer_CopyToMemory", dst_memory=target.pointer)
-        return Buffer(args.dst_buffer, BufferSpec(home, spec.shape, spec.dtype, device, target))
+        args = self._call("Buffer_CopyToMemory", dst_memory=target.pointer)
+        return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, device, target))
 
     def _in_c_order(self) -> bool:
         """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
@@ -245,14 +245,14 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return tuple(range(len(self.shape)))[::-1]
 
     def unsafe_pointer(self) -> int:
-        return int(self._ask("Buffer_UnsafePointer").buffer_pointer)
+        return int(self._call("Buffer_UnsafePointer").buffer_pointer)
 
     def refer(self) -> Any:
         """Returns an external reference: the memory stays until what is returned is gone."""
-        home, pointer = self._spec.home, self._live()
-        self._ask("Buffer_IncreaseExternalReferenceCount")
+        handle, pointer = self._spec.handle, self._live()
+        self._call("Buffer_IncreaseExternalReferenceCount")
         name = "Buffer_DecreaseExternalReferenceCount"
-        return home.library.own(name, "buffer", pointer, self, home.exiting)
+        return handle.library.own(name, "buffer", pointer, self, handle.exiting)
 
     def _refer_if_possible(self) -> Any:
         try:
@@ -266,14 +266,14 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         if self.minor_to_major() != self._c_order():
             raise UnsupportedDtype(
                 f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
-                f"{spec.home.library.owner} does not tell how it is"
+                f"{spec.handle.library.owner} does not tell how it is"
             )
         self.block_until_ready()
         reference = self.refer()
         return dlpack.export(self.unsafe_pointer(), spec.shape, spec.dtype, device, reference)
 
     def dlpack_device(self) -> tuple[int, int]:
-        if not self._ask("Buffer_IsOnCpu").is_on_cpu:
+        if not self._call("Buffer_IsOnCpu").is_on_cpu:
             self._unimplemented("dlpack_device for memory other than the host's")
         return dlpack.CPU, 0
 
@@ -283,15 +283,15 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         if offset < 0 or size < 0 or offset + size > whole:
             raise OutOfRange(
                 f"{size} bytes at offset {offset} are not within the {whole} bytes that this "
-                f"buffer of {self._spec.home.library.owner} has"
+                f"buffer of {self._spec.handle.library.owner} has"
             )
         out = c_values.room(size)
         # XLA's CPU client reads through a null pointer when another thread deletes or donates the
         # buffer in the middle of this call, unless there is a reference.
         reference = self._refer_if_possible()
         try:
-            args = self._ask("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
-            await_and_destroy(self._spec.home, args.event)
+            args = self._call("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
+            await_and_destroy(self._spec.handle, args.event)
         except PjrtError as error:
             raise self._explain(error) from None
         finally:
@@ -300,10 +300,10 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The order of the dimensions in memory, None where the layout is not just that."""
-        return minor_to_major(self._spec.home, self._live())
+        return minor_to_major(self._spec.handle, self._live())
 
 
-class LentBuffer(Buffer):
+class ViewedBuffer(Buffer):
     """A buffer whose memory is, or was, viewed: its lease destroys it."""
 
     __slots__ = ()
@@ -318,22 +318,22 @@ class AliasedBuffer(Buffer):
     __slots__ = ()
 
     def __init__(self, pointer: Any, spec: BufferSpec, event: Any, array: Any) -> None:
-        home = spec.home
+        handle = spec.handle
 
         def free(raw: Any) -> None:
-            home.release("Buffer_Destroy", "buffer", raw)
-            home.hold(event, array)
+            handle.release("Buffer_Destroy", "buffer", raw)
+            handle.hold(event, array)
 
         super().__init__(own(pointer, free), spec)
 
-    def _lend(self, pointer: Any) -> None:
+    def _share(self, pointer: Any) -> None:
         """Lends nothing: the memory is the host array's, which goes with this object."""
 
     def __del__(self, *_: Any) -> None:
         pass
 
 
-def _mine(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:
+def _require_own(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:
     if not isinstance(place, kind) or place.client is not spec.device.client:
         raise InvalidArgument(
             f"{place!r} belongs to another client than the buffer on {spec.device!r}; copy "

@@ -23,29 +23,32 @@ class BufferSpec:
     """
 
     __slots__ = (
-        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "home", "kind",
-        "layout", "memory", "nbytes", "packed_nbytes", "shape", "stored_shape", "tensor_type",
+        "_keep", "axes", "device", "dims", "direct", "dtype", "element_type", "handle",
+        "layout", "memory", "nbytes", "packed_nbytes", "shape", "signature", "stored_shape",
+        "tensor_type",
     )  # fmt: skip
 
     def __init__(
         self,
-        home: ClientHandle,
+        handle: ClientHandle,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         device: Device,
         memory: Memory | None = None,
     ) -> None:
-        self.home = home
+        self.handle = handle
         self.shape = shape
         self.dtype = dtype
         self.device = device
         self.memory = memory
-        usual = memory is None or memory is device.usual_memory
-        self.kind = device.client.same_kind((shape, dtype, device, None if usual else memory))
+        usual = memory is None or memory is device.default_memory_or_none
+        self.signature = device.client.intern_signature(
+            (shape, dtype, device, None if usual else memory)
+        )
         """Type and place, one object for all specs with the same."""
         self.tensor_type = TensorType(shape, dtype)
         self.nbytes = math.prod(shape) * dtype.itemsize
-        self.element_type = type_of(dtype, home.library.version[1])
+        self.element_type = type_of(dtype, handle.library.version[1])
         self.packed_nbytes = -(-math.prod(shape) * bits_of(dtype) // 8)
         """The least that a device needs, which may pack elements of less than a byte."""
         self.dims = ffi.new("int64_t[]", list(shape))

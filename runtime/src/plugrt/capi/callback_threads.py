@@ -13,7 +13,7 @@ Callback = TypeVar("Callback")
 _state = threading.local()
 
 
-def for_good(callback: Callback) -> Callback:
+def keep_forever(callback: Callback) -> Callback:
     """Keeps a C function that others call for as long as the process lives, and returns it.
 
     The interpreter empties this package's modules at its end; a capsule that another library
@@ -23,12 +23,12 @@ def for_good(callback: Callback) -> Callback:
     return callback
 
 
-def entered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps what a library calls, so that `within` is true while it runs."""
+def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps what a library calls, so that `callback_depth` is true while it runs."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
-        before = within()
+        before = callback_depth()
         _state.depth = before + 1
         try:
             return function(*args)
@@ -38,19 +38,19 @@ def entered(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def within() -> int:
+def callback_depth() -> int:
     """How many calls from a library are under way on this thread."""
     depth: int = getattr(_state, "depth", 0)
     return depth
 
 
-def outside(function: Callable[[], None]) -> None:
+def run_outside_callbacks(function: Callable[[], None]) -> None:
     """Calls ``function`` now, or on another thread when this one belongs to a library.
 
     The last reference to a client may go within a callback, and a library that is destroyed by
     one of its own threads waits for itself.
     """
-    if within():
+    if callback_depth():
         threading.Thread(target=function, name="plugrt-outside").start()
     else:
         function()

@@ -12,7 +12,7 @@ from plugrt.interface import Capabilities, HostBufferSemantics
 
 _COLLECTIVES_IN_FLIGHT = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
-when they are full and its threads too few (see `plugrt.xla_environment.threads_for`)."""
+when they are full and its threads too few (see `plugrt.xla_environment.reserve_threads`)."""
 
 
 def find_capabilities(client: ClientBase) -> Capabilities:

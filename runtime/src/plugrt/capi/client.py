@@ -18,7 +18,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.capabilities import find_capabilities
 from plugrt.capi.client_handle import ClientHandle
-from plugrt.capi.compile_defaults import Strictness
+from plugrt.capi.compile_defaults import CompileDefaults
 from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
@@ -48,31 +48,31 @@ class Client(ClientBase):
     """A ``PJRT_Client``. Its children keep it alive; `close` lets go of this object's share."""
 
     def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
-        home = ClientHandle(library, pointer)
-        home.keep.extend(keep)
-        super().__init__(library, home, name)
+        handle = ClientHandle(library, pointer)
+        handle.keep.extend(keep)
+        super().__init__(library, handle, name)
         self._platform = self._find_platform()
-        self._platform_version = library.text(self._ask("PlatformVersion"), "platform_version")
-        self._strictness = Strictness(self._platform)
-        self._process_index = int(self._ask("ProcessIndex").process_index)
+        self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")
+        self._compile_defaults = CompileDefaults(self._platform)
+        self._process_index = int(self._call("ProcessIndex").process_index)
         self._by_pointer = {p: Device(self, p) for p in self._find_devices()}
         self._devices = tuple(sorted(self._by_pointer.values(), key=lambda d: d.id))
         self._check_devices()
-        self._transfers: Transfers | ClosedTransfers = Transfers(self, home)
+        self._transfers: Transfers | ClosedTransfers = Transfers(self, handle)
 
-    def _ask(self, what: str, **inputs: Any) -> Any:
-        home = self.home()
-        return home.library.call(f"Client_{what}", client=home.pointer, **inputs)
+    def _call(self, what: str, **inputs: Any) -> Any:
+        handle = self.handle()
+        return handle.library.call(f"Client_{what}", client=handle.pointer, **inputs)
 
     def _find_platform(self) -> str:
-        args = self._ask("PlatformName")
+        args = self._call("PlatformName")
         name = self.library.text(args, "platform_name")
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise self.library.invalid(args, f"the platform's name is {name[:_LONGEST_NAME]!r}")
         return name
 
     def _find_devices(self) -> list[Any]:
-        args = self._ask("Devices")
+        args = self._call("Devices")
         found = self.library.handles(args, "devices", "num_devices")
         if len(set(found)) != len(found):
             raise self.library.invalid(args, f"it lists one device twice: {found}")
@@ -131,13 +131,13 @@ class Client(ClientBase):
 
     def memories(self) -> Sequence[Memory]:
         """All memories that this process can address, in id order."""
-        args = self._ask("AddressableMemories")
+        args = self._call("AddressableMemories")
         found = self.library.handles(args, "addressable_memories", "num_addressable_memories")
         return sorted((self.memory_at(p) for p in found), key=lambda m: m.id)
 
     def lookup_local_device(self, local_hardware_id: int) -> Device:
         """Returns the device of this process with that number on its machine."""
-        args = self._ask("LookupAddressableDevice", local_hardware_id=local_hardware_id)
+        args = self._call("LookupAddressableDevice", local_hardware_id=local_hardware_id)
         return self.device_at(args.addressable_device, args)
 
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
@@ -146,7 +146,7 @@ class Client(ClientBase):
             return super().default_device_assignment(num_replicas, num_partitions)
         ids = ffi.new("int[]", count)
         try:
-            self._ask(
+            self._call(
                 "DefaultDeviceAssignment",
                 num_replicas=num_replicas,
                 num_partitions=num_partitions,
@@ -163,18 +163,18 @@ class Client(ClientBase):
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:
-            encoded, size = c_values.chars(proto_wire.checked_options(options))
-            return self._ask(
+            encoded, size = c_values.chars(proto_wire.encode_checked_options(options))
+            return self._call(
                 "Compile", program=code, compile_options=encoded, compile_options_size=size
             )
 
-        args = self._strictness.compile(options, compile_with)
+        args = self._compile_defaults.compile(options, compile_with)
         return LoadedExecutable(self, args.executable, may_donate(program))
 
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
         """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
-        encoded, size = c_values.chars(proto_wire.checked_options(options))
-        args = self._ask(
+        encoded, size = c_values.chars(proto_wire.encode_checked_options(options))
+        args = self._call(
             "Load",
             executable=executable.pointer,
             compile_options=encoded,
@@ -186,11 +186,11 @@ class Client(ClientBase):
     def dma_mapped(self, array: npt.NDArray[Any]) -> Iterator[None]:
         """Within the block the devices reach the array's memory directly (PJRT 0.67 and later)."""
         address = ffi.cast("void*", array.ctypes.data)
-        self._ask("DmaMap", data=address, size=array.nbytes)
+        self._call("DmaMap", data=address, size=array.nbytes)
         try:
             yield
         finally:
-            self._ask("DmaUnmap", data=address)
+            self._call("DmaUnmap", data=address)
 
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
@@ -199,7 +199,7 @@ class Client(ClientBase):
         differences = serialized_envelope.check_platform(opened, self.origin)
         if opened.abi is not None:
             try:
-                reason = why_incompatible(self.library, self.home().pointer, opened.abi)
+                reason = why_incompatible(self.library, self.handle().pointer, opened.abi)
                 differences = [] if reason is None else [reason]
             except Unimplemented:
                 pass  # The facts decide alone.
@@ -208,13 +208,13 @@ class Client(ClientBase):
         content, size = c_values.chars(opened.payload)
         inputs: dict[str, Any] = {}
         if options is not None:
-            encoded, encoded_size = c_values.chars(proto_wire.checked_options(options))
+            encoded, encoded_size = c_values.chars(proto_wire.encode_checked_options(options))
             inputs["overridden_serialized_compile_options"] = encoded
             inputs["overridden_serialized_compile_options_size"] = encoded_size
-        home = self.home()
+        handle = self.handle()
         args = self.library.call(
             "Executable_DeserializeAndLoad",
-            client=home.pointer,
+            client=handle.pointer,
             serialized_executable=content,
             serialized_executable_size=size,
             **inputs,
@@ -238,15 +238,15 @@ class Client(ClientBase):
     def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")
-        return import_capsule(self.home(), capsule, device)
+        return import_capsule(self.handle(), capsule, device)
 
     def topology(self) -> Topology:
-        return Topology(self.library, self._ask("TopologyDescription").topology, self.home())
+        return Topology(self.library, self._call("TopologyDescription").topology, self.handle())
 
     def close(self) -> None:
-        home, self._home = self._home, None
-        if home is not None:
-            home.sweep()
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.sweep()
             self._transfers = ClosedTransfers(self.name)
 
     def __repr__(self) -> str:

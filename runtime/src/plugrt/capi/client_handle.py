@@ -11,18 +11,18 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from plugrt.capi.callback_threads import outside
+from plugrt.capi.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import is_memory
-from plugrt.capi.ownership import own, retire
+from plugrt.capi.ownership import own, stop_freeing
 from plugrt.errors import PlugrtError
 
 _PAGE_BITS = 12
-_MOST_PAGES = 1 << 16
+_MAX_PAGES = 1 << 16
 
 
-def _nothing(args: Any) -> None:
+def _do_nothing(args: Any) -> None:
     """Stands in for every destructor once the interpreter is on its way out."""
 
 
@@ -30,8 +30,19 @@ class ClientHandle:
     """A ``PJRT_Client*`` that lives until the last child that refers to this object is gone."""
 
     __slots__ = (
-        "__weakref__", "buffer_destroy", "destroy_frames", "drop_reference", "exiting",
-        "free_buffer", "keep", "known_pages", "library", "lock", "lookers", "pending", "pointer",
+        "__weakref__",
+        "buffer_destroy",
+        "destroy_args",
+        "drop_reference",
+        "exiting",
+        "free_buffer",
+        "host_readers",
+        "keep",
+        "known_pages",
+        "library",
+        "lock",
+        "pending",
+        "pointer",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -43,48 +54,48 @@ class ClientHandle:
 
         def destroy_client(raw: Any) -> None:
             if not exiting:
-                outside(functools.partial(_destroy_client, library, raw, keep))
+                run_outside_callbacks(functools.partial(_destroy_client, library, raw, keep))
 
         self.pointer = own(pointer, destroy_client)
         self.buffer_destroy: Slot = _slot_to_free(library, "Buffer_Destroy")
-        self.destroy_frames: list[Any] = []
-        self.free_buffer = self._freer("Buffer_Destroy")
+        self.destroy_args: list[Any] = []
+        self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
-        self.drop_reference = self._freer("Buffer_DecreaseExternalReferenceCount")
+        self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount")
         """Gives an external reference to a ``PJRT_Buffer*`` back; keeps the client, too."""
         self.lock = threading.RLock()
         """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
         may run at any time, in the thread that holds it too."""
-        self.lookers: list[Any] = []
-        """`plugrt.capi.host_read.Looker` objects that no thread uses now."""
+        self.host_readers: list[Any] = []
+        """`plugrt.capi.host_read.HostReader` objects that no thread uses now."""
         self.known_pages: set[int] = set()
         """Pages of memory that buffers were in, so that not each of them is looked up."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         _LIVE.add(self)
 
-    def new_destroy_frame(self) -> Any:
-        """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_frames``."""
+    def new_destroy_args(self) -> Any:
+        """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
-    def _freer(self, name: str) -> Callable[[Any], None]:
+    def _make_freer(self, name: str) -> Callable[[Any], None]:
         """Returns what calls a function that frees something of a ``PJRT_Buffer*``, quickly."""
         library, exiting = self.library, self.exiting
         function = _slot_to_free(library, name)
-        frames: list[Any] = []
+        free_args: list[Any] = []
 
         def free(pointer: Any, _client: object = self.pointer) -> None:
             if exiting:
                 return
             try:
-                args = frames.pop()
+                args = free_args.pop()
             except IndexError:
                 args = new_struct(f"struct PJRT_{name}_Args")
             args.buffer = pointer
             error = function(args)
             if error:
                 library.log_failure(name, error)
-            frames.append(args)
+            free_args.append(args)
 
         return free
 
@@ -104,7 +115,7 @@ class ClientHandle:
             return True
         if not is_memory(address, size):
             return False
-        if len(self.known_pages) > _MOST_PAGES:
+        if len(self.known_pages) > _MAX_PAGES:
             self.known_pages.clear()
         self.known_pages |= pages
         return True
@@ -140,12 +151,12 @@ class ClientHandle:
     def abandon(self) -> None:
         """Makes every later destructor do nothing."""
         self.exiting.append(True)
-        self.buffer_destroy = _nothing
+        self.buffer_destroy = _do_nothing
 
 
 def _slot_to_free(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
-    return library.hot_slot(name) if library.has(name) else _nothing
+    return library.hot_slot(name) if library.has(name) else _do_nothing
 
 
 def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
@@ -168,7 +179,7 @@ def _retire() -> None:
         handle.abandon()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.pending))
         _destroy_client(handle.library, handle.pointer, handle.keep)
-    retire()
+    stop_freeing()
 
 
 def _forget() -> None:

@@ -1,4 +1,4 @@
-"""`Strictness`: compiler options that make a library compute what StableHLO specifies."""
+"""`CompileDefaults`: compiler options that make a library compute what StableHLO specifies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OPTIONS: Mapping[str, Mapping[str, bool]] = {
 """By platform name: what JAX's own defaults set, and a library by itself may not."""
 
 
-class Strictness:
+class CompileDefaults:
     """The options of one client. Those that its library does not know are left out from then on.
 
     Options that the caller names are the caller's, and so are options that came encoded.

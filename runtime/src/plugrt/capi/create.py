@@ -15,7 +15,7 @@ from plugrt.capi.loading.library import Library, load_library
 from plugrt.capi.topology import Topology
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import forced_cpu_devices
-from plugrt.xla_environment import threads_for
+from plugrt.xla_environment import reserve_threads
 
 _USUAL_CPU_DEVICES = 4
 """What ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc`` creates without the option."""
@@ -56,7 +56,7 @@ def create_client(
             "kv_put_callback": callbacks.put,
             "kv_try_get_callback": callbacks.try_get,
         }
-    with threads_for(_cpu_devices(options)):
+    with reserve_threads(_cpu_devices(options)):
         args = library.call("Client_Create", num_options=count, **inputs)
     return Client(library, args.client, name, keep=[callbacks])
 

@@ -12,7 +12,7 @@ from plugrt.capi.serialized_envelope import Origin
 from plugrt.errors import FailedPrecondition, Unimplemented
 from plugrt.interface import DeviceDescription, OptionValue
 
-_MOST_KINDS = 16384
+_MAX_SIGNATURES = 16384
 _STATS = (
     "peak_bytes_in_use", "num_allocs", "largest_alloc_size", "bytes_limit", "bytes_reserved",
     "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes", "pool_bytes",
@@ -75,7 +75,7 @@ class Memory(interface.Memory):
         return self._client
 
     def addressable_by_devices(self) -> Sequence[Device]:
-        library = self._client.home().library
+        library = self._client.handle().library
         args = library.call("Memory_AddressableByDevices", memory=self.pointer)
         found = library.handles(args, "devices", "num_devices")
         return [self._client.device_at(p, args) for p in found]
@@ -161,7 +161,7 @@ class Device(interface.Device):
         return self._memories
 
     @property
-    def usual_memory(self) -> Memory | None:
+    def default_memory_or_none(self) -> Memory | None:
         """`default_memory`, None where the library names none."""
         return self._default_memory
 
@@ -172,10 +172,10 @@ class Device(interface.Device):
 
     def clear_memory_stats(self) -> None:
         """Begins the peaks of `memory_stats` anew (PJRT 0.106 and later)."""
-        self._client.home().library.call("Device_ClearMemoryStats", device=self.pointer)
+        self._client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:
-        args = self._client.home().library.call("Device_MemoryStats", device=self.pointer)
+        args = self._client.handle().library.call("Device_MemoryStats", device=self.pointer)
         stats = {"bytes_in_use": int(args.bytes_in_use)}
         for name in _STATS:
             if getattr(args, f"{name}_is_set"):
@@ -186,19 +186,19 @@ class Device(interface.Device):
 class ClientBase(interface.Client):
     """What the devices, buffers and executables of a client use of it."""
 
-    def __init__(self, library: Library, home: ClientHandle, name: str) -> None:
+    def __init__(self, library: Library, handle: ClientHandle, name: str) -> None:
         self.library = library
         self.name = name
-        self._home: ClientHandle | None = home
+        self._handle: ClientHandle | None = handle
         self._by_pointer: dict[Any, Device] = {}
         self._memories: dict[Any, Memory] = {}
-        self._kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._signatures: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
-    def home(self) -> ClientHandle:
+    def handle(self) -> ClientHandle:
         """The handle, for a call; `FailedPrecondition` once the client is closed."""
-        if self._home is None:
+        if self._handle is None:
             raise FailedPrecondition(f"the client of {self.name!r} is closed")
-        return self._home
+        return self._handle
 
     @property
     def backend_name(self) -> str:
@@ -224,8 +224,8 @@ class ClientBase(interface.Client):
             self._memories[pointer] = Memory(self, pointer)
         return self._memories[pointer]
 
-    def same_kind(self, kind: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Returns the one object equal to ``kind``, so that kinds can be compared by identity."""
-        if len(self._kinds) >= _MOST_KINDS:
-            self._kinds.clear()
-        return self._kinds.setdefault(kind, kind)
+    def intern_signature(self, signature: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the one object equal to ``signature``: comparing them is comparing identities."""
+        if len(self._signatures) >= _MAX_SIGNATURES:
+            self._signatures.clear()
+        return self._signatures.setdefault(signature, signature)

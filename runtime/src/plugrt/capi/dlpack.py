@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_of
-from plugrt.capi.callback_threads import for_good
+from plugrt.capi.callback_threads import keep_forever
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
 CPU = 1
@@ -87,11 +87,11 @@ def export(
     managed.deleter = _release_exported
     _exported[key] = (managed, dims, reference)
     address = int(ffi.cast("uintptr_t", managed))
-    return _new(address, _NAME, ctypes.cast(_capsule_gone, ctypes.c_void_p))
+    return _new(address, _NAME, ctypes.cast(_free_capsule, ctypes.c_void_p))
 
 
 # Both may be called when the interpreter has emptied this module: their defaults are still there.
-@for_good
+@keep_forever
 @ffi.callback("void(*)(DLManagedTensor*)")  # type: ignore[untyped-decorator]
 def _release_exported(
     managed: Any, _cast: Any = ffi.cast, _exported: dict[int, Any] = _exported
@@ -99,9 +99,9 @@ def _release_exported(
     _exported.pop(int(_cast("uintptr_t", managed.manager_ctx)), None)
 
 
-@for_good
+@keep_forever
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
-def _capsule_gone(
+def _free_capsule(
     capsule: int,
     _name: bytes = _NAME,
     _cast: Any = ffi.cast,

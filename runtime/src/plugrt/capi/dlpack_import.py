@@ -15,7 +15,7 @@ from plugrt.capi import dlpack
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.buffer_spec import BufferSpec, layout_of
-from plugrt.capi.callback_threads import entered, for_good
+from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
 from plugrt.errors import InvalidArgument, PjrtError
@@ -24,7 +24,7 @@ _keys = itertools.count(1)
 _imported: dict[int, Callable[[], None]] = {}
 
 
-def import_capsule(home: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
+def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
     """Returns a buffer over the memory of a ``dltensor`` capsule, which is used up by that.
 
     Host memory is copied when it is not in C order, in which programs take their arguments, when
@@ -35,8 +35,8 @@ def import_capsule(home: ClientHandle, capsule: Any, device: Device) -> interfac
     on_host = tensor.device_type == dlpack.CPU
     if tensor.is_in_c_order and on_host == device.client.capabilities.dlpack:
         try:
-            spec = BufferSpec(home, shape, dtype, device)
-            buffer = view(home, tensor.address, spec, None, tensor.release)
+            spec = BufferSpec(handle, shape, dtype, device)
+            buffer = view(handle, tensor.address, spec, None, tensor.release)
         except InvalidArgument:
             if not on_host:
                 raise
@@ -74,7 +74,7 @@ def _host_array(
 
 
 def view(
-    home: ClientHandle,
+    handle: ClientHandle,
     address: int,
     spec: BufferSpec,
     strides: tuple[int, ...] | None,
@@ -88,16 +88,16 @@ def view(
     key = next(_keys)
     _imported[key] = done
     try:
-        args = home.library.call(
+        args = handle.library.call(
             "Client_CreateViewOfDeviceBuffer",
-            client=home.pointer,
+            client=handle.pointer,
             device_buffer_ptr=ffi.cast("void*", address),
             dims=spec.dims,
             num_dims=len(spec.shape),
             element_type=spec.element_type,
             layout=layout,
             device=spec.device.pointer,
-            on_delete_callback=_view_deleted,
+            on_delete_callback=_release_view,
             on_delete_callback_arg=ffi.cast("void*", key),
         )
     except PjrtError:
@@ -107,10 +107,10 @@ def view(
     return Buffer(args.buffer, spec)
 
 
-@for_good
+@keep_forever
 @ffi.callback("void(*)(void*, void*)")  # type: ignore[untyped-decorator]
-@entered
-def _view_deleted(_pointer: Any, key: Any) -> None:
+@mark_callback
+def _release_view(_pointer: Any, key: Any) -> None:
     done = _imported.pop(int(ffi.cast("uintptr_t", key)), None)
     if done is not None:
         done()

@@ -35,7 +35,7 @@ class Donation:
         taken = range(len(arguments)) if self._taken is None else self._taken.difference(kept)
         for i in taken:
             for buffer in arguments[i]:
-                buffer._was_donated(self._executable, certain)  # type: ignore[attr-defined]
+                buffer._note_donation(self._executable, certain)  # type: ignore[attr-defined]
 
 
 def may_donate(program: Program) -> bool:

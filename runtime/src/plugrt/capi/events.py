@@ -9,7 +9,7 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import entered, for_good
+from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.errors import PjrtError
 
@@ -22,25 +22,25 @@ _keys = itertools.count(1)
 class Event(interface.Event):
     """A ``PJRT_Event`` that this object owns."""
 
-    __slots__ = ("_home", "_pointer")
+    __slots__ = ("_handle", "_pointer")
 
-    def __init__(self, home: ClientHandle, pointer: Any) -> None:
-        self._home = home
-        self._pointer = home.own("Event_Destroy", "event", pointer)
+    def __init__(self, handle: ClientHandle, pointer: Any) -> None:
+        self._handle = handle
+        self._pointer = handle.own("Event_Destroy", "event", pointer)
 
     def is_ready(self) -> bool:
-        return self._home.event_is_ready(self._pointer)
+        return self._handle.event_is_ready(self._pointer)
 
     def wait(self) -> None:
-        self._home.library.call("Event_Await", event=self._pointer)
-        if self._home.pending:
-            self._home.sweep()
+        self._handle.library.call("Event_Await", event=self._pointer)
+        if self._handle.pending:
+            self._handle.sweep()
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
         key = next(_keys)
         _waiting[key] = (self, callback)
         try:
-            self._home.library.call(
+            self._handle.library.call(
                 "Event_OnReady",
                 event=self._pointer,
                 callback=_on_ready,
@@ -51,21 +51,21 @@ class Event(interface.Event):
             raise
 
 
-@for_good
+@keep_forever
 @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
-@entered
+@mark_callback
 def _on_ready(error: Any, key: Any) -> None:
     waiting = _waiting.pop(int(ffi.cast("uintptr_t", key)), None)
     if waiting is None:
         _log.debug("a library called back for an event again, or with a key that is not ours")
         return
     event, callback = waiting
-    callback(event._home.library.take_error(error) if error else None)
+    callback(event._handle.library.take_error(error) if error else None)
 
 
-def await_and_destroy(home: ClientHandle, pointer: Any) -> None:
+def await_and_destroy(handle: ClientHandle, pointer: Any) -> None:
     """Waits for an event that nobody else has; raises the error it ended in."""
     try:
-        home.library.call("Event_Await", event=pointer)
+        handle.library.call("Event_Await", event=pointer)
     finally:
-        home.release("Event_Destroy", "event", pointer)
+        handle.release("Event_Destroy", "event", pointer)

@@ -17,7 +17,7 @@ from plugrt.capi.serialized_envelope import Origin, seal
 from plugrt.errors import InvalidArgument, Unimplemented, UnsupportedDtype
 from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
 
-_MOST_BYTES = (1 << 63) - 1
+_MAX_BYTES = (1 << 63) - 1
 """What ``int64_t``, in which PJRT counts bytes, can hold."""
 _MEMORY_FIELDS = tuple(MemoryAnalysis.__dataclass_fields__)
 
@@ -61,27 +61,27 @@ class Executable(interface.Executable):
         """The library that compiled it."""
         return self._library
 
-    def _ask(self, what: str, **inputs: Any) -> Any:
+    def _call(self, what: str, **inputs: Any) -> Any:
         return self._library.call(f"Executable_{what}", executable=self._pointer, **inputs)
 
     @property
     def name(self) -> str:
         if self._name is None:
-            self._name = self._library.text(self._ask("Name"), "executable_name")
+            self._name = self._library.text(self._call("Name"), "executable_name")
         return self._name
 
     @property
     def num_replicas(self) -> int:
-        return int(self._ask("NumReplicas").num_replicas)
+        return int(self._call("NumReplicas").num_replicas)
 
     @property
     def num_partitions(self) -> int:
-        return int(self._ask("NumPartitions").num_partitions)
+        return int(self._call("NumPartitions").num_partitions)
 
     @property
     def num_outputs(self) -> int:
         """How many results a launch has on each device."""
-        return int(self._ask("NumOutputs").num_outputs)
+        return int(self._call("NumOutputs").num_outputs)
 
     @property
     def output_types(self) -> tuple[TensorType, ...]:
@@ -91,12 +91,12 @@ class Executable(interface.Executable):
 
     def _read_output_types(self) -> list[TensorType]:
         library = self._library
-        types = self._ask("OutputElementTypes")
-        shapes = self._ask("OutputDimensions")
+        types = self._call("OutputElementTypes")
+        shapes = self._call("OutputDimensions")
         kinds = library.items(types, "output_types", "num_output_types")
         ranks = library.items(shapes, "dim_sizes", "num_outputs")
         flat = library.items(shapes, "dims", sum(ranks))
-        if len({len(kinds), len(ranks), self._counted_outputs(len(ranks))}) != 1:
+        if len({len(kinds), len(ranks), self._count_outputs(len(ranks))}) != 1:
             raise library.invalid(
                 shapes,
                 f"it stated {len(ranks)} results, where the library gave {len(kinds)} element "
@@ -109,7 +109,7 @@ class Executable(interface.Executable):
             start += rank
         return found
 
-    def _counted_outputs(self, otherwise: int) -> int:
+    def _count_outputs(self, otherwise: int) -> int:
         try:
             return self.num_outputs
         except Unimplemented:
@@ -120,36 +120,36 @@ class Executable(interface.Executable):
             dtype = dtype_of(kind)
         except UnsupportedDtype as error:
             raise UnsupportedDtype(f"a result of {self._library.owner}: {error}") from None
-        if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MOST_BYTES:
+        if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MAX_BYTES:
             raise self._library.invalid(shapes, f"it stated the shape {shape}, which no array has")
         return TensorType(shape, dtype)
 
     @property
     def output_memory_kinds(self) -> Sequence[str]:
-        args = self._ask("OutputMemoryKinds")
+        args = self._call("OutputMemoryKinds")
         return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_outputs")
 
     @property
     def parameter_memory_kinds(self) -> Sequence[str]:
         """The memory kind of each parameter (PJRT 0.102 and later)."""
-        args = self._ask("ParameterMemoryKinds")
+        args = self._call("ParameterMemoryKinds")
         return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_parameters")
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
-        args = self._ask("GetCostAnalysis")
+        args = self._call("GetCostAnalysis")
         return self._library.named_values(args, "properties", "num_properties")
 
     def memory_analysis(self) -> MemoryAnalysis:
-        args = self._ask("GetCompiledMemoryStats")
+        args = self._call("GetCompiledMemoryStats")
         return MemoryAnalysis(**{name: int(getattr(args, name)) for name in _MEMORY_FIELDS})
 
     def optimized_program(self) -> Program:
         program = new_struct("PJRT_Program")
-        args = self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        args = self._call("OptimizedProgram", program=ffi.addressof(program[0]))
         size = program.code_size
         with self._library.reading(args, "code_size"):
             program.code = code = c_values.room(size)
-        self._ask("OptimizedProgram", program=ffi.addressof(program[0]))
+        self._call("OptimizedProgram", program=ffi.addressof(program[0]))
         if program.code_size > size:
             raise self._library.invalid(
                 args, f"it wrote {program.code_size} bytes of code where it had asked for {size}"
@@ -159,10 +159,10 @@ class Executable(interface.Executable):
         return Program(code=bytes(ffi.buffer(code, program.code_size)), format=form, name=self.name)
 
     def fingerprint(self) -> bytes:
-        return self._library.data(self._ask("Fingerprint"), "executable_fingerprint")
+        return self._library.data(self._call("Fingerprint"), "executable_fingerprint")
 
     def generated_code_size_in_bytes(self) -> int:
-        return int(self._ask("SizeOfGeneratedCodeInBytes").size_in_bytes)
+        return int(self._call("SizeOfGeneratedCodeInBytes").size_in_bytes)
 
     def serialize(self) -> bytes:
         abi = executable_abi(self._library, self._pointer)
@@ -170,14 +170,14 @@ class Executable(interface.Executable):
 
     def serialize_bare(self) -> bytes:
         """The library's own bytes, without the envelope that says where they come from."""
-        args = self._ask("Serialize")
+        args = self._call("Serialize")
         return self._library.owned_bytes(
             args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"
         )
 
     def compile_options(self) -> bytes:
         """The ``CompileOptionsProto`` that it was compiled with (PJRT 0.87 and later)."""
-        args = self._ask("GetCompileOptions")
+        args = self._call("GetCompileOptions")
         return self._library.owned_bytes(
             args,
             "serialized_bytes",

@@ -32,7 +32,7 @@ _from_buffer = ffi.from_buffer
 _ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 
 
-class _Put:
+class _PutArgs:
     """The argument structs for one type and place, in a free list."""
 
     __slots__ = ("free", "spec")
@@ -46,7 +46,7 @@ class _Put:
         spec = self.spec
         prepared = Prepared(_ARGS)
         (args,) = prepared.structs
-        args.client = spec.home.pointer
+        args.client = spec.handle.pointer
         args.type = spec.element_type
         args.dims = spec.dims
         args.num_dims = len(spec.shape)
@@ -60,13 +60,13 @@ class _Put:
 class Transfers:
     """Puts arrays on the devices of one client; argument structs are prepared for each type."""
 
-    def __init__(self, client: interface.Client, home: ClientHandle) -> None:
+    def __init__(self, client: interface.Client, handle: ClientHandle) -> None:
         self._client = client
-        self._home = home
-        self._launch = home.library.hot_slot("Client_BufferFromHostBuffer")
-        self._event_destroy = home.library.hot_slot("Event_Destroy")
+        self._handle = handle
+        self._launch = handle.library.hot_slot("Client_BufferFromHostBuffer")
+        self._event_destroy = handle.library.hot_slot("Event_Destroy")
         self._event_args: list[Any] = []
-        self._puts: dict[Any, _Put] = {}
+        self._puts: dict[Any, _PutArgs] = {}
 
     def put(
         self,
@@ -81,9 +81,9 @@ class Transfers:
         except (KeyError, AttributeError, TypeError):
             put = self._new(array, device, memory)
         try:
-            prepared, args = frame = put.free.pop()
+            prepared, args = pair = put.free.pop()
         except IndexError:
-            prepared, args = frame = put.new_args()
+            prepared, args = pair = put.new_args()
         prepared.restore()
         strided = False
         try:
@@ -91,16 +91,16 @@ class Transfers:
         except (ValueError, BufferError, TypeError):
             strided = True
         if strided or semantics:
-            return self._put_rare(array, put, semantics)
+            return self._put_with_semantics(array, put, semantics)
         error = self._launch(args)
         if error:
-            raise self._home.library.take_error(error)
+            raise self._handle.library.take_error(error)
         pointer, event = args.buffer, args.done_with_host_buffer
         if not (pointer and event):
-            self._home.library.check_handles(args, _HANDLES)
+            self._handle.library.check_handles(args, _HANDLES)
         buffer = Buffer(pointer, put.spec)
         self._drop_event(event)
-        put.free.append(frame)
+        put.free.append(pair)
         return buffer
 
     def _drop_event(self, event: Any) -> None:
@@ -112,20 +112,20 @@ class Transfers:
         args.event = event
         error = self._event_destroy(args)
         if error:
-            self._home.library.log_failure("Event_Destroy", error)
+            self._handle.library.log_failure("Event_Destroy", error)
         self._event_args.append(args)
-        if self._home.pending:
-            self._home.sweep()
+        if self._handle.pending:
+            self._handle.sweep()
 
-    def _put_rare(self, array: npt.NDArray[Any], put: _Put, semantics: int) -> Buffer:
+    def _put_with_semantics(self, array: npt.NDArray[Any], put: _PutArgs, semantics: int) -> Buffer:
         """Puts a strided array, or one whose memory the library may use after the call."""
-        home = self._home
+        handle = self._handle
         if semantics == _MUTABLE and not array.flags.writeable:
             raise InvalidArgument(
                 "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
             )
-        if home.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
-            raise Unimplemented(f"{home.library.owner} is too old for MUTABLE_ZERO_COPY")
+        if handle.library.version[1] < _MUTABLE_MINOR and semantics == _MUTABLE:
+            raise Unimplemented(f"{handle.library.owner} is too old for MUTABLE_ZERO_COPY")
         _prepared, args = put.new_args()
         args.host_buffer_semantics = int(semantics)
         args.data = ffi.cast("void*", array.__array_interface__["data"][0])
@@ -134,19 +134,23 @@ class Transfers:
             args.byte_strides, args.num_byte_strides = strides, array.ndim
         error = self._launch(args)
         if error:
-            raise home.library.take_error(error)
-        home.library.check_handles(args, _HANDLES)
+            raise handle.library.take_error(error)
+        handle.library.check_handles(args, _HANDLES)
         event = args.done_with_host_buffer
-        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not home.event_is_ready(event):
+        if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and not handle.event_is_ready(
+            event
+        ):
             return AliasedBuffer(args.buffer, put.spec, event, array)
         buffer = Buffer(args.buffer, put.spec)
         if semantics == HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL:
             self._drop_event(event)
         else:
-            home.hold(event, array)
+            handle.hold(event, array)
         return buffer
 
-    def _new(self, array: Any, device: interface.Device, memory: interface.Memory | None) -> _Put:
+    def _new(
+        self, array: Any, device: interface.Device, memory: interface.Memory | None
+    ) -> _PutArgs:
         if not isinstance(array, np.ndarray | np.generic):
             raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
         for place in (device, memory):
@@ -156,7 +160,7 @@ class Transfers:
             self._puts.clear()
         assert isinstance(device, Device)
         assert memory is None or isinstance(memory, Memory)
-        put = _Put(BufferSpec(self._home, array.shape, array.dtype, device, memory))
+        put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory))
         self._puts[array.shape, array.dtype, device, memory] = put
         return put
 

@@ -20,12 +20,12 @@ from plugrt.errors import InvalidReply, PjrtError, ResourceExhausted, Unimplemen
 if TYPE_CHECKING:
     from plugrt.capi.client_handle import ClientHandle
 
-LOOK = True
+VIEW_HOST_MEMORY = True
 """Whether memory that the host can address is looked at where it is, instead of transferred."""
 _BYTES = ffi.typeof("char*")
 
 
-class Looker:
+class HostReader:
     """Waits for buffers and says where they are; its argument structs serve one call at a time."""
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Looker:
         if error:
             self._library.log_failure("Event_Destroy", error)
 
-    def address(self, home: ClientHandle, pointer: Any, size: int) -> int:
+    def address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
         """Waits for the buffer and returns where it is; the caller releases the reference.
 
         The reference keeps the memory although the buffer may be deleted or donated meanwhile;
@@ -98,10 +98,10 @@ class Looker:
             if self._size_args.on_device_size_in_bytes < size:
                 raise _too_small(self._library, self._size_args, size)
             address = int(self._address.buffer_pointer)
-            if size and not home.is_memory(address, size):
+            if size and not handle.is_memory(address, size):
                 raise _no_memory(self._library, self._address, size)
         except BaseException:
-            home.drop_reference(pointer)
+            handle.drop_reference(pointer)
             raise
         return address
 
@@ -120,61 +120,61 @@ def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
     )
 
 
-def wait_for(home: ClientHandle, pointer: Any) -> None:
+def wait_for(handle: ClientHandle, pointer: Any) -> None:
     """Returns when a buffer's contents are there; raises if making them failed."""
     try:
-        looker = home.lookers.pop()
+        reader = handle.host_readers.pop()
     except IndexError:
-        looker = Looker(home.library)
-    looker.wait(pointer)
-    home.lookers.append(looker)
-    if home.pending:
-        home.sweep()
+        reader = HostReader(handle.library)
+    reader.wait(pointer)
+    handle.host_readers.append(reader)
+    if handle.pending:
+        handle.sweep()
 
 
-def _view(home: ClientHandle, pointer: Any, spec: BufferSpec, lease: Any) -> npt.NDArray[Any]:
+def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> npt.NDArray[Any]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
     It keeps the client's handle, not its object: an array of numbers is no reason for a backend
     to stay.
     """
     try:
-        looker = home.lookers.pop()
+        reader = handle.host_readers.pop()
     except IndexError:
-        looker = Looker(home.library)
-    address = ffi.cast(_BYTES, looker.address(home, pointer, spec.nbytes))
-    home.lookers.append(looker)
-    drop = home.drop_reference
+        reader = HostReader(handle.library)
+    address = ffi.cast(_BYTES, reader.address(handle, pointer, spec.nbytes))
+    handle.host_readers.append(reader)
+    drop = handle.drop_reference
     # What frees the address holds the lease, so that the buffer goes after the reference to it.
-    kept = own(address, lambda _: drop(lease))
+    kept = own(address, lambda _: drop(owner))
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 
 
 def read(
-    home: ClientHandle, pointer: Any, spec: BufferSpec, lend: Callable[[Any], Any]
+    handle: ClientHandle, pointer: Any, spec: BufferSpec, share: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
     """Returns the contents once they are there; strided where the device's order is not C's.
 
-    They are a view of the buffer's memory where the host can address it and ``lend(pointer)``
+    They are a view of the buffer's memory where the host can address it and ``share(pointer)``
     gives a lease of it.
     """
     if spec.direct is None:
-        _examine(home, pointer, spec)
-    lease = lend(pointer) if spec.direct and LOOK else None
-    if lease is not None:
-        out = _view(home, pointer, spec, lease)
+        _examine(handle, pointer, spec)
+    owner = share(pointer) if spec.direct and VIEW_HOST_MEMORY else None
+    if owner is not None:
+        out = _view(handle, pointer, spec, owner)
     else:
-        out = _transfer(home, pointer, spec)
+        out = _transfer(handle, pointer, spec)
         out.flags.writeable = False
-    if home.pending:
-        home.sweep()
+    if handle.pending:
+        handle.sweep()
     return out if spec.axes is None else out.transpose(spec.axes)
 
 
-def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
+def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
     """Returns the contents as the library copies them to memory of the host's."""
-    library = home.library
+    library = handle.library
     if library.has("Buffer_OnDeviceSizeInBytes"):
         args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
         if args.on_device_size_in_bytes < spec.packed_nbytes:
@@ -184,7 +184,7 @@ def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray
     except MemoryError:
         raise ResourceExhausted(f"{spec.tensor_type} does not fit the host's memory") from None
     if spec.nbytes == 0:
-        wait_for(home, pointer)
+        wait_for(handle, pointer)
         return out
     args = library.call(
         "Buffer_ToHostBuffer",
@@ -193,40 +193,40 @@ def _transfer(home: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray
         dst=ffi.cast("void*", out.__array_interface__["data"][0]),
         dst_size=spec.nbytes,
     )
-    await_and_destroy(home, args.event)
+    await_and_destroy(handle, args.event)
     return out
 
 
-def _examine(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     """Finds out, once for a spec, in which order and by which way its buffers are read.
 
     The order asked of a transfer is the device's own, because some libraries ignore any other.
     """
-    order = minor_to_major(home, pointer)
+    order = minor_to_major(handle, pointer)
     if order is not None and sorted(order) == list(range(len(spec.shape))):
         spec.read_in(order)
     else:
         order = None
-    library = home.library
-    _check_type(home, pointer, spec)
+    library = handle.library
+    _check_type(handle, pointer, spec)
     direct = False
     try:
         size = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer).on_device_size_in_bytes
         if size == spec.nbytes and order is not None:
             direct = bool(library.call("Buffer_IsOnCpu", buffer=pointer).is_on_cpu)
         if direct and size:
-            wait_for(home, pointer)
+            wait_for(handle, pointer)
             args = library.call("Buffer_UnsafePointer", buffer=pointer)
-            if not home.is_memory(args.buffer_pointer, size):
+            if not handle.is_memory(args.buffer_pointer, size):
                 raise _no_memory(library, args, size)
     except Unimplemented:
         direct = False
     spec.direct = direct
 
 
-def _check_type(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
+def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     """Refuses a buffer that is of another type than it was announced to be."""
-    library = home.library
+    library = handle.library
     try:
         dims = library.call("Buffer_Dimensions", buffer=pointer)
         shape = tuple(library.items(dims, "dims", "num_dims"))
@@ -241,15 +241,15 @@ def _check_type(home: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
         )
 
 
-def minor_to_major(home: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
+def minor_to_major(handle: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
     """Returns the order of a buffer's dimensions in memory, None where it is not just that."""
     try:
-        args = home.library.call("Buffer_GetMemoryLayout", buffer=pointer)
+        args = handle.library.call("Buffer_GetMemoryLayout", buffer=pointer)
     except PjrtError:
         return None
     # A nested struct does not keep the struct around it alive: `args` must stay in scope.
     tiled = args.layout.tiled
     if args.layout.type != 0 or tiled.num_tiles:
         return None
-    with home.library.reading(args, "layout"):
+    with handle.library.reading(args, "layout"):
         return tuple(c_values.unpack(tiled.minor_to_major, tiled.minor_to_major_size))

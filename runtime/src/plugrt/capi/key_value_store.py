@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import entered
+from plugrt.capi.callback_threads import mark_callback
 from plugrt.errors import DeadlineExceeded, NotFound, PjrtError
 
 
@@ -44,14 +44,14 @@ class KeyValueCallbacks:
                 return self._refuse(args, 2, f"{type(error).__name__}: {error}")
             return ffi.NULL
 
-        return ffi.callback(kind, entered(run))
+        return ffi.callback(kind, mark_callback(run))
 
     @staticmethod
     def _refuse(args: Any, code: int, message: str) -> Any:
         text, size = c_values.chars(message)
         return args.callback_error[0](code, text, size)
 
-    def _lend(self, args: Any, value: bytes) -> None:
+    def _share(self, args: Any, value: bytes) -> None:
         copy = ffi.new("char[]", value)
         self._lent[int(ffi.cast("uintptr_t", copy))] = copy
         args.value, args.value_size = copy, len(value)
@@ -63,7 +63,7 @@ class KeyValueCallbacks:
     def _get(self, args: Any) -> None:
         key = c_values.text(args.key, args.key_size)
         try:
-            self._lend(args, self._store.get(key, args.timeout_in_ms))
+            self._share(args, self._store.get(key, args.timeout_in_ms))
         except TimeoutError as error:
             raise DeadlineExceeded(f"no value came for the key {key!r}: {error}") from error
 
@@ -72,7 +72,7 @@ class KeyValueCallbacks:
         value = self._store.try_get(key)
         if value is None:
             raise NotFound(f"there is no key {key!r}")
-        self._lend(args, value)
+        self._share(args, value)
 
     def _put(self, args: Any) -> None:
         key = c_values.text(args.key, args.key_size)

@@ -1,4 +1,4 @@
-"""`Frame`: the C structs of one launch, prepared once and filled again for each launch."""
+"""`LaunchArgs`: the C structs of one launch, prepared once and filled again for each launch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plugrt.interface import ExecuteOptions
 _POINTER: int = ffi.sizeof("void*")
 
 
-class Frame:
+class LaunchArgs:
     """Argument struct, options, and the arrays of arguments and results for each device.
 
     They are one block, in this order: the structs, the lists of the devices' arrays, the results,
@@ -55,7 +55,7 @@ class Frame:
         self.hot: tuple[Any, ...] = (
             args, prepared.block, prepared.fixed, prepared.pristine, first, self.all, results
         )  # fmt: skip
-        """What a launch on one device needs: ``block[fixed] = pristine`` restores the frame,
+        """What a launch on one device needs: ``block[fixed] = pristine`` restores them,
         ``first[all] = pointers`` sets the arguments, and ``results`` holds what came of it."""
 
     def restore(self) -> None:

@@ -17,7 +17,7 @@ from plugrt.capi.devices import ClientBase, Device
 from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
 from plugrt.capi.executable import Executable
-from plugrt.capi.launch_args import Frame
+from plugrt.capi.launch_args import LaunchArgs
 from plugrt.errors import (
     DeletedBuffer,
     FailedPrecondition,
@@ -30,7 +30,7 @@ from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 
 _unpack = ffi.unpack
 _new: Any = object.__new__
-_kind_of = attrgetter("_spec.kind")
+_signature_of = attrgetter("_spec.signature")
 _pointer_of = attrgetter("_pointer")
 
 
@@ -42,20 +42,33 @@ class LoadedExecutable(interface.LoadedExecutable):
     """
 
     __slots__ = (
-        "__weakref__", "_arity", "_client", "_deleted", "_devices", "_donation", "_executable",
-        "_first_specs", "_fit", "_frames", "_home", "_launch", "_one_device", "_only_spec",
-        "_pointer", "_specs",
+        "__weakref__",
+        "_arity",
+        "_checked_signature",
+        "_client",
+        "_deleted",
+        "_devices",
+        "_donation",
+        "_executable",
+        "_first_specs",
+        "_handle",
+        "_launch",
+        "_launch_args",
+        "_one_device",
+        "_only_spec",
+        "_pointer",
+        "_specs",
     )  # fmt: skip
 
     def __init__(self, client: ClientBase, pointer: Any, donates: bool) -> None:
-        home = client.home()
-        library = home.library
+        handle = client.handle()
+        library = handle.library
         self._client = client
-        self._home = home
-        self._pointer = home.own("LoadedExecutable_Destroy", "executable", pointer)
+        self._handle = handle
+        self._pointer = handle.own("LoadedExecutable_Destroy", "executable", pointer)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
         self._executable = Executable(
-            library, args.executable, client.origin, (home, self._pointer), home.exiting
+            library, args.executable, client.origin, (handle, self._pointer), handle.exiting
         )
         args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
         found = library.handles(args, "addressable_devices", "num_addressable_devices")
@@ -64,13 +77,13 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._specs = [self._output_specs(device) for device in self._devices]
         self._first_specs = self._specs[0] if self._specs else []
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
-        self._fit: list[Any] | None = None
+        self._checked_signature: list[Any] | None = None
         """The arguments' kinds at the last launch that was checked, on one device."""
         self._launch = library.hot_slot("LoadedExecutable_Execute")
         self._donation = Donation(self._executable) if donates else None
         self._deleted = False
         self._arity: int | None = None
-        self._frames: list[Frame] = []
+        self._launch_args: list[LaunchArgs] = []
 
     def _output_specs(self, device: Device) -> list[BufferSpec]:
         """Returns the specs of the results on a device: types, and memories by their kinds."""
@@ -81,12 +94,12 @@ class LoadedExecutable(interface.LoadedExecutable):
             kinds = [""] * len(types)
         if len(kinds) != len(types):
             raise InvalidReply(
-                f"{self._home.library.owner} states {len(types)} results of "
+                f"{self._handle.library.owner} states {len(types)} results of "
                 f"{self._executable.name!r} and the memories of {len(kinds)}"
             )
         memories = {memory.kind: memory for memory in device.memories()}
         return [
-            BufferSpec(self._home, t.shape, t.dtype, device, memories.get(kind))
+            BufferSpec(self._handle, t.shape, t.dtype, device, memories.get(kind))
             for t, kind in zip(types, kinds, strict=True)
         ]
 
@@ -113,28 +126,28 @@ class LoadedExecutable(interface.LoadedExecutable):
         # looked at closely. A kind is one object, so that comparing them is comparing identities;
         # it names the client's own device, so that no foreign buffer gets through.
         try:
-            fit = [*map(_kind_of, arguments)] == self._fit
+            fit = [*map(_signature_of, arguments)] == self._checked_signature
         except AttributeError:
             fit = False
         if fit and options is None:
-            return self._launch_fitting(arguments)
+            return self._launch_unchecked(arguments)
         if self._one_device or options is not None or len(arguments) != self._arity:
             return self._execute(arguments, options)
         return self._execute_on_all(arguments)
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        return self._launch_fitting if self._one_device else self.execute
+        return self._launch_unchecked if self._one_device else self.execute
 
-    def _launch_fitting(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
+    def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
         """Launches on one device with arguments of the right number, kinds and client."""
         try:
-            frame = self._frames.pop()
+            launch_args = self._launch_args.pop()
         except IndexError:
             if self._arity is None:
                 return self._execute(arguments, None)
-            frame = Frame(self._pointer, 1, len(arguments), len(self._first_specs))
-        args, block, fixed, pristine, places, everything, produced = frame.hot
+            launch_args = LaunchArgs(self._pointer, 1, len(arguments), len(self._first_specs))
+        args, block, fixed, pristine, places, everything, produced = launch_args.hot
         block[fixed] = pristine
         try:
             places[everything] = [*map(_pointer_of, arguments)]
@@ -142,22 +155,22 @@ class LoadedExecutable(interface.LoadedExecutable):
             return self._execute(arguments, None)  # which finds the fault, if it is one
         error = self._launch(args)
         if error:
-            raise self._failure(error, arguments)
+            raise self._launch_error(error, arguments)
         spec = self._only_spec
         if spec is not None:
             pointer = produced[0]
             if not pointer:
-                raise self._lacking(frame)
+                raise self._missing_result_error(launch_args)
             result = _new(Buffer)  # as calling the class, at two thirds of the cost
             result._pointer = pointer
             result._spec = spec
             results = [result]
         else:
-            pointers = _unpack(*frame.produced)
+            pointers = _unpack(*launch_args.produced)
             if not all(pointers):
-                raise self._lacking(frame)
+                raise self._missing_result_error(launch_args)
             results = [*map(Buffer, pointers, self._first_specs)]
-        self._frames.append(frame)
+        self._launch_args.append(launch_args)
         if self._donation:
             self._donation.mark(arguments)
         return results
@@ -166,54 +179,58 @@ class LoadedExecutable(interface.LoadedExecutable):
         self, arguments: Sequence[Shards], events: Any = ffi.NULL
     ) -> Sequence[Shards]:
         """Launches on several devices, with as little done for each as on one."""
-        home = self._home
+        handle = self._handle
         try:
-            frame = self._frames.pop()
+            launch_args = self._launch_args.pop()
         except IndexError:
-            frame = Frame(self._pointer, len(self._devices), len(arguments), len(self._first_specs))
-        everything = frame.all
-        frame.restore()
+            launch_args = LaunchArgs(
+                self._pointer, len(self._devices), len(arguments), len(self._first_specs)
+            )
+        everything = launch_args.all
+        launch_args.restore()
         try:
             columns = zip(*arguments, strict=True)
-            for row, column in zip(frame.arguments, columns, strict=bool(arguments)):
-                row[everything] = [b._pointer for b in column if b._spec.home is home]
+            for row, column in zip(launch_args.arguments, columns, strict=bool(arguments)):
+                row[everything] = [b._pointer for b in column if b._spec.handle is handle]
         except (TypeError, ValueError, AttributeError):
-            raise self._refusal(arguments) from None
-        frame.args.device_complete_events = events
-        error = self._launch(frame.args)
+            raise self._argument_error(arguments) from None
+        launch_args.args.device_complete_events = events
+        error = self._launch(launch_args.args)
         if error:
-            raise self._failure(error, arguments)
-        count = frame.produced[1]
-        rows = [_unpack(row, count) for row in frame.outputs]
+            raise self._launch_error(error, arguments)
+        count = launch_args.produced[1]
+        rows = [_unpack(row, count) for row in launch_args.outputs]
         if not all(map(all, rows)):
-            raise self._lacking(frame)
+            raise self._missing_result_error(launch_args)
         made = [
             [Buffer(p, s) for p, s in zip(row, specs)]  # noqa: B905 - hot
             for row, specs in zip(rows, self._specs)  # noqa: B905 - hot
         ]
-        self._frames.append(frame)
+        self._launch_args.append(launch_args)
         if self._donation:
             self._donation.mark(arguments)
         return list(zip(*made))  # noqa: B905 - hot
 
-    def _failure(self, error: Any, arguments: Sequence[Shards]) -> Exception:
+    def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; what another thread did meanwhile goes first."""
-        reported = self._home.library.take_error(error)
+        reported = self._handle.library.take_error(error)
         if self._deleted:
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         return self._find_deleted(arguments) or reported
 
-    def _lacking(self, frame: Frame) -> InvalidReply:
+    def _missing_result_error(self, launch_args: LaunchArgs) -> InvalidReply:
         """Returns the exception of a launch without some results; those that are there go."""
-        home, missing = self._home, ""
+        handle, missing = self._handle, ""
         for device, specs in enumerate(self._specs):
-            for i, (pointer, spec) in enumerate(zip(frame.results(device), specs, strict=True)):
+            for i, (pointer, spec) in enumerate(
+                zip(launch_args.results(device), specs, strict=True)
+            ):
                 if pointer:
                     Buffer(pointer, spec)
                 else:
                     missing = missing or f"output_lists[{device}][{i}]"
-        return home.library.invalid(
-            frame.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
+        return handle.library.invalid(
+            launch_args.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
         )
 
     def execute_with_events(
@@ -227,10 +244,10 @@ class LoadedExecutable(interface.LoadedExecutable):
             results = self._execute_on_all(arguments, events)
         if not all(events):
             raise InvalidReply(
-                f"{self._home.library.owner} launched {self._executable.name!r}, but gave no "
+                f"{self._handle.library.owner} launched {self._executable.name!r}, but gave no "
                 "device_complete_events (NULL)"
             )
-        return results, [Event(self._home, event) for event in events]
+        return results, [Event(self._handle, event) for event in events]
 
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -248,30 +265,30 @@ class LoadedExecutable(interface.LoadedExecutable):
         if refusal is not None:
             raise refusal
         devices = len(self._devices)
-        frame = Frame(self._pointer, devices, len(arguments), len(self._first_specs))
+        launch_args = LaunchArgs(self._pointer, devices, len(arguments), len(self._first_specs))
         for i in range(devices):
-            frame.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
+            launch_args.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
         if options is not None:
-            frame.set_options(options)
+            launch_args.set_options(options)
         if events is not None:
-            frame.args.device_complete_events = events
-        error = self._launch(frame.args)
+            launch_args.args.device_complete_events = events
+        error = self._launch(launch_args.args)
         if error:
-            raise self._failure(error, arguments)
-        if not all(all(frame.results(i)) for i in range(devices)):
-            raise self._lacking(frame)
+            raise self._launch_error(error, arguments)
+        if not all(all(launch_args.results(i)) for i in range(devices)):
+            raise self._missing_result_error(launch_args)
         self._arity = len(arguments)
         made = [
-            [Buffer(p, s) for p, s in zip(frame.results(i), self._specs[i], strict=True)]
+            [Buffer(p, s) for p, s in zip(launch_args.results(i), self._specs[i], strict=True)]
             for i in range(devices)
         ]
         if self._one_device and options is None:
-            self._fit = [shards[0]._spec.kind for shards in arguments]  # type: ignore[attr-defined]
+            self._checked_signature = [shards[0]._spec.signature for shards in arguments]  # type: ignore[attr-defined]
         if self._donation:
             self._donation.mark(arguments, options.non_donatable_input_indices if options else ())
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
-    def _refusal(self, arguments: Sequence[Shards]) -> Exception:
+    def _argument_error(self, arguments: Sequence[Shards]) -> Exception:
         fault = self._find_fault(arguments)
         return fault or InvalidArgument("the arguments of the launch changed while it was made")
 
@@ -289,7 +306,7 @@ class LoadedExecutable(interface.LoadedExecutable):
                     f"{len(self._devices)} devices {list(self._devices)}"
                 )
             for buffer in shards:
-                if not isinstance(buffer, Buffer) or buffer._spec.home is not self._home:
+                if not isinstance(buffer, Buffer) or buffer._spec.handle is not self._handle:
                     return InvalidArgument(
                         f"argument {i} of {name!r} is {buffer!r}, not a buffer of the client "
                         "that the program is loaded on"
@@ -308,14 +325,14 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
         name, kind = self._executable.name, buffer._spec.tensor_type
-        return DeletedBuffer(f"argument {i} of {name!r} ({kind}) {buffer.fate}")
+        return DeletedBuffer(f"argument {i} of {name!r} ({kind}) {buffer.deletion_reason}")
 
     def device_assignment(self) -> DeviceAssignment:
         """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
-        args = self._home.library.call(
+        args = self._handle.library.call(
             "LoadedExecutable_GetDeviceAssignment", executable=self._pointer
         )
-        library = self._home.library
+        library = self._handle.library
         encoded = library.owned_bytes(
             args,
             "serialized_bytes",
@@ -327,10 +344,10 @@ class LoadedExecutable(interface.LoadedExecutable):
 
     def logical_device_ids(self) -> list[tuple[int, int]]:
         """(replica, partition) of each of `addressable_devices` (PJRT 0.96)."""
-        args = self._home.library.call(
+        args = self._handle.library.call(
             "LoadedExecutable_AddressableDeviceLogicalIds", executable=self._pointer
         )
-        ids = self._home.library.items(
+        ids = self._handle.library.items(
             args, "addressable_device_logical_ids", "num_addressable_device_logical_ids"
         )
         return [(i.replica, i.partition) for i in ids]
@@ -338,9 +355,9 @@ class LoadedExecutable(interface.LoadedExecutable):
     def delete(self) -> None:
         if not self._deleted:
             self._deleted = True
-            self._home.library.call("LoadedExecutable_Delete", executable=self._pointer)
-            self._arity = self._fit = None
-            self._frames.clear()
+            self._handle.library.call("LoadedExecutable_Delete", executable=self._pointer)
+            self._arity = self._checked_signature = None
+            self._launch_args.clear()
 
     def is_deleted(self) -> bool:
         return self._deleted

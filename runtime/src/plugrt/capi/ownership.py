@@ -50,11 +50,11 @@ def own(pointer: Any, free: Callable[[Any], None]) -> Any:
     return handle
 
 
-def _nothing(raw: Any) -> None:
+def _do_nothing(raw: Any) -> None:
     """Frees nothing."""
 
 
-def retire() -> None:
+def stop_freeing() -> None:
     """Frees nothing from now on of what there is, and keeps what was kept for it for good.
 
     For the end of the interpreter, after which libraries may still use memory that they were lent.
@@ -62,7 +62,7 @@ def retire() -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
     for watch in list(watches.values()):
         kept.append(watch.free)
-        watch.free = _nothing
+        watch.free = _do_nothing
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
@@ -74,7 +74,7 @@ kept: list[Any] = []
 os.register_at_fork(after_in_child=watches.clear)
 
 
-class _Lonely:
+class _RefcountProbe:
     """Measures `ALONE` with the very expression that the finaliser of buffers uses."""
 
     def __del__(self, _getrefcount: Callable[[Any], int] = getrefcount) -> None:
@@ -82,7 +82,7 @@ class _Lonely:
 
 
 _counts: list[int] = []
-_Lonely()
+_RefcountProbe()
 ALONE = _counts[0]
 """What ``getrefcount(self)`` gives in a finaliser that the last reference's end has called. It is
 more in one that the garbage collector calls for a member of a cycle, which others refer to."""

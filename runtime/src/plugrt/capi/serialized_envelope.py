@@ -48,7 +48,7 @@ def seal(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Unsealed:
     """What an envelope held; ``abi`` None when the maker stated none."""
 
     payload: bytes
@@ -56,7 +56,7 @@ class Opened:
     abi: bytes | None
 
 
-def unseal(content: bytes) -> Opened:
+def unseal(content: bytes) -> Unsealed:
     """Returns what `seal` was given; `DataLoss` when it is damaged.
 
     Bytes without the envelope, such as another host's, are taken as they are, with no facts.
@@ -66,7 +66,7 @@ def unseal(content: bytes) -> Opened:
     if not content.startswith(MAGIC):
         if MAGIC.startswith(content[: len(MAGIC)]):
             raise DataLoss("the serialised executable is cut short")
-        return Opened(content, {}, None)
+        return Unsealed(content, {}, None)
     header, found, payload = content[len(MAGIC) :].partition(b"\n")
     facts, digest, abi = _read_header(header)
     if not found or hashlib.sha256(payload).hexdigest() != digest:
@@ -74,7 +74,7 @@ def unseal(content: bytes) -> Opened:
             "the serialised executable is damaged or cut short: its contents do not have the "
             "checksum that its header states"
         )
-    return Opened(payload, facts, abi)
+    return Unsealed(payload, facts, abi)
 
 
 def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
@@ -93,7 +93,7 @@ def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
     return facts, digest, decoded
 
 
-def check_platform(opened: Opened, origin: Origin) -> list[str]:
+def check_platform(opened: Unsealed, origin: Origin) -> list[str]:
     """Returns which facts differ from ``origin``; another platform raises `InvalidArgument`."""
     if not opened.facts:
         return []

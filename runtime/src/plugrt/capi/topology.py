@@ -29,7 +29,7 @@ class Topology(interface.Topology):
             pointer = library.own("TopologyDescription_Destroy", "topology", pointer)
         self._pointer = pointer
 
-    def _ask(self, what: str) -> Any:
+    def _call(self, what: str) -> Any:
         return self._library.call(f"TopologyDescription_{what}", topology=self._pointer)
 
     @property
@@ -43,14 +43,14 @@ class Topology(interface.Topology):
 
     @cached_property
     def platform(self) -> str:
-        return self._library.text(self._ask("PlatformName"), "platform_name")
+        return self._library.text(self._call("PlatformName"), "platform_name")
 
     @cached_property
     def platform_version(self) -> str:
-        return self._library.text(self._ask("PlatformVersion"), "platform_version")
+        return self._library.text(self._call("PlatformVersion"), "platform_version")
 
     def _descriptions(self) -> list[Any]:
-        args = self._ask("GetDeviceDescriptions")
+        args = self._call("GetDeviceDescriptions")
         return self._library.handles(args, "descriptions", "num_descriptions")
 
     @cached_property
@@ -67,7 +67,7 @@ class Topology(interface.Topology):
 
     @cached_property
     def attributes(self) -> Mapping[str, OptionValue]:
-        args = self._ask("Attributes")
+        args = self._call("Attributes")
         return self._library.named_values(args, "attributes", "num_attributes")
 
     @cached_property
@@ -79,7 +79,7 @@ class Topology(interface.Topology):
 
     def compile(self, program: Program, options: CompileOptions) -> Executable:
         code, _keep = program_struct(program)
-        encoded, size = c_values.chars(proto_wire.checked_options(options))
+        encoded, size = c_values.chars(proto_wire.encode_checked_options(options))
         args = self._library.call(
             "Compile",
             topology=self._pointer,
@@ -92,11 +92,11 @@ class Topology(interface.Topology):
 
     def serialize(self) -> bytes:
         return self._library.owned_bytes(
-            self._ask("Serialize"),
+            self._call("Serialize"),
             "serialized_bytes",
             "serialized_topology",
             "serialized_topology_deleter",
         )
 
     def fingerprint(self) -> int:
-        return int(self._ask("Fingerprint").fingerprint)
+        return int(self._call("Fingerprint").fingerprint)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plugrt.cli.inputs import READABLE, program_in
+from plugrt.cli.inputs import READABLE, read_program_argument
 from plugrt.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(
     platform, colon, rest = name.partition(":")
     target = plugrt.topology(platform, rest if colon else "", **dict(map(_option, options)))
     start = time.perf_counter()
-    compiled = plugrt.compile(program_in(file), topology=target)
+    compiled = plugrt.compile(read_program_argument(file), topology=target)
     seconds = time.perf_counter() - start
     saved = compiled.serialize()
     if output is not None:

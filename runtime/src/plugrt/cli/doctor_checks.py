@@ -17,7 +17,7 @@ from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
-from plugrt.processes.apart import Outcome, run_apart
+from plugrt.processes.apart import Outcome, run_in_child
 from plugrt.settings.declarations import Config
 
 _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
@@ -145,14 +145,14 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
     faults: dict[str, dict[str, Any]] = {}
     while True:
         left = min(seconds, deadline - time.monotonic())
-        outcome = run_apart("plugrt.cli.doctor_child:examine", None, left, env=environ)
+        outcome = run_in_child("plugrt.cli.doctor_child:examine", None, left, env=environ)
         warnings = [e["warning"] for e in outcome.lines if "warning" in e]
         found.warnings += [w for w in warnings if w not in found.warnings]
         found.steps += [e["step"] for e in outcome.lines if "step" in e]
         done = next((e["done"] for e in outcome.lines if "done" in e), None)
         found.warnings += [f"starting the backends {remark}" for remark in outcome.remarks()]
         culprit = ""
-        if done is None or not outcome.well:
+        if done is None or not outcome.succeeded:
             culprit = _blame(found, outcome, faults)
         if done is not None:
             break
@@ -200,9 +200,9 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
     done = any("done" in e for e in outcome.lines)
     steps = [e for e in outcome.lines if "step" in e and (done or e.get("of"))]
     step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
-    problem = f"the process {outcome.words} while {step['step']}"
+    problem = f"the process {outcome.ending} while {step['step']}"
     if done:
-        problem = f"the process {outcome.words} when {step['step']}"
+        problem = f"the process {outcome.ending} when {step['step']}"
     if outcome.how == "exit" and (last := outcome.last_words(1)):
         problem += f"; its last words: {last}"
     if step["of"] is None:
@@ -226,7 +226,7 @@ def _probe(found: Examination, record: Record, settings: Config, deadline: float
             State.INCOMPATIBLE,
         ):
             return {name: row[name] for name in ("state", "reason", "cure")}
-    if fault := env_paths.missing(record):
+    if fault := env_paths.explain_missing(record):
         return {"state": str(State.BROKEN), "reason": fault, "cure": "correct the path"}
     whole = _ONE_PROBE * _PROBES * settings.doctor_seconds
     seconds = min(settings.probe_seconds, whole, deadline - time.monotonic())

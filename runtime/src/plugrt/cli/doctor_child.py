@@ -75,7 +75,7 @@ def _try(record: Record, say: Say) -> int:
         words = text_of(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
         cure = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
-        record.became(State.BROKEN, reason, cure)
+        record.set_state(State.BROKEN, reason, cure)
         say(problem=f"{record}: {reason}; {cure}")
     return _count(client)
 

@@ -15,18 +15,18 @@ from plugrt.errors import FileRefused
 READABLE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 """The type of an argument that names a file to read."""
 _STANDARD_INPUT = "/dev/stdin"
-_MOST = 2 * 2**30
+_MAX_BYTES = 2 * 2**30
 _MAGIC = (b"\x93NUMPY", b"PK")
 
 
-def program_in(path: Path) -> Path | bytes:
+def read_program_argument(path: Path) -> Path | bytes:
     """Returns what `plugrt.load_program` takes: the path, or what standard input holds."""
-    from plugrt.programs.loading import contents
+    from plugrt.programs.loading import read_contents
 
-    return contents(_STANDARD_INPUT) if str(path) == "-" else path
+    return read_contents(_STANDARD_INPUT) if str(path) == "-" else path
 
 
-def arrays_in(path: Path) -> list[Any]:
+def read_arrays(path: Path) -> list[Any]:
     """Returns the array of a ``.npy`` file, or the arrays of an ``.npz`` file in their order.
 
     Raises `click.BadParameter` for any other file, for what is no regular file, and for an array
@@ -37,11 +37,11 @@ def arrays_in(path: Path) -> list[Any]:
     try:
         number = files.descriptor_in(_STANDARD_INPUT if dash else path)
         if number is not None:
-            return _read(io.BytesIO(files.read_descriptor(number, _MOST, title)), title)
+            return _read(io.BytesIO(files.read_descriptor(number, _MAX_BYTES, title)), title)
         with files.open_regular(path) as file:
             return _read(file, title)
     except FileRefused as error:
-        raise _refused(f"{error}; save the array as a file") from error
+        raise _bad_input(f"{error}; save the array as a file") from error
 
 
 def _read(file: IO[bytes], title: str) -> list[Any]:
@@ -50,7 +50,7 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
     begin = file.read(6)
     file.seek(0)
     if not begin.startswith(_MAGIC):
-        raise _refused(f"{title} is not a NumPy file; numpy.save(path, array) writes one")
+        raise _bad_input(f"{title} is not a NumPy file; numpy.save(path, array) writes one")
     try:
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -58,12 +58,12 @@ def _read(file: IO[bytes], title: str) -> list[Any]:
         with loaded:
             return [loaded[name] for name in loaded.files]
     except (MemoryError, OverflowError) as error:
-        raise _refused(f"{title} states an array that memory cannot hold: {error}") from error
+        raise _bad_input(f"{title} states an array that memory cannot hold: {error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
-            raise _refused(f"{title} holds Python objects, which no device takes") from error
-        raise _refused(f"{title} is not a whole NumPy file: {error}") from error
+            raise _bad_input(f"{title} holds Python objects, which no device takes") from error
+        raise _bad_input(f"{title} is not a whole NumPy file: {error}") from error
 
 
-def _refused(words: str) -> click.BadParameter:
+def _bad_input(words: str) -> click.BadParameter:
     return click.BadParameter(words, param_hint="--input")

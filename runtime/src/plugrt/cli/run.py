@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plugrt.cli.inputs import READABLE, arrays_in, program_in
+from plugrt.cli.inputs import READABLE, read_arrays, read_program_argument
 from plugrt.cli.output import json_option, print_json
 from plugrt.cli.streams import keep_stdout
 
@@ -46,13 +46,13 @@ def command(
     from plugrt.plugins.backends import process_backends
     from plugrt.programs import compile
 
-    arrays = [array for path in inputs for array in arrays_in(path)]
+    arrays = [array for path in inputs for array in read_arrays(path)]
     start = time.perf_counter()
     device = None
     if platform is not None:
         client = process_backends().get(platform, f"--platform {platform}")
         device = client.addressable_devices()[0]
-    program = compile(program_in(file), device=device)
+    program = compile(read_program_argument(file), device=device)
     compiled = time.perf_counter()
     try:
         result = program(*arrays)

@@ -61,7 +61,7 @@ def train_jitted(digits: Digits, progress: Progress) -> Result:
     run = _Run(progress)
     for images, labels in batches(digits, seed=1):
         params, momentum, loss = step(params, momentum, images, labels)
-        run.stepped(loss)
+        run.record_step(loss)
     return run.result("jit", digits, params, devices=1)
 
 
@@ -80,7 +80,7 @@ def train_parallel(digits: Digits, devices: list[Device], progress: Progress) ->
     for images, labels in batches(digits, seed=1):
         shards = images.reshape(count, -1, images.shape[1]), labels.reshape(count, -1)
         params, momentum, loss = step(params, momentum, *shards)
-        run.stepped(loss)
+        run.record_step(loss)
     first = {name: value[0] for name, value in params.items()}
     return run.result(f"pmap over {count} devices", digits, first, devices=count)
 
@@ -95,7 +95,7 @@ class _Run:
         self._steps = 0
         self._loss: Any = None
 
-    def stepped(self, loss: Any) -> None:
+    def record_step(self, loss: Any) -> None:
         self._steps += 1
         self._loss = loss
         if self._steps == 1:

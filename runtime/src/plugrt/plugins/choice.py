@@ -15,7 +15,7 @@ from plugrt.errors import (
 from plugrt.interface import Client
 from plugrt.plugins import vendors
 from plugrt.plugins.record import Record, Source
-from plugrt.plugins.starting import first_that_works, folded, stop
+from plugrt.plugins.starting import fold_errors, start_first_working, stop
 from plugrt.plugins.table import Table
 
 Load = Callable[[Record], object]
@@ -76,15 +76,15 @@ def choose_named(request: Request, table: Table, find: Find, start: Start) -> Ch
     All names are looked up before any plugin is touched.
     """
     groups = [find(name, str(request)) for name in request.names]
-    for fault in malformed(table):
+    for fault in find_malformed(table):
         table.log.warn_once(fault, f"{fault} (not needed for {request}, so ignored)")
     setting = request.setting.partition("=")[0]
     started: list[Record] = []
     try:
         for name, group in zip(request.names, groups, strict=True):
             cure = f"take {name!r} out of {setting} to go on without it"
-            fold = folded(f"{request} asks for {name!r}", cure)
-            started.append(first_that_works(group, start, fold)[0])
+            fold = fold_errors(f"{request} asks for {name!r}", cure)
+            started.append(start_first_working(group, start, fold)[0])
         first = _default(request, started, find)
     except BaseException:
         for row in started:
@@ -108,7 +108,7 @@ def _default(request: Request, started: list[Record], find: Find) -> Record:
     )
 
 
-def malformed(table: Table) -> list[str]:
+def find_malformed(table: Table) -> list[str]:
     """Returns what is wrong with the items of PJRT_NAMES_AND_LIBRARY_PATHS that are malformed."""
     return [r.reason for r in table.rows if r.source is Source.ENVIRONMENT and not r.named]
 
@@ -122,14 +122,14 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
     Plugins made for JAX come last: what their names and priorities are is known only once their
     code has run, so that they are not started where another backend can be.
     """
-    for fault in malformed(table):
+    for fault in find_malformed(table):
         raise ConfigError(fault)
 
-    def tell(row: Record, error: PluginError) -> None:
-        _tell(row, error, table)
+    def warn(row: Record, error: PluginError) -> None:
+        _warn_of_failure(row, error, table)
 
     for row in {r.reason: r for r in table.rows if r.rivalled}.values():
-        tell(row, PluginBroken(f"{row.reason}; {row.cure}"))
+        warn(row, PluginBroken(f"{row.reason}; {row.cure}"))
     eligible = [row for row in table.rows if row.eligible]
     loaded = []
     for row in eligible:
@@ -137,21 +137,21 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
             try:
                 load(row)
             except PluginError as error:
-                tell(row, error)
+                warn(row, error)
             else:
                 loaded.append(row)
     loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
-    row, client = first_that_works(
+    row, client = start_first_working(
         [*loaded, *(r for r in eligible if r.made_for_others)], start,
-        lambda errors: _nothing_works(table), tell,
+        lambda errors: _nothing_works(table), warn,
     )  # fmt: skip
-    _suggest(row, table)
+    _warn_of_missing_plugins(row, table)
     why = f"{row.name} has the highest priority ({row.priority}) of those that work"
     return Choice(request, (table.label(row),), client, why)
 
 
-def _tell(row: Record, error: PluginError, table: Table) -> None:
+def _warn_of_failure(row: Record, error: PluginError, table: Table) -> None:
     """Warns of a candidate that fails, in one line, once; raises under PLUGRT_STRICT_PLUGINS=1.
 
     Absent hardware is no news, and the table has the reason; but a library that the user named
@@ -169,7 +169,7 @@ def _tell(row: Record, error: PluginError, table: Table) -> None:
     table.log.warn_once(f"left out {row.name} {row.who}", f"left out: {text}")
 
 
-def _suggest(chosen: Record, table: Table) -> None:
+def _warn_of_missing_plugins(chosen: Record, table: Table) -> None:
     """Says that an accelerator is there without a plugin, where only cpu could be chosen."""
     if (chosen.priority or 0) <= 0:
         for sentence in table.missing_plugins():

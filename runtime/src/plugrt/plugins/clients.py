@@ -19,10 +19,16 @@ from plugrt.errors import (
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.choice import Choice, choose_automatically, choose_named, parse_request
 from plugrt.plugins.fork_warning import warn_of_forks
-from plugrt.plugins.loading import again, load, load_for_names
+from plugrt.plugins.loading import copy_error, load, load_for_names
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record, State
-from plugrt.plugins.starting import first_that_works, folded, prepare_topologies, start, stop
+from plugrt.plugins.starting import (
+    fold_errors,
+    prepare_topologies,
+    start,
+    start_first_working,
+    stop,
+)
 from plugrt.plugins.table import Table
 from plugrt.settings.declarations import Config
 
@@ -63,7 +69,7 @@ class Backends:
                 return self._choice
             self._refuse_reentry()
             if self._failure is not None:
-                raise again(self._failure)
+                raise copy_error(self._failure)
             self.config.check()
             try:
                 choice = self._choose()
@@ -90,7 +96,7 @@ class Backends:
         why = f"{request} does not name it" if request.names else choice.why
         for row in table.rows:
             if row.state in (State.FOUND, State.LOADED):
-                row.became(State.NOT_SELECTED, why, f"JAX_PLATFORMS={row.name} selects it")
+                row.set_state(State.NOT_SELECTED, why, f"JAX_PLATFORMS={row.name} selects it")
         return choice
 
     @property
@@ -139,7 +145,7 @@ class Backends:
     def _look_up(self, name: str, choice: Choice, asked_by: str) -> Client:
         if not choice.request.exclusive:
             rows = self._find(name, asked_by)
-            return first_that_works(rows, self._start, folded(asked_by))[1]
+            return start_first_working(rows, self._start, fold_errors(asked_by))[1]
         for row in self.table.find(name, asked_by):
             if row.client is not None:
                 return row.client
@@ -172,10 +178,10 @@ class Backends:
         asked_by = f"topology({platform!r}, {name!r})"
         with self._lock:
             self.config.check()
-            row, plugin = first_that_works(
+            row, plugin = start_first_working(
                 self._find(platform, asked_by),
                 self._prepare_topologies,
-                folded(asked_by),
+                fold_errors(asked_by),
             )
             self._forget_names()
         self.table.log.step(f"asking {row} for the topology {name!r} with {dict(options)}", row)
@@ -262,7 +268,7 @@ class _ByName(Mapping[str, Client]):
         if name in self._names:
             return self._of.get(name)
         table = self._of.table  # it may be another name of one of them
-        for label in (table.label(row) for row in table.rows if row.answers_to(name)):
+        for label in (table.label(row) for row in table.rows if row.matches_name(name)):
             if label in self._names:
                 return self._of.get(label)
         raise KeyError(name)

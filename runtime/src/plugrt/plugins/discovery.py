@@ -50,7 +50,7 @@ def discover(path: Sequence[str] | None = None) -> Discovered:
 # --- entry points -----------------------------------------------------------------------------
 
 
-def _text_of_ours(distribution: Distribution) -> tuple[str, str]:
+def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
     """Returns the text of its entry_points.txt if it has a group of ours, and what is wrong."""
     try:
         content = distribution.read("entry_points.txt")
@@ -65,9 +65,9 @@ def _text_of_ours(distribution: Distribution) -> tuple[str, str]:
 
 
 def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
-    text, fault = _text_of_ours(distribution)
+    text, fault = _read_own_groups(distribution)
     if fault:
-        found.records.append(_sick(distribution, distribution.name, "", fault))
+        found.records.append(_broken_record(distribution, distribution.name, "", fault))
         found.records[-1].named = False
         return
     for group, name, value in _parse(text):
@@ -78,7 +78,9 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
             continue
         if not name or not _VALUE.fullmatch(value):
             fault = f"the entry point {name!r} = {value!r} of the group {group} is malformed"
-            found.records.append(_sick(distribution, name or distribution.name, value, fault))
+            found.records.append(
+                _broken_record(distribution, name or distribution.name, value, fault)
+            )
             continue
         source = PLUGIN_GROUPS.get(group, Source.ENTRY_POINT)
         record = Record(name, source, distribution.name, distribution.version, value,
@@ -102,10 +104,10 @@ def _parse(text: str) -> Iterator[tuple[str, str, str]]:
             yield group, name.strip(), value.strip()
 
 
-def _sick(distribution: Distribution, name: str, value: str, fault: str) -> Record:
+def _broken_record(distribution: Distribution, name: str, value: str, fault: str) -> Record:
     record = Record(name, Source.ENTRY_POINT, distribution.name, distribution.version, value,
                     distribution.location)  # fmt: skip
-    record.became(State.BROKEN, fault, f"pip install --force-reinstall {distribution.name}")
+    record.set_state(State.BROKEN, fault, f"pip install --force-reinstall {distribution.name}")
     return record
 
 

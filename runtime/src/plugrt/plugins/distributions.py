@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt import files
-from plugrt.plugins.record import normalised
+from plugrt.plugins.record import normalise_name
 
 _SUFFIXES = (".dist-info", ".egg-info")
 
@@ -77,8 +77,8 @@ def installed(path: Sequence[str] | None = None) -> Iterator[Distribution]:
     install is found twice, by its dist-info and by the egg-info beside its sources.
     """
     seen: set[str] = set()
-    for distribution in _all(path):
-        key = normalised(distribution.name)
+    for distribution in _iterate(path):
+        key = normalise_name(distribution.name)
         if key not in seen:
             seen.add(key)
             yield distribution
@@ -86,8 +86,8 @@ def installed(path: Sequence[str] | None = None) -> Iterator[Distribution]:
 
 def find(name: str, path: Sequence[str] | None = None) -> Distribution | None:
     """Returns the distribution of that name, None where it is not installed."""
-    key = normalised(name)
-    return next((d for d in installed(path) if normalised(d.name) == key), None)
+    key = normalise_name(name)
+    return next((d for d in installed(path) if normalise_name(d.name) == key), None)
 
 
 def version(name: str) -> str | None:
@@ -99,30 +99,30 @@ def version(name: str) -> str | None:
 def at(location: str) -> Distribution | None:
     """Returns the distribution whose metadata is at that place, None if there is none."""
     if not os.path.isdir(location):
-        return next(_foreign([location]), None) if os.path.isfile(location) else None
-    return _in(os.path.dirname(location), os.path.basename(location))
+        return next(_from_importers([location]), None) if os.path.isfile(location) else None
+    return _from_folder(os.path.dirname(location), os.path.basename(location))
 
 
-def _all(path: Sequence[str] | None) -> Iterator[Distribution]:
+def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
     for entry in sys.path if path is None else path:
         folder = entry or os.curdir
         try:
             names = sorted(n for n in os.listdir(folder) if n.endswith(_SUFFIXES))
         except NotADirectoryError:
             if os.path.isfile(folder):  # reading a FIFO or a device would not end
-                yield from _foreign([folder])
+                yield from _from_importers([folder])
             continue
         except OSError:
             continue  # a path entry that does not exist is no fault
         if folder.endswith(".egg"):
-            yield from _foreign([folder])
+            yield from _from_importers([folder])
         for name in names:
-            yield _in(folder, name)
-    if path is None and any(map(_brings_distributions, sys.meta_path)):
-        yield from _foreign(sys.path)
+            yield _from_folder(folder, name)
+    if path is None and any(map(_provides_distributions, sys.meta_path)):
+        yield from _from_importers(sys.path)
 
 
-def _in(folder: str, name: str) -> Distribution:
+def _from_folder(folder: str, name: str) -> Distribution:
     """Returns the distribution of a metadata folder, by the folder's name where it says all."""
     location = os.path.join(folder, name)
     stem, _, kind = name.rpartition(".")
@@ -147,14 +147,14 @@ def _version_in(location: str) -> str:
     return ""
 
 
-def _brings_distributions(finder: object) -> bool:
+def _provides_distributions(finder: object) -> bool:
     """Whether an importer of ``sys.meta_path`` has distributions that lie in no folder."""
     cls = finder if isinstance(finder, type) else type(finder)
     ours = cls.__module__.split(".")[0] in ("importlib_metadata", "_frozen_importlib_external")
     return hasattr(finder, "find_distributions") and not ours
 
 
-def _foreign(entries: Iterable[str]) -> Iterator[Distribution]:
+def _from_importers(entries: Iterable[str]) -> Iterator[Distribution]:
     """Yields the distributions that importlib_metadata finds in archives and through importers."""
     import importlib_metadata
 

@@ -16,7 +16,7 @@ VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 _KEYS = ("library_path", "create_options")
 
 
-def libraries(text: str, separator: str = os.pathsep) -> list[Record]:
+def parse_libraries(text: str, separator: str = os.pathsep) -> list[Record]:
     """Returns a record for each item; a malformed item is a broken one that says what is wrong.
 
     An item is ``name:path`` (``name;path`` on Windows). A name has no separator in it, so that a
@@ -32,7 +32,9 @@ def _record(item: str, position: int, separator: str) -> Record:
     name, found, path = (part.strip() for part in item.partition(separator))
     if not found or not path or not NAME.fullmatch(name):
         record = Record(f"item {position}", Source.ENVIRONMENT, value=item, named=False)
-        record.became(State.BROKEN, _malformed(item, position, separator), f"correct {VARIABLE}")
+        record.set_state(
+            State.BROKEN, _explain_malformed(item, position, separator), f"correct {VARIABLE}"
+        )
         return record
     record = Record(name, Source.ENVIRONMENT, value=item, library=path, priority=400)
     if path.endswith(".json"):
@@ -40,11 +42,11 @@ def _record(item: str, position: int, separator: str) -> Record:
             record.library, record.options = read_json(path)
         except ConfigError as error:
             reason = f"{VARIABLE} item {position}: {error}"
-            record.became(State.BROKEN, reason, f"correct {path}")
+            record.set_state(State.BROKEN, reason, f"correct {path}")
     return record
 
 
-def _malformed(item: str, position: int, separator: str) -> str:
+def _explain_malformed(item: str, position: int, separator: str) -> str:
     other = ":" if separator == ";" else ";"
     hint = f" (the separator here is {separator!r}, not {other!r})" if other in item else ""
     return (
@@ -53,7 +55,7 @@ def _malformed(item: str, position: int, separator: str) -> str:
     )
 
 
-def missing(record: Record) -> str:
+def explain_missing(record: Record) -> str:
     """Returns that the library of a record is not there or is no file, empty if it is.
 
     A bare file name is left to the system's loader, which searches for it.

@@ -20,14 +20,14 @@ def warn_of_forks(started: Started) -> None:
     if not hasattr(os, "register_at_fork"):
         return
     reference = weakref.ref(started)
-    told = False
+    warned = False
 
     def warn() -> None:
-        nonlocal told
+        nonlocal warned
         alive = reference()
-        if told or alive is None or not alive.started_names:
+        if warned or alive is None or not alive.started_names:
             return
-        told = True
+        warned = True
         warnings.warn(
             f"os.fork() was called after plugrt started {', '.join(alive.started_names)}: backends "
             "run threads, which the child lacks, so that it is likely to hang; start processes "

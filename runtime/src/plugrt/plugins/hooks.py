@@ -43,24 +43,24 @@ class Hooks:
             ) from error
         self._owners.append((offered, who))
 
-    def _ask(self, hook: str, offered: object, **arguments: Any) -> list[Any]:
+    def _call_hook(self, hook: str, offered: object, **arguments: Any) -> list[Any]:
         others = [p for p in self._manager.get_plugins() if p is not offered]
         answers: list[Any] = self._manager.subset_hook_caller(hook, others)(**arguments)
         return answers
 
-    def offered_plugins(self, offered: object) -> list[Plugin]:
+    def collect_plugins(self, offered: object) -> list[Plugin]:
         """Returns the plugins that the object's ``plugrt_offer_plugins`` gives."""
-        answers: list[Sequence[Plugin]] = self._ask("plugrt_offer_plugins", offered)
+        answers: list[Sequence[Plugin]] = self._call_hook("plugrt_offer_plugins", offered)
         return [plugin for answer in answers for plugin in answer]
 
-    def client_created(self, name: str, client: Client) -> None:
+    def notify_client_created(self, name: str, client: Client) -> None:
         """Tells every object that a client was created; one that raises is named in a warning."""
         for offered, who in self._owners:
             try:
-                self._ask("plugrt_client_created", offered, name=name, client=client)
+                self._call_hook("plugrt_client_created", offered, name=name, client=client)
             except Exception as error:  # noqa: BLE001 a listener's fault must not cost the client
                 logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
     def add_commands(self, offered: object, cli: Any) -> None:
         """Lets the object add its commands to the command line."""
-        self._ask("plugrt_add_commands", offered, cli=cli)
+        self._call_hook("plugrt_add_commands", offered, cli=cli)

@@ -15,14 +15,14 @@ from collections.abc import Mapping
 
 from plugrt.errors import PluginBroken, PluginIncompatible, PluginUnavailable, Unimplemented
 from plugrt.interface import OptionValue, Topology
-from plugrt.plugins.jax_recorder import Registration, imported_apart, recording
+from plugrt.plugins.jax_recorder import Registration, import_fresh, record_registrations
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.library_files import find_library
 from plugrt.plugins.log import logger
 from plugrt.plugins.record import Record, Source
 
 
-def registrations(record: Record) -> list[Registration]:
+def collect_registrations(record: Record) -> list[Registration]:
     """Returns what a plugin made for JAX registers: that of the record's name first.
 
     Raises `PluginBroken` if its module has no ``initialize()``, `PluginUnavailable` if that
@@ -30,13 +30,13 @@ def registrations(record: Record) -> list[Registration]:
     """
     if record.source is not Source.JAX or importlib.util.find_spec("jax") is None:
         return [Registration(record.name, library_path=find_library(record))]
-    found = _initialized(record)
-    return sorted(found, key=lambda registration: not record.answers_to(registration.name))
+    found = _run_initialize(record)
+    return sorted(found, key=lambda registration: not record.matches_name(registration.name))
 
 
-def _initialized(record: Record) -> list[Registration]:
+def _run_initialize(record: Record) -> list[Registration]:
     """Returns what is registered while the module is imported and its ``initialize()`` runs."""
-    with recording() as recorder, imported_apart(record.value.partition(":")[0]) as module:
+    with record_registrations() as recorder, import_fresh(record.value.partition(":")[0]) as module:
         if not hasattr(module, "initialize"):
             raise PluginBroken(f"{record}: the module {record.value} has no initialize()")
         try:

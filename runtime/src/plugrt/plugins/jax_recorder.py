@@ -99,17 +99,17 @@ def _table_of(path: str) -> object | None:
     In that case starting the backend says why.
     """
     from plugrt import capi
-    from plugrt.xla_environment import few_log_lines
+    from plugrt.xla_environment import quiet_logging
 
     try:
-        with few_log_lines():
+        with quiet_logging():
             return capi.capsule_of(capi.load_library(path, hints=vendors.SHARED_LIBRARIES))
     except PluginError as error:
         logger.debug("a plugin made for JAX registers a library that cannot be opened: %s", error)
         return None
 
 
-def called(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def dispatch_call(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Does a call of one of jax's functions: records it, or lets jax's own code run.
 
     Its own code also runs for calls from within jax, whose modules register callbacks when they
@@ -125,9 +125,9 @@ def called(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 
 def _stub(*arguments: Any, **named: Any) -> Any:
-    from plugrt.plugins.jax_recorder import called
+    from plugrt.plugins.jax_recorder import dispatch_call
 
-    return called("NAME", arguments, named)
+    return dispatch_call("NAME", arguments, named)
 
 
 def _code_for(name: str) -> CodeType:
@@ -136,7 +136,7 @@ def _code_for(name: str) -> CodeType:
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[Recorder]:
+def record_registrations() -> Iterator[Recorder]:
     """Has jax's functions that register something tell a recorder, until the block ends."""
     bridge = importlib.import_module(BRIDGE)
     recorder = Recorder()
@@ -173,23 +173,23 @@ _kept: list[dict[str, ModuleType]] = []
 
 
 @contextlib.contextmanager
-def imported_apart(name: str) -> Iterator[ModuleType]:
+def import_fresh(name: str) -> Iterator[ModuleType]:
     """Imports a module, and what of its package is written in Python, as if for the first time.
 
     Afterwards ``sys.modules`` has what it had before. Extension modules stay: most cannot be
     imported twice. Ours live as long as the process, as modules do: what a plugin hands over by
     address (a table, the name of a capsule) may lie in what they hold.
     """
-    theirs = _take_out(name)
+    theirs = _remove_modules(name)
     try:
         yield importlib.import_module(name)
     finally:
-        _kept.append(_take_out(name))
+        _kept.append(_remove_modules(name))
         for module_name, module in theirs.items():
-            _put_back(module_name, module)
+            _restore_module(module_name, module)
 
 
-def _take_out(name: str) -> dict[str, ModuleType]:
+def _remove_modules(name: str) -> dict[str, ModuleType]:
     """Removes the modules of a package that are written in Python, and returns them."""
     found = {
         module_name: module
@@ -204,7 +204,7 @@ def _take_out(name: str) -> dict[str, ModuleType]:
     return found
 
 
-def _put_back(module_name: str, module: ModuleType) -> None:
+def _restore_module(module_name: str, module: ModuleType) -> None:
     sys.modules[module_name] = module
     parent, _, child = module_name.rpartition(".")
     if parent in sys.modules:

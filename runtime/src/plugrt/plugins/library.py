@@ -12,7 +12,7 @@ from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import vendors
 from plugrt.plugins.plugin import Availability, Plugin
-from plugrt.plugins.start_variables import start_variables
+from plugrt.plugins.start_variables import set_start_variables
 from plugrt.settings.declarations import Config, config
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class LibraryPlugin(Plugin):
 
     def starting(self) -> AbstractContextManager[None]:
         """Returns what holds while the library is tried or started: the variables it needs."""
-        return start_variables(self.library())
+        return set_start_variables(self.library())
 
     def try_apart(
         self,

@@ -18,7 +18,7 @@ from plugrt.errors import (
     text_of,
 )
 from plugrt.plugins import env_paths
-from plugrt.plugins.log import logger, watch
+from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
@@ -34,7 +34,7 @@ def load(row: Record, table: Table) -> Plugin:
     if row.plugin is not None:
         return row.plugin
     if row.failure is not None:
-        raise again(row.failure)
+        raise copy_error(row.failure)
     if row.state is State.BROKEN:
         raise fail(row, PluginBroken(f"{row}: {row.reason}"))
     table.log.step(f"loading {row}: {row.value or row.library}", row)
@@ -42,11 +42,11 @@ def load(row: Record, table: Table) -> Plugin:
     try:
         plugin = _load(row, table)
         table.describe(row, plugin)
-        row.became(State.LOADED)
+        row.set_state(State.LOADED)
     except (KeyboardInterrupt, ConfigError):
         raise
     except BaseException as error:
-        raise fail(row, _broken(row, error), error) from error
+        raise fail(row, _explain_import_error(row, error), error) from error
     finally:
         elapsed = time.perf_counter() - begin
         row.elapsed_ms += elapsed * 1e3
@@ -59,18 +59,18 @@ def _load(row: Record, table: Table) -> Plugin:
     if row.source is Source.ENVIRONMENT:
         from plugrt.plugins.library import LibraryPlugin
 
-        if fault := env_paths.missing(row):
+        if fault := env_paths.explain_missing(row):
             raise PluginBroken(f"{row}: {fault}; correct the path")
         return LibraryPlugin(row.name, row.library, row.options)
     hint = f"PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
-    with watch(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
+    with warn_if_slow(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
         if row.source in (Source.JAX, Source.XLA):
-            return _registered(row, table)
+            return _load_registered(row, table)
         if row.source is Source.TORCH:
             from plugrt.plugins import torch_plugins
 
             return torch_plugins.plugin_of(row, import_value(row))
-        return _offered(row, import_value(row), table)
+        return _load_offered(row, import_value(row), table)
 
 
 def import_value(row: Record) -> Any:
@@ -87,17 +87,17 @@ def import_value(row: Record) -> Any:
     return found
 
 
-def _registered(row: Record, table: Table) -> Plugin:
+def _load_registered(row: Record, table: Table) -> Plugin:
     """Returns what a plugin made for JAX registers; what it registers besides gets its own rows."""
     from plugrt.plugins import jax_plugins
 
-    first, *others = jax_plugins.registrations(row)
+    first, *others = jax_plugins.collect_registrations(row)
     for found in others:
         other = Record(found.name, row.source, row.distribution, row.version, row.value,
                        row.location)  # fmt: skip
         try:
             table.describe(other, jax_plugins.plugin_of(other, found))
-            other.became(State.LOADED)
+            other.set_state(State.LOADED)
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
@@ -106,14 +106,14 @@ def _registered(row: Record, table: Table) -> Plugin:
     return jax_plugins.plugin_of(row, first)
 
 
-def _offered(row: Record, offered: Any, table: Table) -> Plugin:
+def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
     """Returns the plugin of the entry point's name among those that its object offers."""
     hooks = not isinstance(offered, type) and implements_hooks(offered)
     plugins = [offered] if isinstance(offered, Plugin) or not hooks else []
     what = "its entry point is wrong" if plugins else "plugrt_offer_plugins"
     if hooks:
         table.hooks.register(offered, row.who)
-        plugins += table.hooks.offered_plugins(offered)
+        plugins += table.hooks.collect_plugins(offered)
     for plugin in plugins:
         if fault := fault_of(plugin):
             raise PluginBroken(f"{row}: {what}: {fault}")
@@ -124,11 +124,11 @@ def _offered(row: Record, offered: Any, table: Table) -> Plugin:
             f"{row}: the entry point is named {row.name!r} but offers plugins named {names}; "
             "its author must make the names equal"
         )
-    _tell_of_others(row, plugins, table)
+    _warn_of_unnamed(row, plugins, table)
     return mine[0]
 
 
-def _tell_of_others(row: Record, plugins: list[Plugin], table: Table) -> None:
+def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
     """Warns of plugins that no entry point names: before their code runs, nobody can name them."""
     known = {r.name for r in table.rows if r.belongs_to(row.distribution)}
     for plugin in plugins:
@@ -150,30 +150,30 @@ def fail(row: Record, error: PluginError, cause: BaseException | None = None) ->
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
     error.__cause__, row.failure = cause, error
     reason = str(error).removeprefix(str(row)).lstrip(": ")
-    row.became(state, reason.removesuffix(f"; {row.cure}") if row.cure else reason, row.cure)
+    row.set_state(state, reason.removesuffix(f"; {row.cure}") if row.cure else reason, row.cure)
     if cause is not None:
         row.traceback = "".join(traceback.format_exception(cause))
     return error
 
 
-def again(error: PluginError) -> PluginError:
+def copy_error(error: PluginError) -> PluginError:
     """Returns a fresh copy of a stored error, so that its traceback does not grow at each raise."""
     copy = type(error)(*error.args)
     copy.__cause__ = error.__cause__
     return copy
 
 
-def named(row: Record, error: BaseException) -> str:
+def name_owner(row: Record, error: BaseException) -> str:
     """Returns what an exception says, with the candidate's name and owner in front, once."""
     text = text_of(error)
     return text if text.startswith(str(row)) else f"{row}: {text}"
 
 
-def _broken(row: Record, error: BaseException) -> PluginError:
-    """Returns the `PluginError` for what an import raised; the plugin is named in its message."""
+def _explain_import_error(row: Record, error: BaseException) -> PluginError:
+    """Returns the `PluginError` for what an import raised; the message names the plugin."""
     for cls in (PluginUnavailable, PluginIncompatible, PluginBroken):
         if isinstance(error, cls):
-            return cls(named(row, error))
+            return cls(name_owner(row, error))
     module = row.value.partition(":")[0].strip()
     if isinstance(error, ModuleNotFoundError) and error.name and isinstance(error.name, str):
         if module == error.name or module.startswith(error.name + "."):

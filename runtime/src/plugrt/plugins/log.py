@@ -26,7 +26,7 @@ class Log:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._told: set[str] = set()
+        self._given: set[str] = set()
 
     def step(self, text: str, row: Record | None = None) -> None:
         """Tells one step, before it is done if it runs code of others."""
@@ -36,13 +36,13 @@ class Log:
 
     def warn_once(self, key: str, text: str) -> None:
         """Warns in one line, unless it did so with this key before."""
-        if key not in self._told:
-            self._told.add(key)
+        if key not in self._given:
+            self._given.add(key)
             logger.warning("%s", " ".join(text.split()))
 
 
 @contextmanager
-def watch(what: str, seconds: float, hint: str = "") -> Iterator[None]:
+def warn_if_slow(what: str, seconds: float, hint: str = "") -> Iterator[None]:
     """Warns once if the block takes longer than ``seconds`` (0 means never).
 
     The warning says ``what`` is going on, where its thread is, and ``hint``. Nothing is

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plugrt.plugins.record import Record, Source, State, normalised
+from plugrt.plugins.record import Record, Source, State, normalise_name
 
 
 def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Sequence[str]) -> None:
     """Marks the candidates that PLUGRT_PLUGINS_ALLOW or PLUGRT_PLUGINS_BLOCK takes out of use."""
-    blocked = {normalised(b) for b in block} | set(block)
-    allowed = None if allow is None else {normalised(a) for a in allow} | set(allow)
+    blocked = {normalise_name(b) for b in block} | set(block)
+    allowed = None if allow is None else {normalise_name(a) for a in allow} | set(allow)
     for row in rows:
-        ids = {row.name, normalised(row.distribution)}
+        ids = {row.name, normalise_name(row.distribution)}
         if ids & blocked:
             reason, cure = "blocked by PLUGRT_PLUGINS_BLOCK", "take it out of PLUGRT_PLUGINS_BLOCK"
         elif allowed is not None and not ids & allowed:
@@ -20,7 +20,7 @@ def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Seq
         else:
             continue
         row.blocked = True
-        row.became(State.NOT_SELECTED, reason, cure)
+        row.set_state(State.NOT_SELECTED, reason, cure)
 
 
 def mark_duplicates(rows: Sequence[Record]) -> None:
@@ -39,32 +39,32 @@ def _mark(same: Sequence[Record]) -> None:
     for row in same:
         if row.source.rank > best:
             _hide(row, f"hidden by {equal[0].who} ({equal[0].source})")
-    if len(equal) > 1 and _one_package(equal):
+    if len(equal) > 1 and _are_one_package(equal):
         for row in equal[1:]:
             _hide(row, f"hidden by {equal[0].value} of the same package")
     elif len(equal) > 1:
         for row in equal:
             row.rivalled = True
-            row.became(State.DUPLICATE, conflict(equal), ways_out(equal))
+            row.set_state(State.DUPLICATE, describe_conflict(equal), describe_choices(equal))
 
 
 def _hide(row: Record, reason: str) -> None:
     row.hidden = True
-    row.became(State.DUPLICATE, reason)
+    row.set_state(State.DUPLICATE, reason)
 
 
-def _one_package(rows: Sequence[Record]) -> bool:
+def _are_one_package(rows: Sequence[Record]) -> bool:
     """Whether one distribution offers a plugin by several doors (both groups made for JAX)."""
     return bool(rows[0].distribution) and len({row.distribution for row in rows}) == 1
 
 
-def conflict(rows: Sequence[Record]) -> str:
+def describe_conflict(rows: Sequence[Record]) -> str:
     """Returns the sentence that says who provides one name."""
     owners = " and ".join(r.value if r.source is Source.ENVIRONMENT else r.who for r in rows)
     return f"{rows[0].name!r} is provided by {owners}"
 
 
-def ways_out(rows: Sequence[Record]) -> str:
+def describe_choices(rows: Sequence[Record]) -> str:
     """Returns how to choose between candidates of one name."""
     owners = [row.distribution for row in rows if row.distribution]
     if not owners:

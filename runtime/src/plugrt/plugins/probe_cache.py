@@ -20,7 +20,7 @@ from plugrt.interface import OptionValue
 from plugrt.plugins.log import logger
 from plugrt.settings.declarations import config
 
-_MOST = 256
+_MAX_ENTRIES = 256
 _FILE = "good-libraries.json"
 _TRIAL = 2
 """What a trial looks at; another number has every library tried again."""
@@ -63,10 +63,10 @@ def _warn(message: str) -> None:
     logger.warning("%s", message)
 
 
-def remember_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
+def record_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
     """Notes that this library started (or opened); tried again where nothing can be kept."""
     with contextlib.suppress(OSError):
-        known = [*_known(), fingerprint(library, options, started)][-_MOST:]
+        known = [*_known(), fingerprint(library, options, started)][-_MAX_ENTRIES:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 

@@ -92,15 +92,15 @@ class Record:
     def __str__(self) -> str:
         return f"{self.name!r} ({self.who})"
 
-    def became(self, state: State, reason: str = "", cure: str = "") -> None:
+    def set_state(self, state: State, reason: str = "", cure: str = "") -> None:
         """Notes a new state with its reason and cure."""
         self.state, self.reason, self.cure = state, reason, cure
 
-    def anew(self) -> None:
+    def reset(self) -> None:
         """Forgets how far it came and what went wrong; whoever had a client of it closed that."""
         self.failure, self.traceback = None, ""
         self.blocked = self.hidden = self.rivalled = False
-        self.became(State.FOUND)
+        self.set_state(State.FOUND)
 
     @property
     def made_for_others(self) -> bool:
@@ -117,14 +117,14 @@ class Record:
         """Whether an automatic choice may take it."""
         return self.named and not (self.blocked or self.hidden or self.rivalled)
 
-    def answers_to(self, name: str) -> bool:
+    def matches_name(self, name: str) -> bool:
         """Whether ``name``, or ``name@distribution``, is its name or one of its own aliases."""
         name, at, owner = name.partition("@")
         return (name == self.name or name in self.aliases) and (not at or self.belongs_to(owner))
 
     def belongs_to(self, distribution: str) -> bool:
         """Whether the distribution of that name, however it is spelt, offers this candidate."""
-        return normalised(distribution) == normalised(self.distribution)
+        return normalise_name(distribution) == normalise_name(self.distribution)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the row as JSON takes it."""
@@ -145,11 +145,11 @@ class Record:
         }
 
 
-def normalised(distribution: str) -> str:
+def normalise_name(distribution: str) -> str:
     """Returns the name of a distribution in the form that compares (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def order(record: Record) -> tuple[int, str, str, str]:
+def sort_key(record: Record) -> tuple[int, str, str, str]:
     """The key that puts records in the table's order, the same in every run."""
     return record.source.rank, record.name, record.distribution, record.value

@@ -10,7 +10,7 @@ from plugrt.plugins import vendors
 
 
 @contextmanager
-def variables_set(wanted: Mapping[str, str]) -> Iterator[None]:
+def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
     """Sets variables that are not set, and takes them away again.
 
     A library reads them in its initialisation; processes that the user starts later are not to
@@ -27,11 +27,11 @@ def variables_set(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def start_variables(library: str) -> Iterator[None]:
+def set_start_variables(library: str) -> Iterator[None]:
     """Sets what `vendors.START_VARIABLES` says of a library on a machine without its device."""
     wanted = vendors.START_VARIABLES.get(os.path.basename(library))
     if wanted is None or any(h.label == wanted.device for h in vendors.hardware_seen()):
         yield
         return
-    with variables_set(wanted.variables):
+    with set_variables(wanted.variables):
         yield

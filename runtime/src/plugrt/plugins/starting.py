@@ -22,8 +22,8 @@ from plugrt.errors import (
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import probe_cache
 from plugrt.plugins.library import LibraryPlugin
-from plugrt.plugins.loading import again, fail, load, named
-from plugrt.plugins.log import logger, watch
+from plugrt.plugins.loading import copy_error, fail, load, name_owner
+from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Availability, Plugin
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
@@ -42,12 +42,12 @@ def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
         return row.client
     plugin = load(row, table)
     if row.failure is not None:
-        raise again(row.failure)
+        raise copy_error(row.failure)
     begin = time.perf_counter()
     try:
         client = _start(plugin, row, table, distributed)
         row.client, row.platform = client, client.platform
-        row.became(State.INITIALISED)
+        row.set_state(State.INITIALISED)
     except (KeyboardInterrupt, ConfigError):
         raise
     except BaseException as error:
@@ -58,7 +58,7 @@ def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
         table.log.step(f"starting {row} took {elapsed * 1e3:.1f} ms: {row.state}", row)
     monitoring.record_event_duration_secs(monitoring.CLIENT_CREATED, elapsed, platform=row.name)
     if table.has_hooks:
-        table.hooks.client_created(row.name, client)
+        table.hooks.notify_client_created(row.name, client)
     return client
 
 
@@ -71,7 +71,7 @@ def stop(row: Record) -> None:
         client.close()
     except Exception as error:  # noqa: BLE001  # the other clients must be closed, too
         logger.warning("closing the backend of %s raised %s", row, describe(error))
-    row.became(State.LOADED)
+    row.set_state(State.LOADED)
 
 
 def prepare_topologies(row: Record, table: Table) -> Plugin:
@@ -85,7 +85,7 @@ def prepare_topologies(row: Record, table: Table) -> Plugin:
     return plugin
 
 
-def first_that_works(
+def start_first_working(
     rows: Iterable[Record],
     step: Callable[[Record], T],
     fold: Callable[[list[PluginError]], PluginError],
@@ -105,7 +105,7 @@ def first_that_works(
     raise fold(errors)
 
 
-def folded(asked_by: str, cure: str = "") -> Callable[[list[PluginError]], PluginError]:
+def fold_errors(asked_by: str, cure: str = "") -> Callable[[list[PluginError]], PluginError]:
     """Returns how the errors of several candidates become one: of their class if they share it."""
 
     def fold(errors: list[PluginError]) -> PluginError:
@@ -136,7 +136,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -
         words = f"the plugin {row} is experimental: not all may work, nor work right"
         log.warn_once(f"experimental {row.name}", words)
     log.step(f"starting {row} with {options}", row)
-    with watch(f"starting {row}", config.init_warn_seconds, plugin.waits_for):
+    with warn_if_slow(f"starting {row}", config.init_warn_seconds, plugin.waits_for):
         client = plugin.create_client(options, distributed)
     if not isinstance(client, Client):
         raise PluginBroken(
@@ -183,16 +183,16 @@ def _try_apart(
         states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}
         cure = f"; {tried.cure}" if tried.cure else ""
         raise states.get(tried.state, PluginBroken)(f"{row}: {tried.reason}{cure}")
-    probe_cache.remember_good(row.library, options, start)
+    probe_cache.record_good(row.library, options, start)
 
 
 def _failure(row: Record, error: BaseException) -> PluginError:
     """Returns the `PluginError` for what a plugin raised; the plugin's name is in its message."""
     for cls in (PluginUnavailable, PluginIncompatible):
         if isinstance(error, cls):
-            return cls(named(row, error))
+            return cls(name_owner(row, error))
     if isinstance(error, PluginError):
-        return PluginBroken(named(row, error))
+        return PluginBroken(name_owner(row, error))
     if isinstance(error, SystemExit):
         return PluginBroken(f"{row}: starting it called sys.exit({text_of(error)})")
     if isinstance(error, Unimplemented):

@@ -12,7 +12,7 @@ from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, Unkno
 from plugrt.plugins import discovery, env_paths, precedence, vendors
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
-from plugrt.plugins.record import Record, Source, State, order
+from plugrt.plugins.record import Record, Source, State, sort_key
 from plugrt.settings.declarations import Config
 from plugrt.settings.declarations import config as default_config
 
@@ -49,9 +49,11 @@ class Table:
             if self._discovered is None:
                 begin = time.perf_counter()
                 found = discovery.discover(self._path)
-                libraries = env_paths.libraries(self.config.pjrt_names_and_library_paths or "")
+                libraries = env_paths.parse_libraries(
+                    self.config.pjrt_names_and_library_paths or ""
+                )
                 self._rows = [*self._registered, *libraries, *found.records, *self._found_later]
-                self._judge()
+                self._mark_rows()
                 self._discovered = found
                 took = (time.perf_counter() - begin) * 1e3
                 self.log.step(f"found {len(self._rows)} candidates in {took:.1f} ms")
@@ -59,8 +61,8 @@ class Table:
                     self.log.step(f"found {row} in {row.source}: {row.state}", row)
             return self._rows
 
-    def _judge(self) -> None:
-        self._rows.sort(key=order)
+    def _mark_rows(self) -> None:
+        self._rows.sort(key=sort_key)
         config = self.config
         precedence.mark_blocked(self._rows, config.plugins_allow, config.plugins_block)
         precedence.mark_duplicates(self._rows)
@@ -96,7 +98,7 @@ class Table:
             _refuse_blocked(asked_by, self._same_name(name))
             found = self._of_alias(name, asked_by) or self._of_platform(name, asked_by)
         if not found:
-            _refuse_blocked(asked_by, [row for row in self.rows if row.answers_to(name)])
+            _refuse_blocked(asked_by, [row for row in self.rows if row.matches_name(name)])
             raise UnknownPlatform(self._unknown(name, asked_by))
         return found
 
@@ -114,19 +116,19 @@ class Table:
         if len(started) == 1:
             return started  # the user chose it among its rivals
         if any(row.rivalled for row in usable):
-            conflict, ways_out = precedence.conflict(usable), precedence.ways_out(usable)
-            raise DuplicatePlugin(f"{asked_by}: {conflict}; {ways_out}")
+            fault, cure = precedence.describe_conflict(usable), precedence.describe_choices(usable)
+            raise DuplicatePlugin(f"{asked_by}: {fault}; {cure}")
         return usable
 
     def _of_alias(self, name: str, asked_by: str) -> list[Record]:
         found: list[Record] = []
         for meant in self.aliases.get(name, ()):
-            found += self._named(meant, asked_by) or self._answering(meant)
-        found += self._answering(name)
+            found += self._named(meant, asked_by) or self._matching(meant)
+        found += self._matching(name)
         return list(dict.fromkeys(found))
 
-    def _answering(self, name: str) -> list[Record]:
-        return [row for row in self.rows if row.answers_to(name) and row.eligible]
+    def _matching(self, name: str) -> list[Record]:
+        return [row for row in self.rows if row.matches_name(name) and row.eligible]
 
     def _of_platform(self, name: str, asked_by: str) -> list[Record]:
         found = [row for row in self.rows if row.client is not None and row.platform == name]
@@ -201,7 +203,7 @@ class Table:
         """Adds a candidate that showed up after the scan."""
         with self._lock:
             self._rows = [*self._rows, row]
-            self._judge()
+            self._mark_rows()
 
     def add_found(self, row: Record) -> None:
         """Adds a candidate that showed up when a package was loaded, unless it is there."""
@@ -223,13 +225,13 @@ class Table:
         with self._lock:
             plugins = {row.identity: row.plugin for row in self._rows}
             for row in (*self._registered, *self._found_later):
-                row.anew()
+                row.reset()
             self._discovered, self._rows = None, []
             for row in self.rows:
                 plugin = plugins.get(row.identity)
                 if plugin is not None and row.state is State.FOUND:
                     self.describe(row, plugin)
-                    row.became(State.LOADED)
+                    row.set_state(State.LOADED)
 
     # --- hooks --------------------------------------------------------------------------------
 

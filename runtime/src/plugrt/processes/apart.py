@@ -1,4 +1,4 @@
-"""`run_apart`: a function in a child process; whatever it does there is a result."""
+"""`run_in_child`: a function in a child process; whatever it does there is a result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Outcome:
     left: int = 0
 
     @property
-    def well(self) -> bool:
+    def succeeded(self) -> bool:
         """Whether the function returned and the process ended as it should."""
         return self.how == "exit" and self.code == 0
 
@@ -54,7 +54,7 @@ class Outcome:
         return self.how == "exit" and self.code == LOST_REPORT
 
     @property
-    def words(self) -> str:
+    def ending(self) -> str:
         """How the process ended, to follow "the process"."""
         match self.how:
             case "signal":
@@ -90,7 +90,7 @@ def _name(number: int) -> str:
         return f"signal {number}"
 
 
-def run_apart(
+def run_in_child(
     target: str, argument: Any, seconds: float, *, env: Mapping[str, str] | None = None
 ) -> Outcome:
     """Runs ``target`` (``module:function``) in a child process and returns how that went.
@@ -121,7 +121,7 @@ def run_apart(
             process.stdin.flush()
         content = _read(process.stdout.fileno(), STARTUP_SECONDS + seconds + _GRACE)
     finally:
-        _let_go(process)
+        _close_and_wait(process)
     return _outcome(content, seconds)
 
 
@@ -139,7 +139,7 @@ def _read(number: int, seconds: float) -> bytes:
     return b"".join(parts)
 
 
-def _let_go(process: subprocess.Popen[bytes]) -> None:
+def _close_and_wait(process: subprocess.Popen[bytes]) -> None:
     """Closes the pipe whose end tells the keeper to end everything, and waits until it has."""
     assert process.stdin is not None
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The process that runs the target of `run_apart`."""
+"""The process that runs the target of `run_in_child`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOST_REPORT = 113
 _REPORT_NUMBER = 100
 
 
-def _take_places(ends: list[int]) -> int:
+def _redirect_streams(ends: list[int]) -> int:
     """Puts the pipes in the places of stdout and stderr; returns the number of the report's."""
     import fcntl
 
@@ -40,16 +40,16 @@ class _Report:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._identity = self._look()
+        self._identity = self._identify()
         self._lock = threading.Lock()  # log records come from any thread
 
-    def _look(self) -> tuple[int, int]:
+    def _identify(self) -> tuple[int, int]:
         found = os.fstat(self._number)
         return found.st_dev, found.st_ino
 
     def __call__(self, **line: Any) -> None:
         try:
-            if self._look() != self._identity:
+            if self._identify() != self._identity:
                 os._exit(LOST_REPORT)  # the number is another file's by now
             content = json.dumps(line, default=str).encode() + b"\n"
             with self._lock:
@@ -59,14 +59,14 @@ class _Report:
             os._exit(LOST_REPORT)
 
 
-def carry_out(request: dict[str, Any], pipes: list[int]) -> None:
+def run_request(request: dict[str, Any], pipes: list[int]) -> None:
     """Calls the target of a request in this process, which then ends as any program does.
 
     ``pipes`` take what the target says and what is written to stdout and to stderr.
     """
     import resource
 
-    say = _Report(_take_places(pipes))
+    say = _Report(_redirect_streams(pipes))
     seconds = request["seconds"]
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # If memory runs out, it is this process that the kernel ends. No bound on the address space:

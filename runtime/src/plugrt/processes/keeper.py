@@ -1,4 +1,4 @@
-"""The other side of `run_apart`: a keeper process, whose child runs the target.
+"""The other side of `run_in_child`: a keeper process, whose child runs the target.
 
 The keeper forks before it has imported anything of note and runs none of the target's code, so
 that it keeps time, collects what is printed and ends the child whatever happens there. It ends
@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from plugrt.processes.child import STARTUP_SECONDS, carry_out
+from plugrt.processes.child import STARTUP_SECONDS, run_request
 
-_MOST_REPORT = 32 * 2**20
-_MOST_NOISE = 4096
+_MAX_REPORT = 32 * 2**20
+_MAX_NOISE = 4096
 _LAST_READS = 1000
 _TICK = 0.5
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -47,7 +47,7 @@ def main() -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != keeper:
         os._exit(0)
-    carry_out(request, [end for _, end in pipes])
+    run_request(request, [end for _, end in pipes])
 
 
 def _prctl() -> Callable[[int, int], object]:
@@ -80,13 +80,13 @@ class _Keeper:
             for _ in range(_LAST_READS):  # what was written before the end
                 if not self._read_ready(0.0):
                     break
-            self._tell(ended, left)
+            self._report(ended, left)
         os._exit(0)
 
     def _watch(self) -> tuple[str, int] | None:
         """Returns how the child ended, None if the parent has ended."""
         while True:
-            ended = _look_at(self._child)
+            ended = _poll_child(self._child)
             if ended is not None:
                 return ended
             limit = min(self._limit, self._request["until"])
@@ -121,17 +121,17 @@ class _Keeper:
         if name == "report":
             if not self._found[name]:  # the imports are done: the target's time begins
                 self._limit = time.monotonic() + self._request["seconds"]
-            if len(self._found[name]) < _MOST_REPORT:
+            if len(self._found[name]) < _MAX_REPORT:
                 self._found[name] += content
             return
         self._found[name] += content
         if name == "output":  # its beginning shows what it is, the end of stderr what went wrong
             self._printed += len(content)
-            del self._found[name][_MOST_NOISE:]
+            del self._found[name][_MAX_NOISE:]
         else:
-            del self._found[name][:-_MOST_NOISE]
+            del self._found[name][:-_MAX_NOISE]
 
-    def _tell(self, ended: tuple[str, int], left: int) -> None:
+    def _report(self, ended: tuple[str, int], left: int) -> None:
         last = {
             "ended": ended,
             "left": left,
@@ -156,7 +156,7 @@ def _wake_on_child() -> int:
     return wakes
 
 
-def _look_at(child: int) -> tuple[str, int] | None:
+def _poll_child(child: int) -> tuple[str, int] | None:
     pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
     if not pid:
         return None

@@ -31,7 +31,13 @@ from plugrt.interface import (
     Topology,
 )
 from plugrt.plugins import backends
-from plugrt.programs.loading import at_version, for_client, has_bindings, load_program, parsed
+from plugrt.programs.loading import (
+    convert_for_client,
+    convert_to_version,
+    has_bindings,
+    load_program,
+    parse_program,
+)
 from plugrt.programs.parameters import parameter_types as read_parameter_types
 from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
@@ -87,14 +93,16 @@ def compile(  # the public name is the field's word for it
         )
     inputs: Sequence[TensorType] | None = None
     if loaded.format == "mlir" and has_bindings():
-        inputs = parsed(loaded)[1]
+        inputs = parse_program(loaded)[1]
     options = CompileOptions(
         device_assignment=DeviceAssignment(((device.id,),)),
         env_overrides=dict(env_overrides or {}),
     )
     client = device.client
     try:
-        executable = compile_program(client, for_client(loaded, client), options, inputs or ())
+        executable = compile_program(
+            client, convert_for_client(loaded, client), options, inputs or ()
+        )
     except PjrtError as error:
         raise _blame(loaded, client.backend_name, error) from error
     if inputs is None:
@@ -106,8 +114,8 @@ def _compile_ahead(
     loaded: Program, target: Topology, overrides: Mapping[str, str | bool | int | float]
 ) -> AheadOfTime:
     known = loaded.format == "mlir" and has_bindings()
-    inputs = parsed(loaded)[1] if known else None
-    program = at_version(loaded, target.stablehlo_current_version)
+    inputs = parse_program(loaded)[1] if known else None
+    program = convert_to_version(loaded, target.stablehlo_current_version)
     options = CompileOptions(env_overrides=overrides)
     return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
 

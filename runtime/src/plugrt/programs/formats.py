@@ -29,7 +29,7 @@ def begins_as_mlir(text: bytes) -> bool:
     return _MLIR.match(text) is not None
 
 
-def instead_of_program(code: bytes) -> str:
+def describe_contents(code: bytes) -> str:
     """Returns what the contents are, or how they begin, for the end of a sentence."""
     for magic, what in _MAGICS.items():
         if code.startswith(magic):

@@ -14,15 +14,15 @@ from plugrt import files
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import FileRefused, MissingTraceExtra, ProgramError, UnsupportedDtype
 from plugrt.interface import Client, Program, TensorType
-from plugrt.programs.formats import begins_as_mlir, instead_of_program
+from plugrt.programs.formats import begins_as_mlir, describe_contents
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
 MLIR_MAGIC = b"ML\xefR"
-MOST = 2 * 2**30
+MAX_BYTES = 2 * 2**30
 """The bound on a program, in bytes: XLA's own form of one, a protobuf, holds less."""
-_MOST_TEXT = 64
+_MAX_TEXT = 64
 
 
 @with_argument_errors
@@ -53,7 +53,7 @@ def load_program(source: Any, *, name: str = "") -> Program:
                 raise
             raise ProgramError(
                 f"{title} is no StableHLO text, which begins with a module or a func.func: "
-                f"{instead_of_program(code)}", error.line, error.column,
+                f"{describe_contents(code)}", error.line, error.column,
             ) from error  # fmt: skip
     return Program(code, "mlir", name or _stem(title))
 
@@ -71,7 +71,7 @@ def _read(source: Any) -> tuple[bytes, str]:
     if isinstance(source, str) and _is_text(source):
         return source.encode(), "<text>"
     if isinstance(source, str | os.PathLike):
-        return contents(source), str(source)
+        return read_contents(source), str(source)
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
     exported = getattr(source, "mlir_module_serialized", None)
@@ -83,26 +83,26 @@ def _read(source: Any) -> tuple[bytes, str]:
         operation.write_bytecode(stream)
         return stream.getvalue(), "<module>"
     raise ProgramError(
-        f"{source!r:.{_MOST_TEXT}} of type {type(source).__qualname__} is no program; expected a "
+        f"{source!r:.{_MAX_TEXT}} of type {type(source).__qualname__} is no program; expected a "
         "path, StableHLO text or bytes, an MLIR module, or a jax.export.Exported"
     )
 
 
-def contents(source: str | os.PathLike[str]) -> bytes:
+def read_contents(source: str | os.PathLike[str]) -> bytes:
     """Returns what a regular file holds, or an open one, named as ``/dev/stdin`` or ``/dev/fd/3``.
 
-    Raises `FileNotFoundError`, and `ProgramError` for what is no file, or above `MOST` bytes. A
-    FIFO in a folder is refused: nobody need ever write it.
+    Raises `FileNotFoundError`, and `ProgramError` for what is no file, or above `MAX_BYTES`. A FIFO
+    in a folder is refused: reading it could block forever.
     """
     try:
         number = files.descriptor_in(source)
         if number is not None:
-            return files.read_descriptor(number, MOST, source)
-        return files.read_bytes(source, MOST)
+            return files.read_descriptor(number, MAX_BYTES, source)
+        return files.read_bytes(source, MAX_BYTES)
     except FileRefused as error:
         raise ProgramError(
-            f"{error}; expected a file with a StableHLO module, of {MOST >> 30} GiB at most. What "
-            "a command writes can be saved, or come through standard input: plugrt run - < FILE"
+            f"{error}; expected a file with a StableHLO module, of {MAX_BYTES >> 30} GiB at most. "
+            "The output of a command can be saved, or piped to standard input: plugrt run - < FILE"
         ) from error
     except (FileNotFoundError, ValueError):  # ValueError: a name that holds a NUL
         if not isinstance(source, str):
@@ -121,7 +121,7 @@ def _unwrap_export(code: bytes, title: str) -> bytes:
         return code
     if importlib.util.find_spec("jax") is None:
         raise ProgramError(
-            f"{title} is neither StableHLO text nor MLIR bytecode: {instead_of_program(code)}. If "
+            f"{title} is neither StableHLO text nor MLIR bytecode: {describe_contents(code)}. If "
             "jax.export wrote it, jax is needed to read it: pip install jax, or save "
             "exported.mlir_module_serialized instead"
         )
@@ -131,7 +131,7 @@ def _unwrap_export(code: bytes, title: str) -> bytes:
     except Exception as error:  # jax raises many kinds for bytes that are not its own
         raise ProgramError(
             f"{title} is neither StableHLO text nor MLIR bytecode, and no export that the "
-            f"installed jax can read: {instead_of_program(code)}"
+            f"installed jax can read: {describe_contents(code)}"
         ) from error
     return inner
 
@@ -144,7 +144,7 @@ def _is_flatbuffer(code: bytes) -> bool:
     return b"\0" in code
 
 
-def parsed(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
+def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
     """Returns the module of a program, and the types of ``main``'s parameters and results.
 
     Raises `ProgramError` for a module without a public function ``main``, and
@@ -191,22 +191,22 @@ def _symbol(op: ir.OpView) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def for_client(program: Program, client: Client) -> Program:
+def convert_for_client(program: Program, client: Client) -> Program:
     """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
 
     Without jaxlib, or in a format other than MLIR, it is the program as it came.
     """
-    return at_version(program, client.capabilities.stablehlo_current_version)
+    return convert_to_version(program, client.capabilities.stablehlo_current_version)
 
 
-def at_version(program: Program, version: tuple[int, int, int] | None) -> Program:
-    """Returns the program as a reader of that StableHLO version takes it; see `for_client`."""
+def convert_to_version(program: Program, version: tuple[int, int, int] | None) -> Program:
+    """Returns the program as a reader of that StableHLO version takes it (`convert_for_client`)."""
     if program.format != "mlir" or not has_bindings():
         return program
     from plugrt.stablehlo.modules import portable_artifact
     from plugrt.stablehlo.passes import legalize_chlo
 
-    module, _, _ = parsed(program)
+    module, _, _ = parse_program(program)
     legalize_chlo(module)
     code = portable_artifact(module, version)
     return Program(code, "mlir", program.name)

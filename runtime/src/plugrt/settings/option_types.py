@@ -1,6 +1,6 @@
-"""The kinds of values that options have: how each is read from text and checked.
+"""The types of option values: how each is parsed from text and checked.
 
-One is read from XLA's flags, too: `forced_cpu_devices`.
+`forced_cpu_devices` parses the one option that may also come from XLA_FLAGS.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from plugrt.errors import ConfigError
 from plugrt.interface import Device, OptionValue
-from plugrt.settings.options import Kind
+from plugrt.settings.options import OptionType
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def _int64(value: str | int) -> int:
     return number
 
 
-def integer(minimum: int | None = None) -> Kind[int]:
+def integer(minimum: int | None = None) -> OptionType[int]:
     """A whole number of 64 bits, not below ``minimum``."""
 
     def check(value: Any) -> int:
@@ -58,20 +58,22 @@ def integer(minimum: int | None = None) -> Kind[int]:
         return _int64(number)
 
     accepts = "a whole number" + ("" if minimum is None else f" from {minimum}")
-    return Kind("int", accepts, lambda text: check(int(text)), check)
+    return OptionType("int", accepts, lambda text: check(int(text)), check)
 
 
-def count(minimum: int, unset: int) -> Kind[int | None]:
+def count(minimum: int, unset: int) -> OptionType[int | None]:
     """A whole number from ``minimum``, or the number that JAX has for "unset"."""
-    kind = integer(minimum)
+    whole = integer(minimum)
 
     def check(value: Any) -> int | None:
-        return None if value == unset else kind.check(value)
+        return None if value == unset else whole.check(value)
 
-    return Kind("int", f"{kind.accepts}; {unset} is unset", lambda text: check(int(text)), check)
+    return OptionType(
+        "int", f"{whole.accepts}; {unset} is unset", lambda text: check(int(text)), check
+    )
 
 
-def number(minimum: float = 0.0, maximum: float = math.inf) -> Kind[float]:
+def number(minimum: float = 0.0, maximum: float = math.inf) -> OptionType[float]:
     """A finite number from ``minimum`` to ``maximum``."""
 
     def check(value: Any) -> float:
@@ -81,15 +83,15 @@ def number(minimum: float = 0.0, maximum: float = math.inf) -> Kind[float]:
         return found
 
     accepts = f"a number from {minimum:g}" + ("" if maximum == math.inf else f" to {maximum:g}")
-    return Kind("float", accepts, lambda text: check(float(text)), check)
+    return OptionType("float", accepts, lambda text: check(float(text)), check)
 
 
-def seconds() -> Kind[float]:
+def seconds() -> OptionType[float]:
     """A duration that a timer can wait for."""
     return number(0.0, math.floor(threading.TIMEOUT_MAX))
 
 
-def choice(*words: str) -> Kind[str]:
+def choice(*words: str) -> OptionType[str]:
     """One of some words; case does not matter."""
 
     def check(value: Any) -> str:
@@ -98,7 +100,7 @@ def choice(*words: str) -> Kind[str]:
             raise ValueError
         return word
 
-    return Kind("word", " | ".join(words), check, check)
+    return OptionType("word", " | ".join(words), check, check)
 
 
 def _parse_integers(text: str) -> tuple[int, ...] | None:
@@ -212,32 +214,37 @@ def _check_device(value: Any) -> str | Device:
     return name
 
 
-BOOLEAN: Kind[bool] = Kind("bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean,
-                           _instance_of(bool))  # fmt: skip
-TEXT: Kind[str] = Kind("text", "text", str, _instance_of(str))
-LOWER: Kind[str] = Kind("text", "text; upper case is read as lower", str.lower, _instance_of(str))
-FOLDER: Kind[str] = Kind("folder", "a folder (~ is your home)", _check_folder, _check_folder)
-GPU_SHAPE: Kind[str] = Kind(
+BOOLEAN: OptionType[bool] = OptionType(
+    "bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean, _instance_of(bool)
+)
+TEXT: OptionType[str] = OptionType("text", "text", str, _instance_of(str))
+LOWER: OptionType[str] = OptionType(
+    "text", "text; upper case is read as lower", str.lower, _instance_of(str)
+)
+FOLDER: OptionType[str] = OptionType(
+    "folder", "a folder (~ is your home)", _check_folder, _check_folder
+)
+GPU_SHAPE: OptionType[str] = OptionType(
     "shape", "slices x hosts a slice x devices a host, such as 2x1x4", _check_gpu_shape,
     _check_gpu_shape,
 )  # fmt: skip
-DEVICE: Kind[str | Device] = Kind(
+DEVICE: OptionType[str | Device] = OptionType(
     "device", "a platform (cpu), or a platform and an index (cpu:1); in Python also a device",
     _check_device, _check_device,
 )  # fmt: skip
-INTEGERS: Kind[tuple[int, ...] | None] = Kind(
+INTEGERS: OptionType[tuple[int, ...] | None] = OptionType(
     "ints", "all, or whole numbers separated by commas", _parse_integers, _check_integers
 )
-NAMES: Kind[tuple[str, ...]] = Kind(
+NAMES: OptionType[tuple[str, ...]] = OptionType(
     "names", "names separated by commas", _parse_names, _check_names
 )
-CREATE_OPTIONS: Kind[dict[str, OptionValue]] = Kind(
+CREATE_OPTIONS: OptionType[dict[str, OptionValue]] = OptionType(
     "options", "key:value;key:value (in Python a dict)", _parse_create_options,
     _check_create_options,
 )  # fmt: skip
 
 
-NAMED_OPTIONS: Kind[dict[str, dict[str, OptionValue]]] = Kind(
+NAMED_OPTIONS: OptionType[dict[str, dict[str, OptionValue]]] = OptionType(
     "named options", "plugin:key:value;plugin:key:value (in Python a dict of dicts)",
     _parse_named_options, _check_named_options,
 )  # fmt: skip

@@ -22,7 +22,7 @@ D = TypeVar("D")
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T_co]):
+class OptionType(Generic[T_co]):
     """What an option accepts: ``parse`` reads text, ``check`` admits a Python value.
 
     Both raise `ValueError` for what they do not accept; ``accepts`` says in words what they do.
@@ -48,7 +48,7 @@ class Option(Generic[T]):
     def __init__(
         self,
         env: str,
-        kind: Kind[Any],
+        option_type: OptionType[Any],
         default: T,
         doc: str,
         *,
@@ -59,7 +59,7 @@ class Option(Generic[T]):
         also: str = "",
         derive: Callable[[Mapping[str, str]], T] | None = None,
     ) -> None:
-        self.env, self.kind, self.default, self.doc = env, kind, default, doc
+        self.env, self.type, self.default, self.doc = env, option_type, default, doc
         self.traced, self.launched = traced, launched
         self.at_start, self.pending = at_start, pending
         self.also, self.derive = also, derive
@@ -88,13 +88,13 @@ class Option(Generic[T]):
         """Returns the value and its source; `ConfigError` for text that cannot be understood."""
         for variable in filter(None, (self.env, self.also)):
             text = environ.get(variable, "").strip()
-            value = self._parsed(text, f"{variable}={text!r}") if text else None
-            if value is not None:  # some kinds have a word for "unset"
+            value = self._parse(text, f"{variable}={text!r}") if text else None
+            if value is not None:  # some types have a word for "unset"
                 return value, "environment"
         derived = self.derive(environ) if self.derive else None
         return (self.default, "default") if derived is None else (derived, "environment")
 
-    def checked(self, value: Any) -> T:
+    def validate(self, value: Any) -> T:
         """Returns ``value`` if the option admits it, and raises `ConfigError` if not.
 
         The default (often None) is always admitted; text is read as the environment's would be.
@@ -102,28 +102,30 @@ class Option(Generic[T]):
         if value is None and self.default is None:
             return self.default
         try:
-            checked: T = self.kind.check(value)
+            checked: T = self.type.check(value)
         except ValueError as error:
             if isinstance(value, str):
-                return self._parsed(value, f"{self.name} = {value!r}")
-            raise ConfigError(self._refusal(f"{self.name} = {value!r}", error)) from None
+                return self._parse(value, f"{self.name} = {value!r}")
+            raise ConfigError(self._explain_refusal(f"{self.name} = {value!r}", error)) from None
         return checked
 
-    def _parsed(self, text: str, what: str) -> T:
+    def _parse(self, text: str, what: str) -> T:
         try:
-            value: T = self.kind.parse(text)
+            value: T = self.type.parse(text)
         except ValueError as error:
-            raise ConfigError(self._refusal(what, error)) from None
+            raise ConfigError(self._explain_refusal(what, error)) from None
         return value
 
-    def _refusal(self, what: str, error: ValueError) -> str:
+    def _explain_refusal(self, what: str, error: ValueError) -> str:
         why = f" ({error})" if str(error) else ""
-        return f"{what} cannot be understood{why}; accepted: {self.kind.accepts}"
+        return f"{what} cannot be understood{why}; accepted: {self.type.accepts}"
 
 
-def option(env: str, kind: Kind[T], default: D, doc: str, **more: Any) -> Option[T | D]:
+def option(
+    env: str, option_type: OptionType[T], default: D, doc: str, **more: Any
+) -> Option[T | D]:
     """Declares an option read from the environment variable ``env``; see `Option`."""
-    return Option(env, kind, default, doc, **more)
+    return Option(env, option_type, default, doc, **more)
 
 
 class Token:
@@ -186,7 +188,7 @@ class Options:
             "| --- | --- | --- | --- | --- | --- | --- |",
         ]
         for o in cls.declared().values():
-            accepts = o.kind.accepts.replace("|", "\\|")
+            accepts = o.type.accepts.replace("|", "\\|")
             default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
             traced = "yes" if o.traced else "launches" if o.launched else ""
             start = "yes" if o.at_start else ""
@@ -215,7 +217,7 @@ class Options:
         Raises `ConfigError` for an unknown name or a value that the option does not admit, and
         `SettingInUse` (a ``RuntimeError``, as in JAX) where started backends have read another.
         """
-        option, checked = self._checked(name, value)
+        option, checked = self._validate(name, value)
         with self._lock:
             self._updated = {**self._updated, option.name: checked}
             self._token = _ThreadToken()  # forgets the cached token of every thread at once
@@ -225,7 +227,7 @@ class Options:
         """Sets options for this thread until the ``with`` block ends."""
         checked = {}
         for name, value in values.items():
-            option, found = self._checked(name, value)
+            option, found = self._validate(name, value)
             checked[option.name] = found
         local, before = self._overrides, self._overrides.values
         local.values = {**before, **checked}
@@ -277,21 +279,21 @@ class Options:
         traced = tuple(self.lookup(o)[0] for o in declared if o.traced)
         launched = tuple(self.lookup(o)[0] for o in declared if o.launched)
         with self._lock:
-            token = self._interned((traced, launched))
-            token.trace = self._interned((traced,))
+            token = self._intern((traced, launched))
+            token.trace = self._intern((traced,))
         holder.value = token
         return token
 
-    def _interned(self, values: tuple[Any, ...]) -> Token:
+    def _intern(self, values: tuple[Any, ...]) -> Token:
         token = self._tokens.get(values)
         if token is None:
             token = self._tokens[values] = Token(values)
         return token
 
-    def _checked(self, name: str, value: Any) -> tuple[Option[Any], Any]:
+    def _validate(self, name: str, value: Any) -> tuple[Option[Any], Any]:
         """Returns the option of that name and the value, if it admits it and may change now."""
         option = self._option(name)
-        checked = option.checked(value)
+        checked = option.validate(value)
         if option.at_start and self._holders and checked != self.lookup(option)[0]:
             raise SettingInUse(
                 f"{option.name} cannot become {checked!r} now: backends read it when they start "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plugrt.errors import MissingTraceExtra
-from plugrt.xla_environment import few_log_lines
+from plugrt.xla_environment import quiet_logging
 
 try:
-    with few_log_lines():  # jaxlib is one library; whoever imports it first sets its log level
+    with quiet_logging():  # jaxlib is one library; whoever imports it first sets its log level
         from jaxlib.mlir import ir, passmanager
         from jaxlib.mlir._mlir_libs import _jax_mlir_ext
         from jaxlib.mlir.dialects import chlo, func

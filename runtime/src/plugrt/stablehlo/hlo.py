@@ -9,7 +9,7 @@ from typing import Any
 from plugrt.errors import MissingTraceExtra, Unimplemented
 from plugrt.hlo_proto import read_module
 from plugrt.interface import Executable, OptionValue, Program
-from plugrt.xla_environment import few_log_lines
+from plugrt.xla_environment import quiet_logging
 
 ESTIMATE = "XLA's HloCostAnalysis of the optimised program, in jaxlib; custom calls count as 0"
 
@@ -68,7 +68,7 @@ def _module(program: Program) -> Any:
 def _hlo_module_class() -> Any:
     for name in ("jaxlib._hlo", "jaxlib._jax"):  # it moved between versions of jaxlib
         try:
-            with few_log_lines():
+            with quiet_logging():
                 module = importlib.import_module(name)
         except ImportError:
             continue

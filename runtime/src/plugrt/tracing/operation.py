@@ -10,7 +10,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from plugrt.argument_errors import FROM_INSIDE, refuse
+from plugrt.argument_errors import PYTHON_ERRORS, refuse
 from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, read_arguments
@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _ONE_ARRAY = ("Tracer", "Array")
 """The annotations of parameters that take one array, and no container of arrays."""
-_FROM_INSIDE = (*FROM_INSIDE, MLIRError, RuntimeError)
+_FROM_INSIDE = (*PYTHON_ERRORS, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")

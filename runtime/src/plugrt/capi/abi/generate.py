@@ -23,7 +23,7 @@ TARGET = Path(__file__).with_name("_abi.py")
 HANDLES_TARGET = Path(__file__).with_name("_handles.py")
 
 
-def _prefixed(text: str, prefix: str = "PJRT_") -> str:
+def _add_prefix(text: str, prefix: str = "PJRT_") -> str:
     """Returns C text with the prefix before each type name (those begin with a capital)."""
     return re.sub(r"\b(?!PJRT_|PLUGIN_|XLA_)(?=[A-Z])", prefix, text)
 
@@ -32,7 +32,7 @@ def _struct(name: str, entry: d.Entry, prefix: str = "PJRT_") -> str:
     header = ("size_t struct_size;", "PJRT_Extension_Base* extension_start;")[: entry.header]
     if prefix != "PJRT_":
         header = ("size_t struct_size;",)
-    fields = " ".join(f"{_prefixed(f, prefix)};" for f in entry.fields)
+    fields = " ".join(f"{_add_prefix(f, prefix)};" for f in entry.fields)
     # A bool of C has two values; what a library writes into its byte may be any of 256.
     fields = re.sub(r"\bbool\b", "uint8_t", fields)
     return f"struct {name} {{ {' '.join(header)} {fields} }};"
@@ -44,7 +44,7 @@ def _function(entry: d.Entry, prefix: str = "PJRT_") -> str:
 
 
 def _callback(name: str, signature: str) -> str:
-    return "typedef " + _prefixed(signature).replace("(*)", f"(*PJRT_{name})", 1) + ";"
+    return "typedef " + _add_prefix(signature).replace("(*)", f"(*PJRT_{name})", 1) + ";"
 
 
 def _table(name: str, first: str, members: list[d.Entry], prefix: str = "PJRT_") -> list[str]:

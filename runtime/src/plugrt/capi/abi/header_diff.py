@@ -24,13 +24,13 @@ class HeaderDiff:
     conflicts: list[str] = field(default_factory=list)
 
 
-def _plain(text: str) -> str:
+def _strip_comments(text: str) -> str:
     """Returns C text without comments and preprocessor lines."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
 
 
-def _normal(declaration: str) -> str:
+def _normalize(declaration: str) -> str:
     """Returns a declaration in one spelling: no prefix, no ``struct``, no needless blanks."""
     text = re.sub(r"\bPJRT_|\bstruct\b", "", declaration)
     text = re.sub(r"\s*([*(),;{}])\s*", r"\1", " ".join(text.split()))
@@ -79,7 +79,7 @@ def compare(header: str) -> HeaderDiff:
     Raises `ValueError` for text that is no such header.
     """
     diff = HeaderDiff(_version(header))
-    text = _plain(header)
+    text = _strip_comments(header)
     slots = re.findall(r"_PJRT_API_STRUCT_FIELD\(\s*PJRT_(\w+)\s*\)", text)
     if not slots or diff.version[1] < 0:
         raise ValueError("this is no pjrt_c_api.h: it has no table of functions and no version")
@@ -107,8 +107,8 @@ _OTHER_STRUCTS = ("Api", "Api_Version", "Extension_Base", "Error", "Memory")
 
 
 def _compare_struct(diff: HeaderDiff, name: str, entry: d.Entry, theirs: list[str]) -> None:
-    own = [_normal(f) for f in entry.fields]
-    other = [_normal(f) for f in theirs]
+    own = [_normalize(f) for f in entry.fields]
+    other = [_normalize(f) for f in theirs]
     headers = [field_name(f) for f in theirs[:2] if field_name(f) in _HEADER_FIELDS]
     if len(headers) != entry.header:
         diff.conflicts.append(f"PJRT_{name} begins with {headers}; {entry.header} fields expected")

@@ -76,7 +76,7 @@ def compile_options(options: CompileOptions) -> bytes:
     return out + b"".join(_override(*item) for item in overrides.items())
 
 
-def checked_options(options: CompileOptions) -> bytes:
+def encode_checked_options(options: CompileOptions) -> bytes:
     """Returns a ``CompileOptionsProto`` that names its replicas and partitions.
 
     Raises `InvalidArgument` when ``options.encoded`` does not: a real library aborts on that.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import entered
+from plugrt.capi.callback_threads import mark_callback
 from plugrt.errors import PjrtError, error_from_code
 
 if TYPE_CHECKING:
@@ -38,21 +38,21 @@ def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
 
 
 def _register(client: Client, kind: int, run: Callable[[Any, Any], None]) -> None:
-    home = client.home()
-    made = ffi.callback("void(*)(void*, void*)", entered(run))
-    home.keep.append(made)
-    home.library.extension("Callback").call(
-        "Callback_RegisterCallback", client=home.pointer, type=kind, callback=made
+    handle = client.handle()
+    made = ffi.callback("void(*)(void*, void*)", mark_callback(run))
+    handle.keep.append(made)
+    handle.library.extension("Callback").call(
+        "Callback_RegisterCallback", client=handle.pointer, type=kind, callback=made
     )
 
 
 def invoke_prefatal(client: Client, error: PjrtError) -> None:
     """Has the client call its prefatal callbacks, to try them."""
-    home = client.home()
+    handle = client.handle()
     told = ffi.new("PJRT_Callback_PrefatalArgs*")
     told.struct_size = ffi.sizeof("PJRT_Callback_PrefatalArgs")
     message, told.error_message_size = c_values.chars(error.message)
     told.error_code, told.error_message = error.code, message
-    home.library.extension("Callback").call(
-        "Callback_InvokeCallback", client=home.pointer, type=PREFATAL, args=told
+    handle.library.extension("Callback").call(
+        "Callback_InvokeCallback", client=handle.pointer, type=PREFATAL, args=told
     )

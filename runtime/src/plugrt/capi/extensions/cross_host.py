@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plugrt.capi.client import Client
 
 
-def _same_length(**lists: Sequence[object]) -> int:
+def _require_same_length(**lists: Sequence[object]) -> int:
     lengths = {name: len(items) for name, items in lists.items()}
     if len(set(lengths.values())) != 1:
         raise InvalidArgument(f"a cross-host transfer needs as many of each; found {lengths}")
@@ -32,20 +32,20 @@ def send(
     client: Client, buffers: Sequence[Buffer], devices: Sequence[int], keys: Sequence[int]
 ) -> list[Event]:
     """Sends each buffer to the device with that global id; the events tell when it has left."""
-    count = _same_length(buffers=buffers, devices=devices, keys=keys)
-    home = client.home()
+    count = _require_same_length(buffers=buffers, devices=devices, keys=keys)
+    handle = client.handle()
     events = ffi.new("PJRT_Event*[]", count)
-    table = home.library.extension("CrossHostTransfers")
+    table = handle.library.extension("CrossHostTransfers")
     args = table.call(
         "Transfers_Client_CrossHostSendBuffers",
-        client=home.pointer,
+        client=handle.pointer,
         num_buffers=count,
         buffers=ffi.new("PJRT_Buffer*[]", [buffer._live() for buffer in buffers]),
         dst_global_device_ids=ffi.new("int64_t[]", list(devices)),
         transfer_keys=ffi.new("int64_t[]", list(keys)),
         send_events=events,
     )
-    return [Event(home, event) for event in table.handles(args, "send_events", "num_buffers")]
+    return [Event(handle, event) for event in table.handles(args, "send_events", "num_buffers")]
 
 
 def receive(
@@ -56,14 +56,14 @@ def receive(
     keys: Sequence[int],
 ) -> list[Buffer]:
     """Returns buffers on ``device`` for what the devices with those global ids send."""
-    count = _same_length(types=types, devices=devices, keys=keys)
-    home = client.home()
-    specs = [BufferSpec(home, t.shape, t.dtype, device) for t in types]
+    count = _require_same_length(types=types, devices=devices, keys=keys)
+    handle = client.handle()
+    specs = [BufferSpec(handle, t.shape, t.dtype, device) for t in types]
     buffers = ffi.new("PJRT_Buffer*[]", count)
-    table = home.library.extension("CrossHostTransfers")
+    table = handle.library.extension("CrossHostTransfers")
     args = table.call(
         "Transfers_Client_CrossHostReceiveBuffers",
-        client=home.pointer,
+        client=handle.pointer,
         num_shapes=count,
         shape_num_dims=ffi.new("size_t[]", [len(s.shape) for s in specs]),
         num_dims=ffi.new("const int64_t*[]", [s.dims for s in specs]),

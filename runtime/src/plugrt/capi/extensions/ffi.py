@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import dtype_of
-from plugrt.capi.callback_threads import entered
+from plugrt.capi.callback_threads import mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
 
@@ -59,7 +59,7 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
             return _error(frame, _INTERNAL, message)
         return ffi.NULL
 
-    callback = ffi.callback("XLA_FFI_Handler*", entered(run))
+    callback = ffi.callback("XLA_FFI_Handler*", mark_callback(run))
     register_c_handler(library, target, callback, platform)
     _registered.append(callback)
 

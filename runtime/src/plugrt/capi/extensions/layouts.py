@@ -31,7 +31,7 @@ def _text(table: Table, layout: Any, *, owned: bool) -> str:
 
 def buffer_layout(buffer: Buffer) -> str:
     """Returns the layout of a buffer."""
-    table = buffer._spec.home.library.extension("Layouts")
+    table = buffer._spec.handle.library.extension("Layouts")
     args = table.call("Layouts_Buffer_MemoryLayout", buffer=buffer._live())
     return _text(table, args.layout, owned=True)
 
@@ -41,7 +41,7 @@ def default_layout(client: Client, shape: tuple[int, ...], dtype: np.dtype[Any])
     table = client.library.extension("Layouts")
     args = table.call(
         "Layouts_Client_GetDefaultLayout",
-        client=client.home().pointer,
+        client=client.handle().pointer,
         type=type_of(dtype, client.library.version[1]),
         dims=ffi.new("int64_t[]", list(shape)),
         num_dims=len(shape),

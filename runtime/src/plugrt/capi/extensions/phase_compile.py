@@ -55,7 +55,9 @@ class PhaseCompiler:
         """Returns what ``phases`` make of ``programs`` (serialised ``PartialProgramProto``)."""
         inputs = [ffi.from_buffer(p) for p in programs]
         names = [ffi.from_buffer(p.encode()) for p in phases]
-        encoded, size = c_values.chars(proto_wire.checked_options(options or CompileOptions()))
+        encoded, size = c_values.chars(
+            proto_wire.encode_checked_options(options or CompileOptions())
+        )
         args = self._table.call(
             "PhaseCompile_Run_Phase",
             phase_compiler=self._pointer,

@@ -14,11 +14,11 @@ class RawBuffer:
 
     def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
-        self._home = buffer._spec.home
-        self._table = self._home.library.extension("RawBuffer")
+        self._handle = buffer._spec.handle
+        self._table = self._handle.library.extension("RawBuffer")
         args = self._table.call("RawBuffer_CreateRawAliasOfBuffer", buffer=buffer._live())
         self._pointer = self._table.own(
-            "RawBuffer_Destroy", "buffer", args.raw_buffer, buffer, self._home.exiting
+            "RawBuffer_Destroy", "buffer", args.raw_buffer, buffer, self._handle.exiting
         )
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class RawBuffer:
             offset=offset,
             transfer_size=size,
         )
-        await_and_destroy(self._home, args.event)
+        await_and_destroy(self._handle, args.event)
         return bytes(ffi.buffer(out, size))
 
     def write(self, offset: int, content: bytes) -> None:
@@ -65,4 +65,4 @@ class RawBuffer:
             offset=offset,
             transfer_size=len(content),
         )
-        await_and_destroy(self._home, args.event)
+        await_and_destroy(self._handle, args.event)

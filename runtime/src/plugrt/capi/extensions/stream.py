@@ -15,5 +15,5 @@ def stream_for_external_ready_events(device: Device) -> int:
 
 def wait_until_ready_on_stream(buffer: Buffer, stream: int) -> None:
     """Makes a stream wait for a buffer, without blocking the caller."""
-    table = buffer._spec.home.library.extension("Stream")
+    table = buffer._spec.handle.library.extension("Stream")
     table.call("Wait_Until_Buffer_Ready_On_Stream", stream=stream, buffer=buffer._live())

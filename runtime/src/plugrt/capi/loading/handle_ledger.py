@@ -76,7 +76,7 @@ class Ledger:
     def _watch(self, name: str, function: Slot) -> Slot:
         after = self._after(name)
 
-        def watched(args: Any) -> Any:
+        def call_and_count(args: Any) -> Any:
             destroyed = _DESTROYS.get(name)
             if destroyed is not None and getattr(args, destroyed[0]) != ffi.NULL:
                 with self._lock:
@@ -90,11 +90,11 @@ class Ledger:
                     after(args)
             return error
 
-        return watched
+        return call_and_count
 
     def _after(self, name: str) -> Callable[[Any], None] | None:
         if name == "LoadedExecutable_Execute":
-            return self._executed
+            return self._count_results
         if name == "Executable_OutputElementTypes":
             return self._learn_outputs
         fields = _CREATES.get(name)
@@ -114,7 +114,7 @@ class Ledger:
         if loaded is not None:
             self._outputs[loaded] = args.num_output_types
 
-    def _executed(self, args: Any) -> None:
+    def _count_results(self, args: Any) -> None:
         """Counts results and events; how many results there are only the executable knows."""
         self.created["Buffer"] += args.num_devices * self._outputs[args.executable]
         if args.device_complete_events != ffi.NULL:

@@ -29,17 +29,17 @@ _API_FIELDS = ffi.typeof("PJRT_Api").fields
 _SLOTS = tuple(name for name, _ in _API_FIELDS[3:])
 
 
-def _size_of_table(slots: int) -> int:
+def _table_size(slots: int) -> int:
     """Returns the size of a table of that many functions."""
     return int(_API_FIELDS[3 + slots][1].offset)
 
 
-_BASE_TABLE = _size_of_table(90)
+_BASE_TABLE = _table_size(90)
 """The size of the table at version 0.29, less its two newest slots."""
 
 _REARRANGED_MINOR = 57
 """Version 0.57 moved slots of the table's tail without a new major version."""
-_SETTLED_TABLE = _size_of_table(94)
+_SETTLED_TABLE = _table_size(94)
 """Where the part ends that has been the same before and after that."""
 _CHAIN_MINOR = 45
 """Before version 0.45 an extension did not state its size."""

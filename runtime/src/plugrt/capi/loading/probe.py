@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrt.capi.loading.probe_result import STAGES, ProbeResult
 from plugrt.interface import OptionValue
-from plugrt.processes.apart import Outcome, run_apart
+from plugrt.processes.apart import Outcome, run_in_child
 
 SECONDS = 20.0
 
@@ -39,11 +39,11 @@ def probe_library(
         "hints": dict(hints or {}),
     }
     began = time.monotonic()
-    outcome = run_apart("plugrt.capi.loading.probe_child:examine", request, timeout, env=env)
-    return _judge(outcome, round((time.monotonic() - began) * 1000))
+    outcome = run_in_child("plugrt.capi.loading.probe_child:examine", request, timeout, env=env)
+    return _read_result(outcome, round((time.monotonic() - began) * 1000))
 
 
-def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
+def _read_result(outcome: Outcome, elapsed: int) -> ProbeResult:
     """Returns what the child said, unless the way in which it ended says otherwise."""
     facts: dict[str, Any] = {"elapsed_ms": elapsed}
     remarks: list[str] = []
@@ -57,17 +57,17 @@ def _judge(outcome: Outcome, elapsed: int) -> ProbeResult:
     remarks += [f"it {remark}" for remark in outcome.remarks()]
     if remarks:
         facts["remarks"] = remarks
-    if said is not None and (outcome.well or said["state"] != "ok"):
+    if said is not None and (outcome.succeeded or said["state"] != "ok"):
         return ProbeResult(facts=facts, **said)
-    return replace(_ended(outcome, STAGES.get(stage, "before it was loaded")), facts=facts)
+    return replace(_explain_end(outcome, STAGES.get(stage, "before it was loaded")), facts=facts)
 
 
-def _ended(outcome: Outcome, where: str) -> ProbeResult:
+def _explain_end(outcome: Outcome, where: str) -> ProbeResult:
     """Returns the verdict on a library whose process did not end as it should."""
     if outcome.how == "lost":
         cure = "PLUGRT_PROBE_LIBRARIES=0 opens libraries without a trial"
-        return ProbeResult("broken", f"the process that tried it {outcome.words}", cure)
-    reason, cure = f"its process {outcome.words} {where}", ""
+        return ProbeResult("broken", f"the process that tried it {outcome.ending}", cure)
+    reason, cure = f"its process {outcome.ending} {where}", ""
     if outcome.how == "deadline":
         reason = f"it did not come back within {outcome.seconds:.3g} s {where}"
         cure = "PLUGRT_PROBE_SECONDS gives it more time, if it waits for hardware or a network"
