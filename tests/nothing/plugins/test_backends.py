@@ -596,7 +596,7 @@ def test_of_two_distributions_the_chosen_one_has_the_name() -> None:
         made = registry(JAX_PLATFORMS=names)
         assert made.table.rows == []
         for row in (one, two):
-            row.anew()
+            row.reset()
             row.client, row.plugin = None, FakePlugin("x")
             made.table.add(row)
         found = backends.backends(made)

@@ -38,7 +38,7 @@ def table(*rows: Record, **environ: str) -> Table:
     made = Table(Config(environ), path=[])
     assert made.rows == []
     for row in rows:
-        row.anew()
+        row.reset()
         made.add(row)
     return made
 

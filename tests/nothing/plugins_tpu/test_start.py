@@ -119,7 +119,7 @@ def test_other_errors_are_left_as_they_are() -> None:
 
 
 def test_chips_that_libtpu_does_not_find_are_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "look", lambda: TPU)
+    monkeypatch.setattr(hardware, "detect", lambda: TPU)
     explained = library.explain(NotFound("No jellyfish device found."))
     assert isinstance(explained, PluginBroken)
     assert "No jellyfish" in str(explained)
@@ -127,13 +127,13 @@ def test_chips_that_libtpu_does_not_find_are_news(monkeypatch: pytest.MonkeyPatc
 
 def test_the_probe_goes_by_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = TpuPlugin()
-    monkeypatch.setattr(hardware, "look", lambda: NOTHING)
+    monkeypatch.setattr(hardware, "detect", lambda: NOTHING)
     answer = plugin.probe()
     assert not answer.available
     assert "plugrt.topology" in answer.cure
     with plugrt.config.override(force_tpu_init=True):
         assert plugin.probe().available
-    monkeypatch.setattr(hardware, "look", lambda: TPU)
+    monkeypatch.setattr(hardware, "detect", lambda: TPU)
     assert plugin.probe().available
 
 
