@@ -289,4 +289,4 @@ def test_a_namespace_module_without_a_distribution(site: Path) -> None:
 def test_the_group_for_xla_is_never_initialized(site: Path) -> None:
     record = Record("x", Source.XLA, value="not_there", location=str(site))
     with pytest.raises(PluginIncompatible):
-        jax_plugins.registrations(record)
+        jax_plugins.collect_registrations(record)
