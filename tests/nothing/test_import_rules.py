@@ -34,7 +34,7 @@ ROOMS = [
     {"capi"},
     {"plugins"},
     {"stablehlo"},
-    {"execution", "sharding", "typing"},
+    {"execution", "sharding", "tree", "typing"},
     {"tracing"},
     {"array_api", "lax", "random"},
     {"transforms"},

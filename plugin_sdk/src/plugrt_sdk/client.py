@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import (
     Capabilities,
     Client,
@@ -31,6 +31,11 @@ class BackendClient(Client):
     """The client of a `Backend`. Launches are synchronous: errors raise where they happen."""
 
     def __init__(self, backend: Backend) -> None:
+        if not isinstance(backend, Backend):
+            raise ArgumentTypeError(
+                f"BackendClient takes a Backend; found {backend!r:.60} of type "
+                f"{type(backend).__qualname__}"
+            )
         if not backend.platform:
             raise InvalidArgument(f"{type(backend).__qualname__} must set the attribute 'platform'")
         self.backend = backend

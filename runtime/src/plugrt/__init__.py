@@ -56,7 +56,7 @@ _MODULES = {
     "plugins": "plugrt.plugins",
     "random": "plugrt.random",
     "sharding": "plugrt.sharding",
-    "tree": "plugrt.execution.tree",
+    "tree": "plugrt.tree",
     "typing": "plugrt.typing",
 }
 
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from plugrt import plugins as plugins
     from plugrt import random as random
     from plugrt import sharding as sharding
+    from plugrt import tree as tree
     from plugrt import typing as typing
-    from plugrt.execution import tree as tree
     from plugrt.execution.array import Array as Array
     from plugrt.execution.caches import clear_caches as clear_caches
     from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated

@@ -40,24 +40,34 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     """
     if isinstance(error, PlugrtError) or _is_user_error(error):
         raise error
-    listed = ", ".join(f"{name}={value!r:.40}" for name, value in passed) or "these arguments"
+    listed = ", ".join(f"{name}={_shown(value)}" for name, value in passed) or "these arguments"
     kind = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
     raise kind(f"{title} cannot be called with {listed}: {error}") from error
 
 
 def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: a public function with a door, where its arguments are to blame (see above)."""
-    title = function.__name__
+    method = "." in function.__qualname__.rpartition("<locals>.")[2]
+    title = function.__qualname__.removesuffix(".__init__") if method else function.__name__
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except PYTHON_ERRORS as error:
-            named = [(f"argument {i}", value) for i, value in enumerate(args)]
+            # Not the object whose method it is, which a failing __init__ has not finished.
+            named = [(f"argument {i}", value) for i, value in enumerate(args[method:])]
             refuse(title, error, [*named, *kwargs.items()])
 
     return call
+
+
+def _shown(value: object) -> str:
+    """Returns the start of a value's repr, whatever a stranger's ``__repr__`` does."""
+    try:
+        return f"{value!r:.40}"
+    except Exception:  # noqa: BLE001
+        return f"an object of type {type(value).__qualname__}"
 
 
 def _is_user_error(error: Exception) -> bool:

@@ -371,7 +371,7 @@ class Device(_BackendObject, ABC):
 
     def memory(self, kind: str) -> Memory:
         """Returns the device's memory of that kind; `InvalidArgument` lists what there is."""
-        for memory in self.memories():
+        for memory in self.memories() if isinstance(kind, str) else ():
             if memory.kind == kind:
                 return memory
         raise InvalidArgument(
@@ -713,7 +713,7 @@ class Client(_BackendObject, ABC):
 
     def lookup_device(self, device_id: int) -> Device:
         """Returns the device with that id; `InvalidArgument` lists the ids there are."""
-        for device in self.devices():
+        for device in self.devices() if isinstance(device_id, int | np.integer) else ():
             if device.id == device_id:
                 return device
         raise InvalidArgument(

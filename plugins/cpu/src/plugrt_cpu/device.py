@@ -106,7 +106,8 @@ class CpuDevice(Device):
         return self._memories
 
     def memory(self, kind: str) -> CpuMemory:
-        found = next((m for m in self._memories if m.kind == kind), None)
+        here = self._memories if isinstance(kind, str) else ()
+        found = next((m for m in here if m.kind == kind), None)
         if found is None:
             super().memory(kind)  # raises, and lists what there is
             raise AssertionError("unreachable")

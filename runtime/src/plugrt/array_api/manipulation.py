@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from plugrt.array_api.elementwise.operands import ANY, common_dtype, common_shape, require_array
 from plugrt.errors import AxisError, ShapeError
 from plugrt.tracing import emit
@@ -121,7 +123,7 @@ def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
     """
     if axis is None:
         raise AxisError("expand_dims takes an axis, or several; got None")
-    count = len(axis) if isinstance(axis, tuple | list) else 1
+    count = np.size(axis)
     axes = normalize_axes("expand_dims", axis, x.ndim + count)
     sizes = iter(x.shape)
     return emit.reshape(x, [1 if i in axes else next(sizes) for i in range(x.ndim + count)])

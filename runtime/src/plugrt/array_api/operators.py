@@ -112,7 +112,8 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
     known = ("2021.12", "2022.12", "2023.12", version)
 
     def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
-        if api_version is not None and api_version not in known:
+        stated = api_version is None or (isinstance(api_version, str) and api_version in known)
+        if not stated:
             raise ArgumentError(
                 f"version {api_version!r} of the array API standard was asked for; "
                 f"plugrt.array_api implements {version} and what it includes"

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.interface import Device
 
@@ -80,7 +81,10 @@ class SingleDeviceSharding(Sharding):
 
     def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
         if memory_kind is None:  # the usual case, wherever data are put: one plain look-up
-            alive = _DEFAULT.get(device, _gone)()
+            try:
+                alive = _DEFAULT.get(device, _gone)()
+            except TypeError:  # it cannot be hashed, so that it is no device
+                alive = None
             if alive is not None:
                 return alive
         if not isinstance(device, Device):
@@ -116,12 +120,15 @@ class SingleDeviceSharding(Sharding):
     def is_fully_replicated(self) -> bool:
         return True
 
+    @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(global_shape)
 
+    @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(shard_shape)
 
+    @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
 
@@ -155,6 +162,7 @@ class PmapSharding(Sharding):
 
     __slots__ = ("_devices", "_hash", "_sharded_dim")
 
+    @with_argument_errors
     def __init__(self, devices: Sequence[Device], sharded_dim: int | None = 0) -> None:
         self._devices = tuple(devices)
         self._sharded_dim = sharded_dim
@@ -185,6 +193,7 @@ class PmapSharding(Sharding):
     def is_fully_replicated(self) -> bool:
         return self._sharded_dim is None or len(self._devices) == 1
 
+    @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         shape, dim = tuple(global_shape), self._sharded_dim
         if dim is None:
@@ -197,10 +206,12 @@ class PmapSharding(Sharding):
             )
         return shape[:dim] + shape[dim + 1 :]
 
+    @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
         shape, dim = tuple(shard_shape), self._sharded_dim
         return shape if dim is None else (*shape[:dim], len(self._devices), *shape[dim:])
 
+    @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         self.shard_shape(global_shape)
         whole: list[slice | int] = [slice(None)] * len(global_shape)

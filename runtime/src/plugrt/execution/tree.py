@@ -49,7 +49,12 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     ``is_leaf(x)`` may say that a container is to be a leaf, here and below. As
     ``jax.tree.flatten``.
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    return optree.tree_flatten(tree, _answers(is_leaf), namespace=NAMESPACE)
+
+
+def _answers(is_leaf: Callable[[Any], Any] | None) -> IsLeaf:
+    """Returns the question with a bool for its answer, as optree wants it."""
+    return None if is_leaf is None else lambda x: bool(is_leaf(x))
 
 
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Any:
@@ -73,7 +78,7 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     Raises `ValueError` where one of ``rest`` does not have the structure of ``tree`` at its top.
     As ``jax.tree.map``.
     """
-    return optree.tree_map(f, tree, *rest, is_leaf=is_leaf, namespace=NAMESPACE)
+    return optree.tree_map(f, tree, *rest, is_leaf=_answers(is_leaf), namespace=NAMESPACE)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
@@ -178,8 +183,3 @@ def register_dataclass(
         return value
 
     return register_node(cls, flatten_node, unflatten_node)
-
-
-def __dir__() -> list[str]:
-    # Without the modules that are imported here.
-    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import PluginBroken, RegistrationError
 from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue, Topology
@@ -47,6 +48,7 @@ class LibraryPlugin(Plugin):
     compute the path (override `library`), to probe for hardware, or to prepare the environment.
     """
 
+    @with_argument_errors
     def __init__(
         self,
         name: str,

@@ -6,11 +6,13 @@ go by last (``of``). All errors are subclasses of ``RuntimeError``, as there.
 
 from __future__ import annotations
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.interface import Client, Device
 from plugrt.plugins.backends import get_backend, process_backends
 from plugrt.plugins.clients import Backends
 
 
+@with_argument_errors
 def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str]:
     """Returns the names that an alias means, in order of preference: cuda, rocm, oneapi for gpu.
 
@@ -22,6 +24,7 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
     return list(table.aliases.get(platform, (platform,)))
 
 
+@with_argument_errors
 def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
     """Returns the name of the backend that an alias means here: ``cuda``, say, for ``gpu``.
 
@@ -35,6 +38,7 @@ def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
     return next(table.label(row) for row in table.rows if row.client is client)
 
 
+@with_argument_errors
 def known_platforms(of: Backends | None = None) -> set[str]:
     """Returns the names of all candidates, all aliases, and the names that those mean.
 
@@ -47,21 +51,25 @@ def known_platforms(of: Backends | None = None) -> set[str]:
     return {row.name for row in table.rows if row.named} | set(aliases) | meant
 
 
+@with_argument_errors
 def is_known_platform(platform: str, of: Backends | None = None) -> bool:
     """Whether a name is one of `known_platforms`, and not a typing error, say."""
     return platform in known_platforms(of)
 
 
+@with_argument_errors
 def is_gpu(platform: str, of: Backends | None = None) -> bool:
     """Whether a platform is one of those that the alias ``gpu`` means. (JAX had it until 2024.)"""
     return platform in expand_platform_alias("gpu", of) and platform != "gpu"
 
 
+@with_argument_errors
 def backends_are_initialized(of: Backends | None = None) -> bool:
     """Whether backends are started, so that settings come too late; starts none."""
     return (of or process_backends()).choice is not None
 
 
+@with_argument_errors
 def get_device_backend(device: Device | None = None, of: Backends | None = None) -> Client:
     """Returns the client of a device; of the default backend without one."""
     return get_backend(of=of) if device is None else device.client
@@ -70,11 +78,13 @@ def get_device_backend(device: Device | None = None, of: Backends | None = None)
 # --- versions ---------------------------------------------------------------------------------
 
 
+@with_argument_errors
 def using_pjrt_c_api(backend: str | Client | None = None, of: Backends | None = None) -> bool:
     """Whether a backend is a library behind the PJRT C API."""
     return backend_pjrt_c_api_version(backend, of) is not None
 
 
+@with_argument_errors
 def backend_pjrt_c_api_version(
     platform: str | Client | None = None, of: Backends | None = None
 ) -> tuple[int, int] | None:
@@ -84,6 +94,7 @@ def backend_pjrt_c_api_version(
     return version
 
 
+@with_argument_errors
 def backend_xla_version(
     platform: str | Client | None = None, of: Backends | None = None
 ) -> int | None:
@@ -92,6 +103,7 @@ def backend_xla_version(
     return found if isinstance(found, int) and using_pjrt_c_api(platform, of) else None
 
 
+@with_argument_errors
 def backend_stablehlo_version(
     platform: str | Client | None = None, of: Backends | None = None
 ) -> list[int] | None:

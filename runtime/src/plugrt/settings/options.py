@@ -303,6 +303,8 @@ class Options:
         return option, checked
 
     def _option(self, name: str) -> Option[Any]:
+        if not isinstance(name, str):
+            raise ConfigError(f"an option is named by a string; got {name!r:.60}")
         declared = self.declared()
         known = declared.get(name) or declared.get(name.removeprefix("jax_"))
         if known is None:

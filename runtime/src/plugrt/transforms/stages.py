@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, overload
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
@@ -72,6 +73,7 @@ class Lowered:
 
     traced: Traced
 
+    @with_argument_errors
     def as_text(self, *, debug_info: bool = False) -> str:
         """Returns the module as StableHLO text; with ``debug_info`` also names and source lines."""
         module = self.traced.staged.module
@@ -90,6 +92,7 @@ class Lowered:
 
         return module_graph(self.traced.staged.module, self.traced.staged.plan.name)
 
+    @with_argument_errors
     def compiler_ir(self, dialect: str = "stablehlo") -> ir.Module:
         """Returns the module as an object of jaxlib's MLIR bindings."""
         if dialect != "stablehlo":

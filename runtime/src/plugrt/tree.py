@@ -1,0 +1,47 @@
+"""Pytrees: functions on nested containers of arrays, by the names of ``jax.tree``.
+
+None is a container without leaves. Whatever does not fit raises an `ArgumentError`.
+"""
+
+from __future__ import annotations
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.execution import tree as _tree
+from plugrt.execution.tree import PyTreeSpec
+
+# The runtime's own calls go to execution.tree, without the step that says whose mistake it is.
+all = with_argument_errors(_tree.all)
+broadcast_prefix = with_argument_errors(_tree.broadcast_prefix)
+flatten = with_argument_errors(_tree.flatten)
+flatten_with_none = with_argument_errors(_tree.flatten_with_none)
+flatten_with_paths = with_argument_errors(_tree.flatten_with_paths)
+is_leaf_spec = with_argument_errors(_tree.is_leaf_spec)
+leaves = with_argument_errors(_tree.leaves)
+map = with_argument_errors(_tree.map)
+reduce = with_argument_errors(_tree.reduce)
+register_dataclass = with_argument_errors(_tree.register_dataclass)
+register_node = with_argument_errors(_tree.register_node)
+structure = with_argument_errors(_tree.structure)
+unflatten = with_argument_errors(_tree.unflatten)
+
+__all__ = [
+    "PyTreeSpec",
+    "all",
+    "broadcast_prefix",
+    "flatten",
+    "flatten_with_none",
+    "flatten_with_paths",
+    "is_leaf_spec",
+    "leaves",
+    "map",
+    "reduce",
+    "register_dataclass",
+    "register_node",
+    "structure",
+    "unflatten",
+]
+
+
+def __dir__() -> list[str]:
+    # Without the modules that are imported here.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

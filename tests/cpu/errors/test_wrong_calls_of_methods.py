@@ -1,0 +1,143 @@
+"""Every method and smaller module with arguments that it cannot use, as in `test_wrong_calls`.
+
+Python itself counts the arguments of what has no wrapper; from inside of a function come exceptions
+of plugrt's tree alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+import plugrt.array_api as xp
+import plugrt_sdk
+from plugrt import monitoring, plugins, sharding, tree
+from plugrt.errors import ArgumentTypeError, PlugrtError
+from support.wrong_calls import parameters_of, wrong_calls
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+GRID = np.ones((2, 3), np.float32)
+
+
+def increment(a: Any) -> Any:
+    return a + 1
+
+
+LOWERED = plugrt.jit(increment).lower(GRID)
+ONE, SEVERAL = plugrt.device_put(GRID), plugrt.pmap(increment)(np.ones((2, 3), np.float32))
+OBJECTS: dict[str, Any] = {
+    "array": ONE,
+    "array in parts": SEVERAL,
+    "device": plugrt.devices()[0],
+    "memory": plugrt.devices()[0].default_memory(),
+    "sharding": ONE.sharding,
+    "pmap sharding": SEVERAL.sharding,
+    "traced": plugrt.jit(increment).trace(GRID),
+    "lowered": LOWERED,
+    "compiled": LOWERED.compile(),
+    "pmap lowered": plugrt.pmap(increment).lower(GRID),
+    "program": plugrt.compile(plugrt.load_program(LOWERED.as_text())),
+    "structure": tree.structure({"a": 1}),
+    "shape": plugrt.ShapeDtypeStruct((2,), np.float32),
+    "settings": plugrt.config,
+    "monitoring": monitoring,
+    "plugins": plugins,
+    "sharding module": sharding,
+    "tree": tree,
+    "sdk": plugrt_sdk,
+}
+LEFT_OUT = {
+    # They end or begin what the tests after this one need.
+    "delete", "register", "clear_cache",
+    # pluggy's, NumPy's and typing's own.
+    "hookimpl", "__array__", "Handle", "EventListener", "DurationListener",
+    # What plugrt itself calls, with objects of its own.
+    "hold", "release", "lookup", "kin",
+}  # fmt: skip
+
+
+def callables(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    names = getattr(owner, "__all__", None) if isinstance(owner, ModuleType) else None
+    for name in names or [n for n in dir(owner) if not n.startswith("_")]:
+        if name in LEFT_OUT:
+            continue
+        try:
+            member = getattr(owner, name)
+        except PlugrtError:  # a property that this object refuses
+            continue
+        if callable(member) and not (inspect.isclass(member) and issubclass(member, Exception)):
+            yield name, member
+
+
+def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
+    """Returns the number of wrong calls, and what they raised from inside that is not plugrt's."""
+    count, found = 0, []
+    for title, args, kwargs in wrong_calls(name, parameters_of(function), GRID):
+        count += 1
+        try:
+            function(*args, **kwargs)
+        except PlugrtError:
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is judged
+            step = error.__traceback__
+            counted = isinstance(error, TypeError) and step is not None and step.tb_next is None
+            helped = "positional argument" in str(error) and name == "override"  # contextlib calls
+            users = "increment()" in str(error)  # as Python says it of the user's own function
+            if not (counted or helped or users):
+                found.append(f"{name}: {title}: {type(error).__name__}: {error}")
+    return count, found
+
+
+@pytest.mark.parametrize("title", OBJECTS)
+def test_what_comes_from_inside_is_plugrts(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some of them write files, and "text" is a path
+    total, found = 0, []
+    for name, function in callables(OBJECTS[title]):
+        try:
+            inspect.signature(function)
+        except ValueError:  # optree's, in C++
+            continue
+        count, strange = leaks(name, function)
+        total += count
+        found += strange
+    assert found == []
+    assert total or title in ("structure", "memory", "shape", "array in parts")
+
+
+def test_a_method_is_named_with_its_class_and_without_the_object() -> None:
+    """The object of an ``__init__`` that fails has nothing yet that its repr could show."""
+    for call, says in (
+        (lambda: sharding.PmapSharding(devices=None), "^PmapSharding .* with devices=None: "),
+        (
+            lambda: ONE.sharding.shard_shape(3),
+            r"^SingleDeviceSharding\.shard_shape .* argument 0=3",
+        ),
+    ):
+        with pytest.raises(ArgumentTypeError, match=says):
+            call()
+
+
+def test_an_argument_without_a_repr_is_named_by_its_type() -> None:
+    class Shy:
+        def __repr__(self) -> str:
+            raise AttributeError("no")
+
+    with pytest.raises(ArgumentTypeError, match=r"an object of type .*Shy"):
+        tree.unflatten(Shy(), [])
+
+
+def test_is_leaf_may_answer_with_anything() -> None:
+    assert tree.leaves([[1], [2]], is_leaf=lambda x: x[:1] if isinstance(x, list) else 0) == [
+        [[1], [2]]
+    ]
+    assert len(tree.map(lambda x: x, [xp.ones(2)], is_leaf=lambda x: ())) == 1
