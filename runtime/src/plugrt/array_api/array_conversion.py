@@ -1,4 +1,4 @@
-"""Arrays from other things: `asarray`."""
+"""`asarray`: arrays from scalars, sequences, NumPy data, DLPack and buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creation of arrays from a shape and a value, and of triangles."""
+"""Creation functions: `zeros`, `ones`, `full`, `eye`, `meshgrid`, `tril`, `triu` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions on dtypes: conversion, promotion and limits."""
+"""Data type functions: `astype`, `can_cast`, `result_type`, `finfo`, `iinfo`, `isdtype`."""
 
 from __future__ import annotations
 

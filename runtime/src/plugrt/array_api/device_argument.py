@@ -1,4 +1,4 @@
-"""Where results go: the ``device=`` argument, and copies."""
+"""The ``device=`` argument of creation functions and conversions; copies of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays from DLPack: `from_dlpack`."""
+"""`from_dlpack`: arrays that share memory with other libraries' arrays."""
 
 from __future__ import annotations
 

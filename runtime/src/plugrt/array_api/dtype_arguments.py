@@ -1,4 +1,4 @@
-"""The dtypes of the namespace, and what dtype arguments mean."""
+"""The namespace's dtypes (`float32`, `bfloat16`…) and the parser of ``dtype`` arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions whose result shape depends on data do: read the data, and put the results back."""
+"""Helpers for functions with data-dependent result shapes: compute in NumPy, put back."""
 
 from __future__ import annotations
 

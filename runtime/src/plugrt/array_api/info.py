@@ -1,4 +1,4 @@
-"""`__array_namespace_info__`: what the namespace can do, by the array API standard."""
+"""`__array_namespace_info__`: the inspection API of the array API standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manipulation functions: arrays in another shape, order or number."""
+"""Manipulation functions: `reshape`, `concat`, `stack`, `flip`, `moveaxis` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of arrays in the main namespace: those of matrices, vectors and tensors."""
+"""`matmul`, `tensordot`, `vecdot` and `matrix_transpose`."""
 
 from __future__ import annotations
 

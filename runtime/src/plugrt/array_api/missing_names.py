@@ -1,4 +1,4 @@
-"""What to write instead of a NumPy name that the array API standard spells otherwise, or lacks."""
+"""Hints for NumPy names that the array API standard spells otherwise or lacks."""
 
 from __future__ import annotations
 

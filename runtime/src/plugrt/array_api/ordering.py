@@ -1,4 +1,4 @@
-"""The order of elements: real numbers by size, complex ones by real and then by imaginary part.
+"""Ordering of elements: real numbers by value, complex ones by real, then imaginary part.
 
 NaN comes after every number, and so does a complex number of which a part is NaN after those with
 the same beginning, as in NumPy and JAX.

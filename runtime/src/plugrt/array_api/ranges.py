@@ -1,4 +1,4 @@
-"""Creation of evenly spaced numbers: `arange` and `linspace`."""
+"""`arange` and `linspace`."""
 
 from __future__ import annotations
 

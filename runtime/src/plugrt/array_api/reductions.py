@@ -1,4 +1,4 @@
-"""Reductions along axes: what statistical, searching and utility functions are made of."""
+"""Building blocks of reductions: `fold`, `accumulate`, identities and accumulation dtypes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching functions: where things are."""
+"""Searching functions: `where`, `argmax`, `argmin`, `nonzero`, `searchsorted` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Set functions: the distinct elements of an array.
+"""Set functions: `unique_all`, `unique_counts`, `unique_inverse`, `unique_values`.
 
 How many there are depends on the data, so all of these wait for the array, work on the host and
 put their results where the array is. Traced arrays are refused with `DataDependentShape`.

@@ -1,4 +1,4 @@
-"""Sorting functions."""
+"""`sort` and `argsort`."""
 
 from __future__ import annotations
 

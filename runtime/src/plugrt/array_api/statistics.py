@@ -1,4 +1,4 @@
-"""Statistical functions: sums, extremes, means and their running kin, each one launch."""
+"""Statistical functions: `sum`, `mean`, `var`, `max`… and cumulative variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manipulation functions that repeat and rotate: `repeat`, `tile` and `roll`."""
+"""`repeat`, `tile` and `roll`."""
 
 from __future__ import annotations
 

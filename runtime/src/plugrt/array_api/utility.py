@@ -1,4 +1,4 @@
-"""Utility functions: `all`, `any` and `diff`."""
+"""`all`, `any` and `diff`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Arrays and launches: shardings, `Array`, transfers, and compiled programs that run on arrays."""
+"""`Array`, shardings, transfers, and the launch of compiled programs on arrays."""

@@ -1,4 +1,4 @@
-"""What the arguments of a call are, before they are anywhere: the avals that programs go by."""
+"""Avals (abstract values) of call arguments: the keys by which programs are cached."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""
 
 
-@lru_cache(maxsize=65536)  # what is forgotten costs a compilation, never correctness
+@lru_cache(maxsize=65536)  # an evicted entry costs a new compilation, nothing else
 def host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
     """Returns the one `HostAval` with these contents."""
     return HostAval(shape, dtype, weak)
@@ -62,7 +62,7 @@ def host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) 
 def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
     """Returns the avals of arrays, NumPy arrays and Python scalars; None if one is anything else.
 
-    Such leaves are taken by launches as they are. Whether an array is deleted is not looked at.
+    Launches take such leaves unconverted. Deleted arrays are not detected here.
     """
     avals: list[Aval] = []
     keep = avals.append
@@ -89,7 +89,7 @@ def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
 
 def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
     """Returns the avals of arrays, faster than `quick_avals`; None if one is anything else."""
-    if not leaves or type(leaves[0]) is not Array:  # most often that tells, and raises nothing
+    if not leaves or type(leaves[0]) is not Array:  # the usual case, decided without an exception
         return None
     try:
         return [x._signature for x in leaves]
@@ -100,10 +100,10 @@ def avals_of_arrays(leaves: Sequence[Any]) -> list[Aval] | None:
 def quick_leaves(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    """Returns a key for the structure of a call, and its leaves, by a look at the first level.
+    """Returns a key for the structure of a call, and its leaves, from the first level alone.
 
-    Built-in containers are opened, without looking into what is in them; the leaves of a dict come
-    in its own order. A quarter of what flattening the whole costs.
+    Built-in containers are opened, but not the containers in them; the leaves of a dict come in
+    insertion order. This costs a quarter of flattening the whole pytree.
     """
     structure: list[Any] = []
     leaves: list[Any] = []
@@ -143,7 +143,7 @@ def read_arguments(
 ) -> tuple[Sequence[Any], list[Aval]]:
     """Returns flat arguments as launches take them, and the aval of each.
 
-    Host data become NumPy arrays of a dtype that devices have, where they are not; scalars stay
+    Host data that are not NumPy arrays of a supported dtype are converted to one; scalars stay
     scalars. Raises `NotAnArray`, `UnsupportedDtype`, `DeletedBuffer` or `LeakedTracer`;
     ``explain(i)`` says which argument the i-th is.
     """
@@ -164,7 +164,7 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
         if x._shards is None:
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._signature
-    if isinstance(x, Array):  # traced: this raises, since nothing is traced here
+    if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
         x._live()
     if (plain := python_scalar(x)) is not None:
         return plain, host_aval((), scalar_dtype(plain), True)
@@ -176,7 +176,7 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
 def _plain_avals(
     settings: Token,
 ) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
-    """The dtypes that need no look under these settings, and the avals of Python scalars."""
+    """The dtypes accepted without a check under these settings, and the avals of Python scalars."""
     zeros = (False, 0.0, 0j)
     return accepted_dtypes(settings), {type(x): host_aval((), scalar_dtype(x), True) for x in zeros}
 

@@ -42,26 +42,26 @@ class Array(Conversions, metaclass=ArrayMeta):
     """An immutable array on one or several devices; operations on it are launched there.
 
     Made by ``plugrt.device_put``, by the functions of ``plugrt.array_api`` and by jitted
-    functions, not by calling the class. It follows the Python array API standard 2024.12, NumPy's
-    and DLPack's protocols. Results arrive asynchronously: reading one waits for it, and raises
-    the error of the computation that failed to make it.
+    functions, not by calling the class. It implements the Python array API standard 2024.12 and
+    the protocols of NumPy and DLPack. Results arrive asynchronously: reading one waits for it, and
+    raises the error of the computation if that failed.
     """
 
-    # `_extra` and `_sharers` stay unset until they are needed, which keeps making an array two
-    # assignments. `_extra` holds the host copy, later the `Deletion` that says where the data went;
-    # `_sharers` refers to the arrays that hold the same buffers (see `share_buffers`).
+    # `_extra` and `_sharers` are set only when needed, so that creating an array takes two
+    # assignments. `_extra` holds the host copy, after deletion a `Deletion`; `_sharers` refers to
+    # the arrays that hold the same buffers (see `share_buffers`).
     __slots__ = ("__weakref__", "_extra", "_shards", "_sharers", "_signature")
 
-    __array_priority__ = 100  # NumPy arrays on the left of an operator give way
+    __array_priority__ = 100  # a NumPy array as the left operand defers to this class
 
-    # What launches give and take: `Shards`, or in their place something of the backend's own, which
-    # `LoadedExecutable.launcher` tells of; `_live` gives the `Shards` in either case.
+    # What launches take and return: `Shards`, or a backend's own object in their place (see
+    # `LoadedExecutable.launcher`); `_live` returns the `Shards` in either case.
     _shards: Any
     _signature: Signature
     _extra: Any
     _sharers: list[weakref.ref[Array]]
 
-    # --- what it is ---------------------------------------------------------------------------
+    # --- attributes ---------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     @property
     def sharding(self) -> Sharding:
-        """How the data lie on devices."""
+        """How the data are distributed over devices."""
         return self._signature.sharding
 
     @property
@@ -250,7 +250,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         """The address of the data of an array on one device; valid until it is deleted."""
         return self._only_buffer("unsafe_buffer_pointer").unsafe_pointer()
 
-    # --- its life -----------------------------------------------------------------------------
+    # --- deletion -----------------------------------------------------------------------------
 
     def delete(self) -> None:
         """Gives the memory back now, unless another array holds the same buffers.
@@ -290,7 +290,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         return copyreg.dispatch_table[Array](self)
 
     def __copy__(self) -> Array:
-        # Immutable, but not for ever: deleting or donating the one must leave the other alone.
+        # A real copy: deleting or donating one array must not affect the other.
         return duplicate(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
@@ -304,7 +304,7 @@ class Array(Conversions, metaclass=ArrayMeta):
 
 
 class Deletion:
-    """What became of an array's data: deleted, or donated to ``taker``, and on which line."""
+    """Why an array has no data: deleted, or donated to ``taker``, and on which line of the user."""
 
     __slots__ = ("_at", "_code", "_taker")
 
@@ -312,7 +312,7 @@ class Deletion:
         frame = user_frame()
         self._taker = taker
         self._code = frame and frame.f_code
-        self._at = frame.f_lasti if frame else 0  # its line is looked up when somebody asks
+        self._at = frame.f_lasti if frame else 0  # to a line number when printed
 
     def __str__(self) -> str:
         code = self._code
@@ -335,7 +335,7 @@ _sharers_lock = threading.Lock()
 
 
 def new_array(shards: Shards, signature: Signature) -> Array:
-    """Returns the array of these buffers. The caller vouches that they fit the signature."""
+    """Returns the array of these buffers. Not checked: they must fit the signature."""
     return array_holding(launch_form(shards), signature)
 
 
@@ -345,7 +345,7 @@ def launch_form(shards: Shards) -> Any:
 
 
 def array_holding(held: Any, signature: Signature) -> Array:
-    """Returns the array of what a launch gave. The caller vouches that it fits the signature."""
+    """Returns the array of what a launch gave. Not checked: it must fit the signature."""
     array = blank()
     array._shards = held
     array._signature = signature
@@ -362,16 +362,16 @@ def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
 
 
 def share_buffers(array: Array, signature: Signature) -> Array:
-    """Returns another array of the same buffers: deleting or donating the one leaves the other.
+    """Returns another array of the same buffers: deleting or donating one keeps the other.
 
-    The memory is given back with the last of them.
+    The memory is freed with the last of them.
     """
     made = array_holding(array._held(), signature)
     with _sharers_lock:
         sharers: list[weakref.ref[Array]] | None = getattr(array, "_sharers", None)
         if sharers is None:
             sharers = array._sharers = [weakref.ref(array)]
-        if len(sharers) & (len(sharers) - 1) == 0:  # now and then, those that are gone go
+        if len(sharers) & (len(sharers) - 1) == 0:  # at each power of two: drop dead references
             sharers[:] = [sharer for sharer in sharers if sharer() is not None]
         sharers.append(weakref.ref(made))
     made._sharers = sharers

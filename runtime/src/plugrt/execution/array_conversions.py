@@ -1,4 +1,4 @@
-"""`Conversions`: arrays as NumPy arrays, DLPack capsules and Python scalars."""
+"""`Conversions`: conversion of arrays to NumPy arrays, DLPack capsules and Python scalars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _versioned(max_version: tuple[int, int] | None) -> dict[str, Any]:
 
 
 class Conversions(Methods):
-    """The part of `Array` that leaves plugrt: each waits, and raises if making the array failed."""
+    """The methods of `Array` that read data: they wait, and raise if the computation failed."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ class Conversions(Methods):
 
         Python asks from 3.12 on (PEP 688). On 3.11 no class written in Python has buffers: there
         ``memoryview(np.asarray(x))`` serves. The view outlives the array, as `np.asarray`'s does.
-        `BufferError` for dtypes that the protocol has no letter for, such as bfloat16.
+        `BufferError` for dtypes without a format code in the protocol, such as bfloat16.
         """
         host = self._host()
         try:

@@ -1,4 +1,4 @@
-"""What an array prints as: its contents when they are few, never a flood."""
+"""`repr` and `str` of arrays; large arrays are summarised."""
 
 from __future__ import annotations
 

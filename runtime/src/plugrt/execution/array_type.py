@@ -1,4 +1,4 @@
-"""`ArrayMeta`: what ``isinstance(x, Array)`` and ``Array()`` mean."""
+"""`ArrayMeta`: the metaclass of `Array`; tracers are instances, ``Array()`` is refused."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What an entry of the compilation cache is made of, and how it says so.
+"""The file format of the compilation cache's entries: a checked header and the executable.
 
 An entry is a line with the format's name, a line of JSON, and the backend's own bytes. The JSON
-holds the facts, field by field, and a checksum of the bytes. It tells entries that were swapped,
-copied, cut or altered, and those of another library, version or processor. It is no signature:
-whoever can write the file can write a fitting header, which is why nobody else may.
+holds the facts, field by field, and a checksum of the bytes. It detects entries that were swapped,
+copied, truncated or altered, and those of another library, version or processor. It is no
+signature: whoever can write the file can write a matching header, so the folder must belong to the
+user alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _FLAGS = ("_flags", "_init_args")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that decides what a compiler makes; executables fit where all of it is equal."""
+    """Everything that a compiled executable depends on; an entry is used only if all are equal."""
 
     program: str
     """SHA-256 of the program that is compiled, without source lines, and its format."""
@@ -40,15 +41,15 @@ class Facts:
     versions: str
     """plugrt's own, and that of StableHLO which the backend reads."""
     flags: str
-    """The flags that libraries read for themselves."""
+    """The environment variables with flags that libraries read themselves."""
 
     def digest(self) -> str:
-        """Returns a name for these facts, that no others share."""
+        """Returns a hash of these facts, which names the file."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def collect_facts(client: Client, program: Program, options: CompileOptions) -> Facts | None:
-    """Returns the facts of a program to compile, None where the backend cannot be told apart."""
+    """Returns the facts of a program to compile, None where the compiler has no identity."""
     identity = client.compiler_identity
     if identity is None:
         return None

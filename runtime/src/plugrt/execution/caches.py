@@ -1,4 +1,4 @@
-"""`BoundedCache`: the one kind of cache here; `clear_caches` empties all of them."""
+"""`BoundedCache`: the cache class of this package; `clear_caches` empties all instances."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ V = TypeVar("V")
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most ``most`` values; the oldest goes when there are too many.
+    """A dict of at most ``most`` values; the oldest is evicted when it is full.
 
-    Looking up is a plain ``dict.get``. Emptying it at any time costs time, never correctness.
+    Looking up is a plain ``dict.get``. It can be emptied at any time: values are made again.
     """
 
     __slots__ = ("__weakref__", "_making", "_most")
@@ -51,7 +51,7 @@ class BoundedCache(dict[K, V]):
                 if value is None:
                     value = make()
                     self.keep(key, value)
-            finally:  # who waits holds the lock object already; who comes later finds the value
+            finally:  # waiters hold the lock object already; later calls find the value
                 self._making.pop(key, None)
         return value
 

@@ -1,4 +1,4 @@
-"""`cast`: host values in another dtype; NumPy's warnings are shown at the user's line."""
+"""`cast`: conversion of host values to a dtype, with NumPy's warnings at the user's line."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 from plugrt.execution.user_frames import warn_user
 
 _SMALL = 6e4
-"""Numbers up to it fit every IEEE format, so that no warning can be due."""
+"""Values up to this fit every IEEE format, so that no overflow warning is possible."""
 
 
 def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Returns ``np.asarray(x, dtype)``; the real part where a complex array becomes real.
 
     As in JAX a float beyond the range of ``dtype`` becomes an infinity, with NumPy's
-    `RuntimeWarning` ("overflow encountered in cast"); `numpy.errstate` is heeded.
+    `RuntimeWarning` ("overflow encountered in cast"); `numpy.errstate` is respected.
     """
     if type(x) in (float, int) and -_SMALL <= x <= _SMALL and dtype.kind == "f":
         return np.asarray(x, dtype)
@@ -31,7 +31,7 @@ def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _error_actions() -> Any:
-    """What is to be done about a float that does not fit: `_warn` in place of NumPy's warning."""
+    """NumPy's error settings with `_warn` in the place of its own warnings."""
     found = np.geterr()
     return {k: "call" if found[k] == "warn" else found[k] for k in ("over", "invalid")}
 

@@ -1,4 +1,4 @@
-"""Launches whose devices exchange data, held to the number that a backend can have under way."""
+"""A bound on the collective launches in flight, for backends that declare one."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from plugrt.interface import (
 )
 from plugrt.plugins import backends
 
-# As StableHLO (text, bytecode, portable artifact) and HLO name the operations. What else has the
-# name, a function say, is held to the bound for nothing, which is right and hardly slower.
+# Names of collectives in StableHLO (text, bytecode, portable artifact) and HLO. A false match, such
+# as a function of that name, is bounded needlessly: correct, and hardly slower.
 _EXCHANGES = re.compile(
     rb"all[_-](?:reduce|gather|to[_-]all)|reduce[_-]scatter|collective[_-](?:permute|broadcast)"
 )
 
 
 class CollectiveLaunches:
-    """The last launches on several devices of one client, from its oldest collective on.
+    """A queue of one client's multi-device launches, from the oldest collective in flight on.
 
-    There are never more than ``bound`` of them under way. The oldest is waited for before one more
-    is launched, whatever programs they are of and whichever threads launch them; each is launched
-    on all its devices before the next. Launches that exchange nothing count as long as one that
-    does is before them, since they take the same places in the devices' queues.
+    At most ``bound`` launches are in flight, over all programs and threads: the oldest is awaited
+    before another is launched. Each is enqueued on all its devices before the next. Launches
+    without collectives count while a collective precedes them: they share the devices' queues.
     """
 
     __slots__ = ("_collectives", "_launches", "_lock", "bound")
@@ -44,7 +43,7 @@ class CollectiveLaunches:
         self._collectives = 0
 
     def __bool__(self) -> bool:
-        """Whether a collective may be under way."""
+        """Whether a collective may be in flight."""
         return bool(self._launches)
 
     def launch(
@@ -54,7 +53,7 @@ class CollectiveLaunches:
         options: ExecuteOptions | None,
         collective: bool,
     ) -> Sequence[Shards]:
-        """Returns what ``loaded.execute`` gives, after waiting for room."""
+        """Returns what ``loaded.execute`` returns, after waiting for a free slot."""
         with self._lock:
             while len(self._launches) >= self.bound:
                 self._await_oldest()
@@ -66,7 +65,7 @@ class CollectiveLaunches:
 
     def _await_oldest(self) -> None:
         wait, collective = self._launches[0]
-        wait()  # before it leaves the row: an interrupt may end the waiting
+        wait()  # before it is removed: an interrupt may end the waiting
         self._launches.popleft()
         self._collectives -= collective
         if not self._collectives:
@@ -78,7 +77,7 @@ _lock = threading.Lock()
 
 
 def client_launches(client: Client, bound: int) -> CollectiveLaunches:
-    """Returns the one row of launches that all programs of a client share."""
+    """Returns the queue that all programs of a client share."""
     with _lock:
         return _of_clients.setdefault(client, CollectiveLaunches(bound))
 
@@ -87,18 +86,18 @@ backends.on_clear(_of_clients.clear)
 
 
 def bound_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutable:
-    """Returns the executable held to its client's bound, itself where there is nothing to hold."""
+    """Returns the executable with its client's bound applied; itself where no bound is needed."""
     bound = loaded.client.capabilities.max_collectives_in_flight
     executable = loaded.executable
     if bound is None or executable.num_replicas * executable.num_partitions == 1:
         return loaded
-    # A compiler that divides a program over partitions makes the exchanges itself.
+    # With several partitions the compiler inserts collectives itself.
     collective = executable.num_partitions > 1 or _EXCHANGES.search(program.code) is not None
     return BoundedExecutable(loaded, client_launches(loaded.client, bound), collective)
 
 
 class BoundedExecutable(LoadedExecutable):
-    """A loaded executable whose launches keep to the bound of its client."""
+    """A loaded executable whose launches respect the bound of its client."""
 
     __slots__ = ("_collective", "_launches", "_loaded")
 

@@ -1,11 +1,11 @@
-"""The persistent compilation cache: executables kept in a folder from run to run.
+"""The persistent compilation cache: executables kept in a folder between processes.
 
 On where ``config.compilation_cache_dir`` names a folder, for every backend that declares
-``executable_serialization``; the settings, their names and defaults are JAX's. The folder and all
-in it belong to this user and nobody else can write them, for what is loaded is machine code. An
-entry says in its header what it was made of (`cache_entry.Facts`), and is loaded only where all of
-that fits. A fault of the cache is a warning, or raises under
-``config.raise_persistent_cache_errors``; a program is compiled then as if there were no cache.
+``executable_serialization``; the settings, their names and defaults are JAX's. The folder and
+its files must belong to this user and be writable by nobody else, since they hold machine code. An
+entry states in its header what it was made of (`cache_entry.Facts`), and is loaded only if all of
+that matches. A fault of the cache is a warning, and the program is compiled; under
+``config.raise_persistent_cache_errors`` it is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST = 2**31
 
 
 class CacheEntry:
-    """Where the executable of one program is kept, or will be."""
+    """The cache file of one program, existing or not."""
 
     def __init__(self, client: Client, path: Path, facts: Facts, options: CompileOptions) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class CacheEntry:
         self._refused = False
 
     def load(self) -> LoadedExecutable | None:
-        """Returns the executable that is kept, None if there is none that can be used."""
+        """Returns the cached executable, or None if there is no usable one."""
         try:
             self._refused = True
             files.private_folder(self.path.parent, make=False)
@@ -48,21 +48,21 @@ class CacheEntry:
             executable = self._client.deserialize_executable(body, self._options)
         except FileNotFoundError:
             self._refused = False
-            self._tell(monitoring.CACHE_MISS)
+            self._record(monitoring.CACHE_MISS)
             return None
         except (OSError, PjrtError, ValueError) as error:
             _fault(f"{self.path} cannot be used, and its program is compiled again", error)
-            self._tell(monitoring.CACHE_MISS)
+            self._record(monitoring.CACHE_MISS)
             return None
         with contextlib.suppress(OSError):
             os.utime(self.path)  # the least recently used entries go first
-        self._tell(monitoring.CACHE_HIT)
+        self._record(monitoring.CACHE_HIT)
         return executable
 
     def store(self, executable: LoadedExecutable, seconds: float) -> None:
-        """Keeps an executable that took ``seconds`` to compile, if the settings find it worth that.
+        """Stores an executable that took ``seconds`` to compile, if the settings' minima are met.
 
-        Nothing is written to a folder that was refused: one fault is told once.
+        Nothing is written to a folder that `load` refused: one warning per fault.
         """
         if self._refused or seconds < config.persistent_cache_min_compile_time_secs:
             return
@@ -76,12 +76,12 @@ class CacheEntry:
         except (OSError, PjrtError) as error:
             _fault(f"the executable cannot be kept as {self.path}", error)
 
-    def _tell(self, event: str) -> None:
+    def _record(self, event: str) -> None:
         monitoring.record_event(event, platform=self._client.platform)
 
 
 def entry_for(client: Client, program: Program, options: CompileOptions) -> CacheEntry | None:
-    """Returns where the program's executable is kept, None where nothing is to be kept."""
+    """Returns the program's cache entry, or None where the cache is off or unsupported."""
     folder = config.compilation_cache_dir
     if not folder or not config.enable_compilation_cache:
         return None
@@ -96,7 +96,7 @@ def entry_for(client: Client, program: Program, options: CompileOptions) -> Cach
 
 
 def _make_room(folder: Path) -> None:
-    """Removes the least recently used entries beyond the bound; others may remove some, too."""
+    """Removes the least recently used entries beyond the size limit; others may do so meanwhile."""
     most = config.compilation_cache_max_size
     if most < 0:
         return

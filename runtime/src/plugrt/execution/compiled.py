@@ -1,4 +1,4 @@
-"""The base of everything compiled: what can be asked of an executable, and calls that check."""
+"""`CompiledBase` and `CompiledCall`: queries on compiled programs, and calls with checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _signature_of = attrgetter("_signature")
 
 
 class CompiledBase:
-    """What can be asked of a compiled program, wherever it runs."""
+    """Queries on a compiled program: text, costs, memory, serialisation."""
 
     @property
     def _executable(self) -> Executable:
@@ -68,7 +68,7 @@ class CompiledBase:
 class CompiledCall(CompiledBase):
     """A loaded program that is called with arguments of the types it was compiled for.
 
-    A call with arrays that were seen before is one look-up; others are checked first.
+    A call with arrays of known signatures is one cache look-up; others are checked first.
     """
 
     _any_place = False
@@ -114,7 +114,7 @@ class CompiledCall(CompiledBase):
                 return run(args)
         leaves = self._flatten(args, kwargs)
         values, avals = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
-        # No call with flat arguments may find the runner of one with containers.
+        # Flat arguments must not find the runner of a call with containers.
         key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
         run = self._runners.get(key)
         if run is None:
@@ -172,7 +172,7 @@ class CompiledCall(CompiledBase):
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:
-    """Whether an array lies as a parameter takes it, or a call of `jit` would bring it there."""
+    """Whether an array is placed as a parameter takes it, or `jit` would move it there."""
     if isinstance(target, SingleDeviceSharding):
         return gather_device(aval.sharding) == target.device and (
             aval.sharding == target or not isinstance(aval.sharding, SingleDeviceSharding)

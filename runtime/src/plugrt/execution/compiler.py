@@ -1,4 +1,4 @@
-"""From a program to a loaded executable: logged, dumped, timed."""
+"""`compile_program`: compilation and loading, with logging, dumps, timing and the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The device for what nobody placed, and a device by its name."""
+"""The default device, devices by name, and the device that an array is gathered to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ backends.on_clear(_defaults.clear)
 
 
 def default_device() -> Device:
-    """Returns the device for what nobody placed: ``config.default_device``, else the first one."""
+    """Returns the device for data without a placement: ``config.default_device``, or the first."""
     token = config.token()
-    found = _defaults.get(token)  # each argument that is not an array yet asks
+    found = _defaults.get(token)  # asked for each argument that is not an array
     if found is None:
         found = _defaults[token] = _find_default()
     return found

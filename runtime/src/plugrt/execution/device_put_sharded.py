@@ -1,4 +1,4 @@
-"""Arrays over several devices, made of what the caller has for each of them."""
+"""`device_put_sharded` and `device_put_replicated`."""
 
 from __future__ import annotations
 

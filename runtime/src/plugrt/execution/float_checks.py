@@ -1,4 +1,4 @@
-"""`debug_nans` and `debug_infs`: looking at the results of a launch."""
+"""`debug_nans` and `debug_infs`: checks of a launch's results for NaN and infinities."""
 
 from __future__ import annotations
 

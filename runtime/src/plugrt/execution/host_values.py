@@ -1,4 +1,4 @@
-"""Host values as arrays, for whoever needs one before a program is launched; scalars are kept."""
+"""Conversion of host values to arrays before a launch; a cache of scalars."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def as_array(x: Any, name: str) -> Array:
         if x._shards is None:
             raise DeletedBuffer(f"{name}: {x._deleted_message()}")
         return x
-    if isinstance(x, Array):  # traced: this raises, since nothing is traced here
+    if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
         x._live()
     if (plain := python_scalar(x)) is not None:
         kept = put_scalar(default_device(), plain, scalar_dtype(plain))
@@ -37,11 +37,11 @@ def as_array(x: Any, name: str) -> Array:
 
 
 def put_scalar(device: Device, x: bool | int | float | complex, dtype: np.dtype[Any]) -> Array:
-    """Returns a Python scalar as an array of ``dtype`` on ``device``, for nobody to delete.
+    """Returns a Python scalar as an array of ``dtype`` on ``device``, cached: not to be deleted.
 
-    The same few come again and again (``x + 1``, ``0.5 * x``), so that they are kept.
+    The same few values recur (``x + 1``, ``0.5 * x``).
     """
-    # 0.0 and -0.0 are equal, also in complex numbers, and a NaN is not itself: their text tells.
+    # 0.0 == -0.0 (also in complex numbers) and NaN != NaN, so those are keyed by repr().
     plain = type(x) is not complex and x and x == x
     key = (device, dtype, type(x), x if plain else repr(x))
     found = _scalars.get(key)
@@ -54,7 +54,7 @@ def put_scalar(device: Device, x: bool | int | float | complex, dtype: np.dtype[
 def scalar_operand(x: bool | int | float | np.generic, array: Array) -> Array:
     """Returns a Python or NumPy scalar as an array where ``array`` is, for operators (``x + 1``).
 
-    The short way of `as_array`. Not for a Python -0.0, which a dict takes for 0.0.
+    A fast path of `as_array`. Not for a Python -0.0, which equals 0.0 as a dict key.
     """
     signature = array._signature
     value = x.tobytes() if isinstance(x, np.generic) else x

@@ -1,4 +1,4 @@
-"""`LoadedProgram`: a compiled program on its devices, from flat arguments to arrays."""
+"""`LoadedProgram` and `Plan`: launch of a compiled program on flat arguments."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Plan:
 
     ``constants`` are the arrays and host arrays that the function closed over and needs (tracers
     too, if it was traced within another trace). The executable's parameters are the arguments
-    numbered in ``kept`` (those without use never reach it), followed by the first ``fed`` of the
+    numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of the
     constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
-    outputs that are known: each call puts them anew, so that each result is nobody else's. With
-    ``acts`` something is executed that has an effect, whatever the outputs are.
+    outputs with known values: each call puts them again, so that no two results share memory. With
+    ``acts`` the program has side effects and is executed whatever its outputs are.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is nothing to execute: no output has to be computed, and no effect made."""
+        """Whether there is nothing to execute: no computed output and no side effect."""
         return not self.acts and all(origin != "result" for origin, _ in self.sources)
 
     @property
@@ -137,9 +137,9 @@ class LoadedProgram:
         return self._plain(*self._placing(place, avals), donated, numbered)
 
     def single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
-        """Returns what runs a program of one result and gives it by itself, where it is so plain.
+        """Returns a runner for a program with one computed result, not in a list; else None.
 
-        The hot path of most calls: a closure, since attributes of ``self`` cost more.
+        The hot path of most calls: a closure, since attribute look-ups on ``self`` cost more.
         """
         plan = self.plan
         if plan.sources != (("result", 0),) or plan.constants:
@@ -281,7 +281,7 @@ class LoadedProgram:
         return run
 
     def _explain(self, values: Sequence[Any], error: Exception) -> NoReturn:
-        """Raises the error, or `DeletedBuffer` where an argument turns out to have no data."""
+        """Raises the error, or `DeletedBuffer` where an argument has been deleted."""
         plan = self.plan
         for i in plan.needed:
             if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
@@ -315,7 +315,7 @@ def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
 def _pass_through(
     source: Any, shards: Sequence[Any], position: int, signature: Signature, new: dict[int, Array]
 ) -> Array:
-    """Returns what was not computed as a result: an array of its own, with the same buffers.
+    """Returns a forwarded result: a new array that shares the buffers of its source.
 
     ``source`` is an argument or a constant, or None where there is no array of it yet. ``new``
     holds, by position, the results so far that hold what was put or moved for this call.
@@ -329,7 +329,7 @@ def _pass_through(
 
 
 def _place_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch: Launch) -> Placer:
-    """Returns a placer that puts the results that are known, too."""
+    """Returns a placer that also puts the literal results."""
     client, everywhere = launch.client, launch.everywhere
     if isinstance(everywhere, SingleDeviceSharding):
         device = everywhere.device

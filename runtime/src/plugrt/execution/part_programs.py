@@ -1,4 +1,4 @@
-"""Small StableHLO programs that take parts out of a buffer, or put parts together, on a device."""
+"""StableHLO programs that slice buffers and concatenate them on a device, for resharding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Pipeline`: the one way from a call to a launch, and what is kept of it for the next call."""
+"""`Pipeline`: the path from a call to a launch, and its caches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Runner = Callable[[Sequence[Any]], Any]
 
 
 class Pipeline(Generic[T]):
-    """What has become of one function under one set of options.
+    """The cached traces and runners of one function under one set of options.
 
     ``calls`` holds a `Runner` for each combination of settings, structure, static values and avals
     of arguments; ``traces`` a traced function for each combination of those settings that affect
-    tracing, structure, static values and types, wherever the arguments are.
+    tracing, structure, static values and types, independent of where the arguments are.
     """
 
     __slots__ = ("__weakref__", "calls", "traces")
@@ -70,7 +70,7 @@ class Pipeline(Generic[T]):
         return self.traces.get_or_make((config.token().trace, head, *types), lambda: trace(types))
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Empties both caches."""
         self.calls.clear()
         self.traces.clear()
 

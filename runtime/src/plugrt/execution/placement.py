@@ -1,4 +1,4 @@
-"""`Launch`: where a program runs, by JAX's rules for committed and uncommitted arguments."""
+"""`Launch`: the devices and shardings of a launch, by JAX's rules for committed arguments."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Launch:
 
     @property
     def everywhere(self) -> Sharding:
-        """How a value lies that each device has whole."""
+        """The sharding of a value that each device holds whole."""
         if len(self.devices) > 1:
             return PmapSharding(self.devices, None)
         return SingleDeviceSharding(self.devices[0])
 
     def compile_options(self) -> CompileOptions:
-        """Returns how a program is compiled to be launched so."""
+        """Returns the compile options of a program for this launch."""
         rows = [
             tuple(d.id for d in self.devices[i : i + self.partitions])
             for i in range(0, len(self.devices), self.partitions)

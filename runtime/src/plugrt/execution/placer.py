@@ -1,4 +1,4 @@
-"""`make_placer`: how the arguments of a program get to where it takes them, decided once."""
+"""`make_placer`: placement of a program's arguments on its devices, decided once per aval."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def make_placer(
 
     The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
     ``passed`` become results; those at the positions ``leave`` among the needed stay where they
-    are. Returns None where each argument that is needed is an array that lies as the launch
-    takes it, so that there is nothing to do. The lists that it returns are the caller's.
+    are. Returns None where each needed argument is an array already placed as the launch takes it.
+    The lists that the placer returns are the caller's.
     """
     hosts: list[tuple[int, int]] = []
     steps: list[_Step] = []
@@ -124,7 +124,7 @@ def _placer(
         [shards[only]] = client.shards_from_host((values[number],), device)
         return shards
 
-    if len(hosts) == 1 and not steps:  # the usual numbers, at less cost
+    if len(hosts) == 1 and not steps:  # fast paths for the usual counts
         [(only, number)] = hosts
         return place_one
     if [i for _, i in hosts] == [*range(count)]:
@@ -133,7 +133,7 @@ def _placer(
 
 
 def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
-    """Returns what places the arguments of a call none of which is left out, or has to be put."""
+    """Returns a placer for calls whose arguments are all needed and none of which is host data."""
     made = {i for _, i, _ in steps}
     here = [i for i in needed if i not in made]
     steps = [step for step in steps if step[2] is not _as_it_is]
@@ -173,7 +173,7 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
     def place_scalar(x: Any) -> Shards:
         nonlocal last
         seen, shards = last
-        if x is not seen:  # a number in the source is the same object each time
+        if x is not seen:  # a literal in the source code is the same object each time
             shards = put_scalar(device, x, dtype)._held()
             last = (x, shards)
         return shards
@@ -197,7 +197,7 @@ def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Arra
 
 def _copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
     client = device.client
-    if source.client is client and client.capabilities.device_to_device_copy:  # asked once
+    if source.client is client and client.capabilities.device_to_device_copy:  # decided once
         return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))
     return lambda x: launch_form(client.shards((copy_buffer(x._live()[0], device),)))
 
@@ -207,5 +207,5 @@ def _copy(x: Array) -> Any:
 
 
 def _unshared_buffers(x: Array) -> Any:
-    """Returns what an array holds and nobody else: a copy where somebody does."""
+    """Returns an array's buffers for donation: copies if another array shares them."""
     return _copy(x) if x._is_shared() else x._held()

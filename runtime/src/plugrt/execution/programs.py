@@ -1,4 +1,4 @@
-"""From a traced function to a program that is loaded where a call runs; both are kept."""
+"""`load`: from a traced function to a loaded program; `resolve_launch`: where it runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorTy
 
 
 class TracedProgram(Protocol):
-    """What loading needs of a traced function."""
+    """The interface of a traced function that `load` uses."""
 
     @property
     def plan(self) -> Plan: ...
@@ -41,7 +41,7 @@ class TracedProgram(Protocol):
     def out_tree(self) -> tree.PyTreeSpec: ...
     @property
     def loaded(self) -> BoundedCache[Launch, Any]:
-        """What was compiled of it, by launch."""
+        """The executables compiled from it, by launch."""
 
     def program(self, client: Client) -> Program:
         """Returns the program as ``client`` takes it."""

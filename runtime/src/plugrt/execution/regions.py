@@ -1,4 +1,4 @@
-"""Regions: which part of an array each device holds, as a range in every dimension."""
+"""`Region`: the index range of an array that a device holds."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def region_shape(region: Region) -> tuple[int, ...]:
 
 
 def overlap(a: Region, b: Region) -> Region | None:
-    """Returns what two regions have in common; None where that is nothing.
+    """Returns the intersection of two regions; None where it is empty.
 
-    Equal regions have all in common, though they be empty.
+    Equal regions overlap wholly, even if they are empty.
     """
     if a == b:
         return a

@@ -1,4 +1,4 @@
-"""Resharding: the parts of an array to where they are wanted, from device to device."""
+"""`reshard`: an array in another sharding, from device to device where possible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)
 
 
 def reshard(x: Array, sharding: Sharding, *, share: bool = True) -> Array:
-    """Returns ``x`` with its parts as ``sharding`` says; itself if they lie so already.
+    """Returns ``x`` with its parts as ``sharding`` says; itself if it has that sharding.
 
     With ``share``, buffers that are where they are needed are shared. Goes from device to device
     where the backends can do that, else through the host. Raises `NotAnArray` where parts that
@@ -80,7 +80,7 @@ class _Step:
 class Exchange:
     """How arrays of one shape and dtype get from one sharding to another, without the host.
 
-    The buffers there are, then the results of each step, are numbered. ``parts`` are the devices
+    Buffers are numbered: the source's, then the results of each step. ``parts`` are the devices
     of the result with the number of the buffer that each shall have, itself or a copy.
     """
 

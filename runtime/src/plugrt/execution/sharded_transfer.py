@@ -1,4 +1,4 @@
-"""Spreading: the parts of one array onto several devices, and back together."""
+"""Host arrays to sharded arrays (`put_sharded`) and back (`gather`), and slices in place."""
 
 from __future__ import annotations
 

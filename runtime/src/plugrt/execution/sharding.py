@@ -1,4 +1,4 @@
-"""How the data of one array lie on devices."""
+"""Shardings: `SingleDeviceSharding` and `PmapSharding`, as in JAX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Signature`: everything about an array that decides which compiled program may take it."""
+"""`Signature`: an array's aval: shape, dtype, weakness, sharding and commitment, interned."""
 
 from __future__ import annotations
 

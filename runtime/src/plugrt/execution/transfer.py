@@ -1,4 +1,4 @@
-"""Moving data: host to device, device to device, device to host."""
+"""`device_put`, `device_get` and the transfers below them; conversion of host data."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def device_put(
     """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` on a device or sharding.
 
     With a ``device`` the result is committed to it; without one, arrays stay where they are and
-    host data go to the default device, uncommitted, as in JAX. ``donate`` gives the source's
-    memory up; ``may_alias`` True lets a host array that never changes be used without a copy,
+    host data go to the default device, uncommitted, as in JAX. ``donate`` releases the source's
+    memory; ``may_alias`` True lets a host array that never changes be used without a copy,
     False forces a copy. Traced arrays stay as they are: the arguments of the outermost call decide
     where a program runs. Raises `NotAnArray` with the path of what is not an array.
     """
@@ -100,7 +100,7 @@ def _put_tree(
             for leaf in leaves
         ]
     except NotAnArray:
-        for path, leaf in tree.flatten_with_paths(x):  # the same error again, with its path
+        for path, leaf in tree.flatten_with_paths(x):  # the error with its path
             if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
@@ -111,7 +111,7 @@ def _put_host(
     x: Any, to: Device | Sharding | None, may_alias: bool | None, donate: bool = False
 ) -> Array:
     if type(x) is not np.ndarray and isinstance(x, Array):
-        x._live()  # a traced one: where its program runs is not decided here
+        x._live()  # a tracer: where its program runs is decided by the call's arguments
         return x
     host = host_array(x)
     if isinstance(to, Sharding):
@@ -134,7 +134,7 @@ def _put_array(
     if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
-        # Not deleted: the result may share buffers. What nobody shares is freed here.
+        # Not deleted, since the result may share buffers; unshared ones are freed here.
         x._mark_donated("device_put")
     return result
 
@@ -236,7 +236,7 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
 
 @cache
 def accepted_dtypes(settings: Token) -> frozenset[np.dtype[Any]]:
-    """The dtypes that need no look under these settings: native, and not to be narrowed."""
+    """The dtypes accepted without a check under these settings: native, and not narrowed."""
     dtypes = [np.dtype(code) for code in "?bBhHiIlLefdFD"]
     return frozenset(d for d in dtypes if narrow_dtype(d) is d)
 
@@ -262,7 +262,7 @@ def narrow_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     """Raises `UnsupportedDtype` unless arrays of this dtype can live on a device."""
-    widest = 16 if dtype.kind == "c" else 8  # beyond it lie C's long doubles
+    widest = 16 if dtype.kind == "c" else 8  # wider ones are C's long doubles
     if (dtype.kind in _KINDS and dtype.itemsize <= widest) or (
         dtype.kind == "V" and dtype.names is None and dtype.isbuiltin == 2
     ):

@@ -1,4 +1,4 @@
-"""Which line of the user's code is running, and warnings that point at it."""
+"""The user's stack frame: for source locations, messages and warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INNER = (str(Path(__file__).parent.parent) + os.sep, str(Path(optree.__file__).
 
 
 class _OurFiles(dict[str, bool]):
-    """Whether a file is plugrt's own, remembered: each traced operation asks of several frames."""
+    """Whether a file is plugrt's own, cached: each traced operation checks several frames."""
 
     def __missing__(self, filename: str) -> bool:
         ours = self[filename] = filename.startswith(_INNER)
@@ -27,7 +27,7 @@ _ours = _OurFiles()
 
 def user_frame() -> FrameType | None:
     """Returns the innermost running frame that is neither plugrt's own nor optree's."""
-    frame: FrameType | None = sys._getframe(2)  # who asks is plugrt's own
+    frame: FrameType | None = sys._getframe(2)  # the caller is plugrt's own code
     while frame is not None and _ours[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame

@@ -1,4 +1,4 @@
-"""What the array API lacks: control flow, collectives, StableHLO's operations by JAX's names.
+"""``jax.lax``'s operations: control flow, collectives and the StableHLO operations.
 
 Names, argument order, defaults and meaning are ``jax.lax``'s. The operations are strict, as there:
 arrays that meet must have one dtype and one shape; Python scalars take the dtype of the arrays.

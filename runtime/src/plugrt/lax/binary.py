@@ -1,4 +1,4 @@
-"""Elementwise functions of two arrays, by their names in ``jax.lax``."""
+"""Elementwise functions of two arrays: `add`, `mul`, `eq`, `shift_left` and others."""
 
 from __future__ import annotations
 

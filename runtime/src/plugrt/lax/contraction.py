@@ -1,4 +1,4 @@
-"""Products of arrays over common dimensions."""
+"""`dot_general` and `dot`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other dtypes, other precisions, the same bits."""
+"""`convert_element_type`, `bitcast_convert_type` and `reduce_precision`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""`conv_general_dilated`, `conv` and their dimension numbers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def conv_general_dilated(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Tracer:
-    """Returns the convolution (in truth the correlation) of ``lhs`` with the kernels ``rhs``.
+    """Returns the convolution (a cross-correlation: no flip) of ``lhs`` with the kernels ``rhs``.
 
     Without ``dimension_numbers`` lhs is (batch, feature, spatial…) and rhs (output feature, input
     feature, spatial…); see `conv_dimension_numbers` for others. ``lhs_dilation`` puts zeros

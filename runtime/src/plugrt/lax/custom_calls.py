@@ -1,4 +1,4 @@
-"""What goes past StableHLO's own operations: custom calls, barriers, the backend's random bits."""
+"""`custom_call`, `optimization_barrier` and `rng_bit_generator`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of ``lax`` that name dimensions, or hold something for each."""
+"""Parsing of ``lax`` arguments that name dimensions or hold one number for each."""
 
 from __future__ import annotations
 

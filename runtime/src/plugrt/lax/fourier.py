@@ -1,4 +1,4 @@
-"""Fast Fourier transforms."""
+"""`fft` and `FftType`."""
 
 from __future__ import annotations
 

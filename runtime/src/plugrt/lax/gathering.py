@@ -1,4 +1,4 @@
-"""`gather`: blocks of an array from many places, as StableHLO's gather describes them."""
+"""`gather` with StableHLO's dimension numbers, and `GatherScatterMode`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strictness of lax: one dtype, one shape; scalars go along."""
+"""Operand checks of ``lax``: equal dtypes and shapes; Python scalars take the arrays' dtype."""
 
 from __future__ import annotations
 

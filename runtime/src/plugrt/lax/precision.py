@@ -1,4 +1,4 @@
-"""The precision of products, as arguments state it."""
+"""`Precision` and the ``precision`` arguments of products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugrt.stablehlo.bindings import ir
 
 
 class Precision(enum.Enum):
-    """How exact a product is on devices that have faster, coarser ways."""
+    """The precision of products, on devices that trade precision for speed."""
 
     DEFAULT = 0
     HIGH = 1

@@ -1,4 +1,4 @@
-"""Reductions over dimensions, and running ones along one."""
+"""`reduce`, `reduce_sum`…, cumulative reductions, `argmax` and `argmin`."""
 
 from __future__ import annotations
 

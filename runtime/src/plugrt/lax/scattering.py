@@ -1,4 +1,4 @@
-"""`scatter` and its kin: many updates of an array, as StableHLO's scatter describes them."""
+"""`scatter`, `scatter_add`… with StableHLO's dimension numbers."""
 
 from __future__ import annotations
 

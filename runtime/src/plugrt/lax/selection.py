@@ -1,4 +1,4 @@
-"""Choosing between arrays, element by element."""
+"""`select`, `select_n` and `clamp`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _choose(
         return values[0]
     if which.dtype == bool:
         return emit_select(which, values[1], values[0])
-    # Halving: the cases below the middle are chosen among themselves, and so are the others.
+    # Binary selection: log2(cases) nested selects for each element.
     return _select_by_halving(which, values, 0)
 
 

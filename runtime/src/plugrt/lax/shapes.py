@@ -1,4 +1,4 @@
-"""Arrays in other shapes, and arrays made of nothing but a shape."""
+"""`reshape`, `transpose`, `broadcast_in_dim`, `pad`, `concatenate`, `iota`, `full` and others."""
 
 from __future__ import annotations
 

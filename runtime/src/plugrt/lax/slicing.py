@@ -1,4 +1,4 @@
-"""Slices, at fixed places and at places that are computed."""
+"""`slice`, `dynamic_slice`, `dynamic_update_slice` and their one-dimensional variants."""
 
 from __future__ import annotations
 

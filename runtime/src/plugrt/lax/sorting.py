@@ -1,4 +1,4 @@
-"""Sorting along a dimension."""
+"""`sort`, `sort_key_val` and `top_k`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The computed positions at which blocks begin, as operations take them."""
+"""Parsing of the ``start_indices`` of dynamic slices: one dtype, negative ones wrapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise functions of one array, by their names in ``jax.lax``."""
+"""Elementwise functions of one array: `abs`, `exp`, `sin`, `erf`, `integer_pow` and others."""
 
 from __future__ import annotations
 

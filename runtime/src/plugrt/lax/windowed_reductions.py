@@ -1,4 +1,4 @@
-"""Padding of windows, and reductions over them."""
+"""`reduce_window`, and the padding of windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers from keys: the same on every backend, under ``jit`` or not.
+"""Random numbers from keys, equal on every backend and to ``jax.random``'s.
 
 Names, arguments and numbers are ``jax.random``'s with its default generator (Threefry-2x32,
 ``jax_threefry_partitionable``), so that a key gives here what it gives there. Keys are plain arrays

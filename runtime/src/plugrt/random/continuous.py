@@ -1,4 +1,4 @@
-"""Samples of continuous distributions, and raw bits."""
+"""Samples of continuous distributions (`uniform`, `normal`, `gumbel`…), and raw `bits`."""
 
 from __future__ import annotations
 

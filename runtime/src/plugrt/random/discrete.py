@@ -1,4 +1,4 @@
-"""Samples of integers and booleans."""
+"""Samples of discrete distributions: `randint`, `bernoulli`, `categorical`, `rademacher`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys: made from a seed, split, and never changed."""
+"""Keys of the random number generator: `PRNGKey`, `split`, `fold_in`."""
 
 from __future__ import annotations
 

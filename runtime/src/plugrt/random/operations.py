@@ -1,4 +1,4 @@
-"""The operations of `plugrt.lax` as bodies use them: on tracers.
+"""`plugrt.lax` typed for use on tracers, inside operation bodies.
 
 Their public types, which tell callers of arrays, name no tracers.
 """

@@ -1,4 +1,4 @@
-"""Shuffles and draws from a population."""
+"""`permutation` and `choice`."""
 
 from __future__ import annotations
 

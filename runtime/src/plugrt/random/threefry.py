@@ -95,9 +95,9 @@ def split_key(key: Tracer, shape: tuple[int, ...]) -> Tracer:
 
 
 def add_barrier(keys: Tracer) -> Tracer:
-    """Returns keys behind a barrier.
+    """Returns keys behind an optimization barrier.
 
-    Without it XLA computes a key anew in each element that is made with it: a program of three
+    Without it XLA recomputes a key for each element that depends on it: a program of three
     hashes took four times as long to compile.
     """
     made = hlo.OptimizationBarrierOp([keys.value], loc=active_trace().location())

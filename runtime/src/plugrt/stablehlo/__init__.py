@@ -1,4 +1,4 @@
-"""The MLIR room: StableHLO modules through jaxlib's MLIR bindings.
+"""StableHLO modules, through jaxlib's MLIR bindings.
 
 Nothing outside this package and the cpu plugin knows a private jaxlib name. Importing a module of
 this package needs the extra ``plugrt[trace]``; without it the import raises `MissingTraceExtra`.

@@ -1,4 +1,4 @@
-"""jaxlib's MLIR bindings, imported in this one place: ``ir``, ``hlo``, ``chlo``, ``func``."""
+"""jaxlib's MLIR bindings, imported only here: ``ir``, ``hlo``, ``chlo``, ``func``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison compares as: always stated, never left to the reader of the program."""
+"""`compare_attributes`: the attributes of ``stablehlo.compare``, with an explicit compare type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking dead code out of a module: what no result and no effect of ``main`` comes of.
+"""`remove_dead_code`: removes what neither results nor effects of ``main`` depend on.
 
 MLIR's own passes do not do it: ``remove-dead-values`` looks into neither ``stablehlo.while`` nor
 ``stablehlo.if``, and none of them drops what a public function leaves unused.
@@ -18,8 +18,8 @@ _KNOWN = ("stablehlo.", "chlo.")
 def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
     """Removes from ``main``, and from what it calls, all that its results do not depend on.
 
-    Operations with effects stay, and what they depend on. Loops lose the values that they carry
-    for nothing or that no step changes, branches and calls the results that nobody uses; a function
+    Operations with effects stay, and what they depend on. Loops lose carried values that are
+    unused or that no step changes, branches and calls lose unused results; a function
     that is called for some of its results only is called as a copy that gives only those. Constants
     of ``main`` stay. Parameters that are left without a use, and functions that nobody calls any
     more, are the caller's to drop.
@@ -47,7 +47,7 @@ class _Sweep:
         for op in [*block.operations][-2::-1]:
             results = op.operation.results
             if len(results) == 1 and is_used(results[0]) and not len(op.operation.regions):
-                continue  # nearly all
+                continue  # the usual case
             if self._is_erased(op):
                 continue
             special = self._special.get(op.name)
@@ -65,12 +65,12 @@ class _Sweep:
         if any(map(is_used, op.operation.results)) or self._acts(op):
             return False
         if op.name == "stablehlo.constant" and op.operation.block == self._main:
-            return False  # whoever traced it may still ask which values they are
+            return False  # the trace still refers to these values
         op.operation.erase()
         return True
 
     def _acts(self, op: Any) -> bool:
-        """Whether an operation does more than give its results, as far as is known."""
+        """Whether an operation has an effect; unknown operations count as having one."""
         name = op.name
         if name == "func.call":
             return self._any_acts(self._functions_by_name()[_callee(op)])

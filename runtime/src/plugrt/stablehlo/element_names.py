@@ -1,4 +1,4 @@
-"""StableHLO's spelling of dtypes; the one module of the package that needs no bindings."""
+"""StableHLO's spelling of dtypes and array types; needs no bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an optimised HLO program says, read with jaxlib where the backend does not say it."""
+"""Text, costs and graph of an optimised program: the backend's own, or through jaxlib."""
 
 from __future__ import annotations
 

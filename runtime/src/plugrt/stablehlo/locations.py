@@ -1,4 +1,4 @@
-"""What an MLIR location says: the user's file and line, and a name."""
+"""Parsing of MLIR locations: file, line and name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StableHLO modules as bytes and text: reading every form, writing portable artifacts."""
+"""Parsing of StableHLO text, bytecode and portable artifacts, and writing of the latter."""
 
 from __future__ import annotations
 

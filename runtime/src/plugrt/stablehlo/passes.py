@@ -1,4 +1,4 @@
-"""MLIR passes that programs go through before a backend sees them."""
+"""MLIR passes that modules go through before they are handed to a backend."""
 
 from __future__ import annotations
 

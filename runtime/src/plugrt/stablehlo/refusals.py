@@ -1,4 +1,4 @@
-"""Programs that end the process inside a compiler or parser, refused by a look at them.
+"""Checks that refuse programs which would crash a compiler or parser by stack overflow.
 
 XLA inlines calls and MLIR reads nested text by recursion: both overflow the stack, in JAX as well.
 """

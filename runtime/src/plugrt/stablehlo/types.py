@@ -1,4 +1,4 @@
-"""NumPy dtypes and StableHLO element types, and tensor types made of them."""
+"""Conversion between NumPy dtypes and MLIR element types, shapes and tensor types."""
 
 from __future__ import annotations
 

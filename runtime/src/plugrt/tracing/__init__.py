@@ -1,1 +1,1 @@
-"""From a Python function to a StableHLO module: tracers, traces, and the functions made of them."""
+"""Tracing of Python functions to StableHLO modules: tracers, traces and operations."""

@@ -1,4 +1,4 @@
-"""Arguments that many operations take, checked in one way: shapes, axes, dtypes.
+"""Checks of shape, axis and dtype arguments, shared by `array_api`, `lax` and `random`.
 
 ``function`` is the name that messages say, with its namespace where that is not ``array_api``:
 ``sum``, ``lax.reduce_sum``, ``random.normal``.

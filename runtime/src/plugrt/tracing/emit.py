@@ -1,4 +1,4 @@
-"""The vocabulary of operations: functions on tracers that add StableHLO to the current trace."""
+"""Functions on tracers that add StableHLO operations to the current trace."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from plugrt.tracing.trace import Captured, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 
 _EMBED = 4096
-"""Host constants up to this many bytes stand in the program; larger ones become parameters."""
+"""Host constants up to this size in bytes are embedded; larger ones become parameters."""
 
 
 _OPERATIONS = (ir.OpView, ir.Operation)
 
 
 def active_trace() -> Trace:
-    """Returns the current trace; an error if nothing is being traced."""
+    """Returns the current trace; raises `TracingError` if there is none."""
     trace = current_trace()
     if trace is None:
         raise TracingError("this function adds to a trace, and nothing is being traced")
@@ -95,7 +95,7 @@ def wrap(made: Any) -> Any:
 
 
 def as_tracer(x: Any, name: str = "the value") -> Tracer:
-    """Returns anything that means an array as a tracer of the current trace.
+    """Returns an array-like as a tracer of the current trace.
 
     Arrays and large host data become parameters of the program, small host data constants, Python
     scalars weak constants. Raises `NotAnArray` with ``name``.
@@ -159,7 +159,7 @@ def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
 
 
 def _cast_literal(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    # Integers wrap around where NumPy would refuse a Python integer; floats are taken as quickly.
+    # Integers wrap around, where NumPy would raise for a Python integer out of range.
     return cast(np.asarray(value) if kind_of(dtype) in "biu" else value, dtype)
 
 
@@ -178,7 +178,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
         return strong(x)
     if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
         check_fits(x, dtype)
-    if x.scalar is not None:  # a literal's own digits, which have not passed through float32
+    if x.scalar is not None:  # from the Python literal itself, without a detour through float32
         return constant(_cast_literal(x.scalar, dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":
         if dtype == np.bool_:
@@ -199,7 +199,7 @@ def strong(x: Tracer) -> Tracer:
 
 
 def with_weakness(x: Tracer, weak: bool) -> Tracer:
-    """Returns a computed ``x`` with a dtype that yields to others as a Python scalar's, if weak."""
+    """Returns a computed ``x`` as weakly typed if ``weak``: its dtype yields to others'."""
     if not weak or x.dtype == np.bool_:
         return x
     return Tracer(x.value, active_trace(), weak=True)

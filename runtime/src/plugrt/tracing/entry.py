@@ -1,4 +1,4 @@
-"""``main`` of a traced module: what it takes, what it returns, and what bypasses it."""
+"""The ``main`` function of a traced module: parameters, results, forwarding and aliasing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
 
 _LITERAL = 1 << 16
-"""Outputs of up to this many bytes that are known are put by each call, without a program."""
+"""Constant outputs up to this size in bytes are put by each call instead of being computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _symbol(name: str) -> str:
 def route_outputs(
     trace: Trace, block: ir.Block, parameters: Sequence[Parameter], forward: bool
 ) -> tuple[list[Source], list[int], list[npt.NDArray[Any]]]:
-    """Tells where each output comes from; has ``main`` return those that it must compute alone.
+    """Decides where each output comes from, and removes those from ``main`` that bypass it.
 
     Returns the sources, the positions of the outputs that ``main`` returns, and the literals: small
     constants are those, unless something has to be computed anyway.

@@ -1,4 +1,4 @@
-"""Calling a jitted function within a trace: its own trace becomes a function of the module."""
+"""Calls of jitted functions while tracing: each becomes a function of the outer module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host data as constants of a program: one MLIR value for each in a scope."""
+"""MLIR constants from host data; equal ones within a scope share one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`operation`: makes an eager, cached and traceable function of one that emits StableHLO."""
+"""`operation`: turns a function that emits StableHLO into an eager and traceable operation."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
 _signature_of = attrgetter("_signature")
 ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
-"""The types of what is taken for an array."""
+"""The types accepted as arrays."""
 _OF_ARRAYS = (Array, Tracer, np.ndarray)
 
 
-# The types of static values of which one is equal only to others that mean the same.
+# Types of static values among which == holds for interchangeable values only.
 _PLAIN = frozenset({bool, int, str, type(None)})
 
 
@@ -113,7 +113,7 @@ class Operation(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<operation {self.__name__}>"  # type: ignore[attr-defined]
 
-    # --- the general way ----------------------------------------------------------------------
+    # --- slow path ----------------------------------------------------------------------
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         found: list[Any] = []
@@ -318,7 +318,7 @@ def freeze(value: Any, name: str, operation: Any) -> Any:
     return value
 
 
-# Bodies are written for tracers, callers pass arrays and scalars as well: hence the dots.
+# Bodies take tracers, callers pass arrays and scalars as well: hence Operation[..., Any].
 @overload
 def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
 

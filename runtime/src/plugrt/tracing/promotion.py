@@ -1,4 +1,4 @@
-"""Which dtype results when arrays meet: the array API standard's tables, and JAX's beyond them.
+"""Dtype promotion: the array API standard's tables, and JAX's rules beyond them.
 
 Within a kind the standard's tables hold. Where the standard leaves the result open, it is JAX's:
 an integer array that meets a floating one takes the floating dtype, bfloat16 with float16 gives

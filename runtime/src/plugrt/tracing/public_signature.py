@@ -1,4 +1,4 @@
-"""Signatures of operations as callers see them: array-likes go in, arrays come out."""
+"""The signatures of operations for callers: `ArrayLike` parameters, `Array` results."""
 
 from __future__ import annotations
 

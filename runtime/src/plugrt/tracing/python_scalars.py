@@ -1,4 +1,4 @@
-"""Whether a Python scalar fits the dtype that it takes among arrays."""
+"""`check_fits`: the range check of Python integers that meet integer arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static values as parts of cache keys."""
+"""`static_key`: cache keys of static arguments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 def static_key(value: Any) -> Hashable:
     """Returns a key that is equal only for static values that a function cannot tell apart.
 
-    Python holds 1, 1.0 and True for equal, and 0.0 and -0.0, also within tuples; and a NaN for
-    different from itself.
+    In Python 1 == 1.0 == True and 0.0 == -0.0, also within tuples, and NaN != NaN.
     """
     cls = type(value)
     if cls in _PLAIN:
@@ -23,4 +22,4 @@ def static_key(value: Any) -> Hashable:
 
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))
-_FLOATS = (float, complex)  # a union is made anew, and slower to look in
+_FLOATS = (float, complex)  # a tuple: isinstance with a union is slower

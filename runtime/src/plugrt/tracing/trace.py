@@ -148,7 +148,7 @@ class Trace:
         if tracer.trace is not self:
             return self._value_from_outside(tracer)
         scope = self.scope
-        # A scope that is closed encloses none that is open, so that one question tells.
+        # A closed scope encloses no open one, so one check covers closed scopes too.
         if tracer.scope is not scope and not tracer.scope.encloses(scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:  # a Python scalar: a constant wherever it is used
@@ -221,7 +221,7 @@ class Trace:
             self._locations[key] = found
         return found
 
-    # --- what only some traces have ------------------------------------------------------------
+    # --- mapped axes ------------------------------------------------------------
 
     def axis_size(self, name: str) -> int:
         """Returns the size of a mapped axis; `UnboundAxis` lists the axes there are."""

@@ -1,4 +1,4 @@
-"""Staging: calling a Python function on tracers, and the program that comes of it."""
+"""`stage`: traces a Python function to a StableHLO module and a `Plan` of its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tracer`: stands for an array while a function is traced."""
+"""`Tracer`: the value that stands for an array while a function is traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a traced value comes from, for messages: the line that made it and the arguments in it."""
+"""The origin of a traced value, for error messages: its source line and argument names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line, name_at
 
 _FAR = 1000
-"""How many operations are looked at before the search for arguments is given up."""
+"""The number of operations after which the search for arguments stops."""
 
 
 class Traced(Protocol):

@@ -1,1 +1,1 @@
-"""What users wrap functions in: `jit`, `pmap`, and the stages of ahead-of-time compilation."""
+"""`jit`, `pmap`, and the stages of ahead-of-time compilation."""

@@ -1,4 +1,4 @@
-"""`AheadOfTime`: what is compiled for a topology: read and saved here, to run elsewhere."""
+"""`AheadOfTime`: a program compiled for a topology whose devices need not be present."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def describe_devices(target: Topology) -> str:
 
 
 class AheadOfTime(CompiledBase):
-    """A program compiled for a topology: to be read and saved here, and to run elsewhere."""
+    """A program compiled for a topology: inspected and serialised here, run elsewhere."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What wrapped functions share: their pipeline, and the short way from call to launch."""
+"""`CachedFunction`: the program cache and fast path shared by `jit` and `pmap`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class CachedFunction(Generic[P, R]):
             run = None
         return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
 
-    # --- the general way ----------------------------------------------------------------------
+    # --- slow path ----------------------------------------------------------------------
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _state.trace is not None:
@@ -134,7 +134,7 @@ class CachedFunction(Generic[P, R]):
         leaves: Sequence[Any] = args
         if kwargs:
             structure, leaves = (*kwargs,), (*args, *kwargs.values())
-        # With a container in the first place, there is no use in asking whether there are any.
+        # A container in the first place decides without a look at the others.
         first = type(args[0]) if args else None
         avals = None if first is dict or first is list or first is tuple else quick_avals(leaves)
         if avals is None:  # there are containers, or leaves of other types

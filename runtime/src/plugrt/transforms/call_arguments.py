@@ -1,4 +1,4 @@
-"""How the arguments of a call divide into static values and flat arrays."""
+"""`ArgumentRules`: static and donated arguments of a function, by number and name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plugrt.tracing.static_args import static_key
 
 @dataclass(slots=True)  # not frozen: each call makes one, and freezing doubles what it costs
 class Bound:
-    """A call taken apart: its flat dynamic leaves, their structure, and its static values."""
+    """A call's flat dynamic leaves, their structure, and its static values."""
 
     leaves: list[Any]
     spec: tree.PyTreeSpec
@@ -200,7 +200,7 @@ class ArgumentRules:
         return args, kwargs, tuple(statics)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
-        """Takes a call apart. Raises `UnhashableStaticArgument` naming the argument."""
+        """Splits a call into leaves, statics. Raises `UnhashableStaticArgument` with the name."""
         statics: list[tuple[int | str, Any]] = []
         dynamic = args
         if self.static_nums:

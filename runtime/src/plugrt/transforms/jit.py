@@ -1,4 +1,4 @@
-"""`jit`: wraps a Python function so that calls are traced, compiled and launched."""
+"""`jit`: functions that are traced, compiled and launched."""
 
 from __future__ import annotations
 

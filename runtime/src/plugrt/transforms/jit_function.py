@@ -77,7 +77,7 @@ class JitFunction(CachedFunction[P, R]):
     def __repr__(self) -> str:
         return f"<jitted {self._rules.title}>"
 
-    # --- how it goes the general way ----------------------------------------------------------
+    # --- hooks of CachedFunction ----------------------------------------------------------
 
     _may_be_disabled = True
 

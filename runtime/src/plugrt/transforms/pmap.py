@@ -1,4 +1,4 @@
-"""`pmap`: a function run on several devices at once, each with its part of the arguments."""
+"""`pmap`: functions that run on several devices at once, one slice of the arguments each."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PmapFunction(CachedFunction[P, R]):
     def __repr__(self) -> str:
         return f"<pmapped {self._rules.title}>"
 
-    # --- how it goes the general way ----------------------------------------------------------
+    # --- hooks of CachedFunction ----------------------------------------------------------
 
     @property
     def _what(self) -> str:  # type: ignore[override]
@@ -168,7 +168,7 @@ def pmap(
 
     Replicas run on the first devices of ``backend``, or on ``devices``, whose number must then be
     the size of the mapped axis. Results have `PmapSharding`, and calls on the same devices take
-    them as they are; other arguments (host data, arrays elsewhere) are spread first.
+    them as they are; other arguments (host data, arrays elsewhere) are distributed first.
 
     Deviations from JAX: ``axis_size`` suffices where no argument is mapped; negative axes count
     from the end; under ``config.disable_jit`` the function is compiled all the same, since

@@ -1,4 +1,4 @@
-"""Which axis of each argument and output a pmap maps, and what that makes of their shapes."""
+"""Mapped axes of `pmap`: `AxisPrefix`, `ReplicaMapping`, and their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of ahead-of-time compilation of a pmapped function."""
+"""The stages of ahead-of-time compilation of a pmapped function: `PmapTraced`, `PmapCompiled`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ class PmapTraced(Traced):
 
 
 class PmapCompiled(Compiled):
-    """A compiled pmap; arguments are spread over its devices from wherever they are."""
+    """A compiled pmap; arguments are moved to its devices from wherever they are."""
 
     _any_place = True

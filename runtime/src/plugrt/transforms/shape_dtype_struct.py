@@ -1,4 +1,4 @@
-"""Arguments that are described rather than given: `ShapeDtypeStruct` and its like."""
+"""`ShapeDtypeStruct`: abstract arguments for lowering, without data."""
 
 from __future__ import annotations
 

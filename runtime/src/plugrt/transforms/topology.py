@@ -1,4 +1,4 @@
-"""`topology`: devices to compile for that need not be here."""
+"""`topology`: descriptions of devices to compile for, which need not be present."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic on arrays, element by element."""
+"""Elementwise arithmetic: `add`, `divide`, `floor_divide`, `remainder`, `pow`, `sign`…"""
 
 from __future__ import annotations
 

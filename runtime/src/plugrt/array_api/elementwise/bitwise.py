@@ -1,4 +1,4 @@
-"""Bitwise operations, element by element."""
+"""Elementwise bitwise operations and shifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, and logic on booleans, element by element."""
+"""Elementwise comparisons (`equal`, `less`…) and logical operations (`logical_and`…)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions on the parts of complex numbers, and what complex functions need."""
+"""`conj`, `real` and `imag`; sign handling that complex functions share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms and roots, element by element."""
+"""Elementwise exponentials, logarithms, roots, `hypot` and `logaddexp`."""
 
 from __future__ import annotations
 

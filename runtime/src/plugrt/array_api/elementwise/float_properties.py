@@ -1,4 +1,4 @@
-"""Functions on what floats are made of: sign bits, neighbours, NaN and infinities, extremes."""
+"""Sign bits, `nextafter`, `maximum`, `minimum`, `clip`, and tests for NaN and infinity."""
 
 from __future__ import annotations
 

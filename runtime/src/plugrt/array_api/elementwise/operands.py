@@ -1,4 +1,4 @@
-"""What elementwise functions do with their operands: check dtypes, promote, broadcast.
+"""Operand preparation of elementwise functions: dtype checks, promotion, broadcasting.
 
 Which dtypes a function takes, and in which it computes, is said by its kinds alone: `compute_dtype`
 has the rule for all of them, which is jax.numpy's.

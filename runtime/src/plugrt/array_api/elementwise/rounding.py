@@ -1,4 +1,4 @@
-"""Rounding, element by element."""
+"""Elementwise rounding: `ceil`, `floor`, `trunc` and `round`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, element by element.
+"""Elementwise trigonometric and hyperbolic functions.
 
 Of complex numbers, they take the principal value; branch cuts are those of C and NumPy.
 """

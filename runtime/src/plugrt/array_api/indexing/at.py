@@ -1,4 +1,4 @@
-"""``x.at[key]``: updates of immutable arrays that return the new array."""
+"""``x.at[key].set(values)`` and the other functional updates of immutable arrays."""
 
 from __future__ import annotations
 

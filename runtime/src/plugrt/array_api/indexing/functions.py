@@ -1,4 +1,4 @@
-"""Indexing: ``x[key]``, `take` and `take_along_axis`."""
+"""``x[key]``, `take` and `take_along_axis`."""
 
 from __future__ import annotations
 

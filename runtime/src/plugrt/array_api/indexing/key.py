@@ -1,4 +1,4 @@
-"""`Key`: what stands between the brackets of ``x[key]``, checked and split.
+"""`Key`: a parsed index expression, split into a static part and operands.
 
 The static part (slices, new axes, the order of things) becomes part of a cache key; the dynamic
 part (integers and integer arrays) becomes operands, so that ``x[i]`` in a loop compiles once.

@@ -1,4 +1,4 @@
-"""Reading elements by a `Key`: slices, dynamic slices and gathers."""
+"""Reads of elements by a `Key`: as slices, dynamic slices and gathers."""
 
 from __future__ import annotations
 

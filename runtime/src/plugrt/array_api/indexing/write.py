@@ -1,4 +1,4 @@
-"""Writing elements by a `Key`: slices and scatters that return the new array."""
+"""Writes of elements by a `Key`: as slice updates and scatters that return a new array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`associative_scan`: running combinations in logarithmic depth."""
+"""`associative_scan`: prefix combinations in logarithmic depth."""
 
 from __future__ import annotations
 

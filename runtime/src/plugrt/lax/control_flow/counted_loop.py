@@ -1,4 +1,4 @@
-"""The loop of a known number of steps that `scan`, `map` and `fori_loop` are."""
+"""`loop`: the ``stablehlo.while`` with a known number of steps behind `scan` and `fori_loop`."""
 
 from __future__ import annotations
 
@@ -189,13 +189,13 @@ def _unroll(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
 
 
 def _probe(steps: _LoopSteps) -> Sequence[Tracer]:
-    """Traces a step for its types alone: settles the carry, returns what the outputs are like."""
+    """Traces a step for its types alone: settles the carry's dtypes, returns sample outputs."""
     samples: list[Tracer] = []
 
     def body(*values: Tracer) -> list[Tracer]:
         samples[:] = []
         zero = constant(0, _INDEX)
-        # The inputs may have no rows: a step on nothing is never run, only typed.
+        # The inputs may be empty: this step is traced for its types and never run.
         new, ys = steps.one(zero, values, zero)
         samples.extend(ys)
         return new

@@ -1,4 +1,4 @@
-"""Eager calls of functions that take functions: each is staged whole and launched once.
+"""Eager control flow: the whole loop or conditional is traced and launched as one program.
 
 Programs are kept for the functions that they were made of, weakly: they go when one of the
 functions does. A lambda written in the call is a new function each time, and is compiled each

@@ -1,4 +1,4 @@
-"""The values that a loop carries: one structure, and types that the body may not change."""
+"""`Carry`: the carried values of a loop, with checks that the body keeps their types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 class Carry:
-    """The leaves of a loop's carried value, and what they have to be to go around.
+    """The leaves of a loop's carried value, and the types that the body must return.
 
     A Python scalar among the initial values has no settled dtype: it takes the one that the body
     returns for it, as in JAX. A Python scalar among the body's results takes the carried dtype.
@@ -58,7 +58,7 @@ class Carry:
     def _check_leaf(self, i: int, found: Tracer) -> Tracer:
         expected = self.leaves[i]
         if found.shape == expected.shape and found.dtype == expected.dtype:
-            if expected.weak and not found.weak:  # it is an ordinary array from now on
+            if expected.weak and not found.weak:  # from now on strongly typed
                 self._wanted[i] = expected.dtype
             return strong(found)
         if found.shape != expected.shape:

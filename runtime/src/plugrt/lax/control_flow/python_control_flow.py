@@ -1,6 +1,6 @@
-"""Control flow by Python's own, for ``disable_jit``: bodies run operation by operation.
+"""Control flow run by Python under ``disable_jit``: bodies run operation by operation.
 
-So a debugger can step through them, and `debug_nans` finds the operation in a loop that failed.
+A debugger can step through them, and `debug_nans` finds the operation in a loop that failed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Blocks that are traced before the operation that will hold them can be made.
+"""Tracing of region bodies before the operation that owns them exists.
 
 The result types of a loop or a branch are known only when its body has been traced, and an MLIR
-operation cannot change its types. So bodies are traced into a holder, an operation that is erased
-in the end, and their blocks move from there to the operation itself.
+operation cannot change its types. So bodies are traced into a temporary operation, and their
+blocks are moved from there to the final one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def new_argument(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tracer:
 
 
 class RegionHolder:
-    """Traces bodies into regions of an operation that does not stay."""
+    """Traces bodies into the regions of a temporary operation."""
 
     def __init__(self, operation: ir.Operation) -> None:
         self._free = list(operation.regions)
@@ -101,7 +101,7 @@ def closed_region(
 
 @contextmanager
 def region_holder(bodies: int) -> Iterator[RegionHolder]:
-    """Gives a place to trace up to ``bodies`` blocks into; what was not moved on is erased."""
+    """Context manager: a temporary operation for up to ``bodies`` blocks, erased at the end."""
     trace = active_trace()
     operation = ir.Operation.create("stablehlo.case", regions=bodies, loc=trace.location())
     try:

@@ -1,1 +1,1 @@
-"""Collectives over mapped axes."""
+"""Collectives over the mapped axes of `pmap`."""

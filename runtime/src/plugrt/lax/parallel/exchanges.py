@@ -1,4 +1,4 @@
-"""Collectives that move data: gathers, permutations, exchanges.
+"""Collectives that move data: `all_gather`, `ppermute`, `all_to_all`, `psum_scatter`…
 
 As `plugrt.lax.parallel.reductions`: on pytrees, within a function that `pmap` has mapped.
 """

@@ -1,4 +1,4 @@
-"""Collectives that reduce: what the devices of a mapped axis compute together.
+"""Collectives that reduce: `psum`, `pmean`, `pmax`, `pmin`; `axis_index` and `axis_size`.
 
 They take and return pytrees and are used within a function that `pmap` has mapped over an axis of
 that name. A tuple of names means the product of those axes, the first the slowest.

@@ -1,4 +1,4 @@
-"""Which replicas of a launch work together over a mapped axis.
+"""Replica groups of collectives, from axis names and ``axis_index_groups``.
 
 The axes that are bound, outermost first, number the replicas in row-major order.
 """
