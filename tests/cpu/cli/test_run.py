@@ -139,3 +139,22 @@ def test_what_is_wrong_is_one_readable_line(
     assert [line for line in done.stderr.splitlines() if line.startswith("error: ")], done.stderr
     assert "Error: " not in done.stderr
     assert "pickle" not in done.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_lines_fit_a_terminal(
+    files: Path, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the results, which NumPy breaks between numbers."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    (tmp_path / "same.mlir").write_text(jax.jit(lambda x: x * 1.5).lower(np.zeros(200)).as_text())
+    np.save(tmp_path / "numbers.npy", np.arange(200, dtype=np.float32))
+    folder = tmp_path / "a folder of a long name"
+    done = _run(
+        tmp_path / "same.mlir", "--input", tmp_path / "numbers.npy", "--output-dir", folder
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert all(len(line) <= width or "/" in line for line in lines), done.stdout
+    numbers = done.stdout[done.stdout.index("\n[") :].partition("]")[0]
+    assert [float(n) for n in numbers.strip("[\n").split()] == [1.5 * i for i in range(200)]

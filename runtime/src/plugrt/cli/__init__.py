@@ -5,6 +5,7 @@ Exit codes: 0, all well; 1, something that was asked for does not work; 2, wrong
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -80,6 +81,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     streams.fill_closed()
     streams.outlive_readers()
+    _print_warnings()
     sys.exit(streams.finish(_run(arguments)))
 
 
@@ -106,6 +108,16 @@ def _run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _print_warnings() -> None:
+    from plugrt.cli.output import WarningLines
+
+    logger = logging.getLogger("plugrt")
+    if not logger.hasHandlers():
+        logger.addHandler(WarningLines())
+
+
 def _fail(message: str) -> int:
-    click.echo(f"error: {message}", err=True)
+    from plugrt.cli.output import print_line
+
+    print_line(f"error: {message}", err=True)
     return 1

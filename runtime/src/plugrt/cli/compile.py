@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plugrt.cli.inputs import READABLE, read_program_argument
-from plugrt.cli.output import json_option, print_json
+from plugrt.cli.output import json_option, print_json, print_line
 
 if TYPE_CHECKING:
     from plugrt.interface import OptionValue
@@ -110,7 +110,7 @@ def _memory(compiled: AheadOfTime) -> dict[str, int] | None:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    click.echo(
+    print_line(
         f"{facts['program']!r} for {facts['topology']} ({facts['devices']} x "
         f"{facts['device_kind']}), compiled in {facts['compile_seconds']:.3f} s"
     )
@@ -126,8 +126,8 @@ def _print(facts: dict[str, Any]) -> None:
         unit = "" if label == "flops" else " bytes"
         shown = "not stated" if value is None else f"{value:,.0f}{unit}"
         click.echo(f"  {label:<26}{shown:>24}")
-    click.echo(f"  flops and bytes accessed: {facts['cost_source']}")
+    print_line(f"  flops and bytes accessed: {facts['cost_source']}")
     if facts["written"]:
-        click.echo(f"wrote {facts['written']}")
+        print_line(f"wrote {facts['written']}")
     if "text" in facts:
         click.echo(facts["text"])

@@ -11,7 +11,7 @@ from plugrt.cli.streams import keep_stdout
 from plugrt.interface import Device
 
 
-@click.command("devices")
+@click.command("devices", short_help="List the devices of the backends.")
 @click.option("--platform", help="Only the devices of this backend.")
 @json_option
 def command(platform: str | None, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from plugrt.errors import FileRefused
 _PAGE = "plugrt-doctor.html"
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Explain settings, plugins, and the choice.")
 @json_option
 @click.option(
     "--html", "html", is_flag=False, flag_value=_PAGE, metavar="[FILE]",

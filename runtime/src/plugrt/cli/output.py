@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -19,10 +19,28 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, default=str))
 
 
-def print_line(text: str) -> None:
-    """Prints a line on stdout; on a terminal it is wrapped between words."""
-    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-    click.echo(_wrap(text, _width()) if narrow else text)
+def print_line(text: str, *, err: bool = False) -> None:
+    """Prints text on stdout or stderr; on a terminal each line is wrapped between words."""
+    stream = sys.stderr if err else sys.stdout
+    if is_watched(stream):
+        width = width_of(stream)
+        text = "\n".join(_wrap(line, width) for line in text.split("\n"))
+    click.echo(text, err=err)
+
+
+def is_watched(stream: TextIO) -> bool:
+    """Whether lines end at a terminal's edge: at a terminal, and where COLUMNS says how wide."""
+    return stream.isatty() or "COLUMNS" in os.environ
+
+
+class WarningLines(logging.Handler):
+    """Prints what plugrt logs on stderr, wrapped as any other text of a command."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_line(record.getMessage(), err=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
@@ -31,7 +49,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     Where the last column would be a narrow strip of long text, the texts follow the table
     instead. Where not even a word fits into each column, each row is a paragraph.
     """
-    width = _width()
+    width = width_of(sys.stdout)
     cells = [[str(cell) for cell in row] for row in rows]
     below: list[tuple[str, str]] = []
     if width < WIDE and any(len(row[-1]) > width // 2 for row in cells):
@@ -93,6 +111,7 @@ def _print_paragraphs(columns: Sequence[str], cells: list[list[str]], width: int
 
 
 def _wrap(line: str, width: int, indent: str = "    ") -> str:
+    indent += line[: len(line) - len(line.lstrip())] if line.startswith("  ") else ""
     return textwrap.fill(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -106,9 +125,15 @@ _NOBODYS_WIDTH = 140
 """How wide to print where it is not a terminal's width that counts."""
 
 
-def _width() -> int:
-    """Returns how wide to print: as COLUMNS says, or the terminal."""
-    return shutil.get_terminal_size((_NOBODYS_WIDTH, 0)).columns
+def width_of(stream: TextIO) -> int:
+    """Returns how wide to print: as COLUMNS says, or the stream's terminal."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _NOBODYS_WIDTH
+    except (OSError, ValueError):  # no terminal; no file at all
+        return _NOBODYS_WIDTH
 
 
 STYLES: dict[str, dict[str, Any]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from plugrt.cli.output import print_line
 from plugrt.errors import describe
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.hooks import Hooks
@@ -32,4 +33,4 @@ def _add(record: Record, group: click.Group, hooks: Hooks) -> None:
         raise
     except BaseException as error:  # noqa: BLE001 one package's fault must not cost the others
         words = describe(error)
-        click.echo(f"warning: the commands of {record.who} are left out: {words}", err=True)
+        print_line(f"warning: the commands of {record.who} are left out: {words}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from plugrt.cli.inputs import READABLE, read_arrays, read_program_argument
-from plugrt.cli.output import json_option, print_json
+from plugrt.cli.output import json_option, print_json, print_line, width_of
 from plugrt.cli.streams import keep_stdout
 
 
@@ -83,14 +84,16 @@ def command(
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    print_line(
         f"{program!r}\non backend {facts['backend']!r}, "
         f"compiled in {facts['compile_seconds']:.3f} s, ran in {facts['run_seconds'] * 1e3:.2f} ms"
     )
     for i, output in enumerate(outputs):
-        click.echo(f"output {i}: {output.dtype.name}{list(output.shape)}\n{output}")
+        print_line(f"output {i}: {output.dtype.name}{list(output.shape)}")
+        with np.printoptions(linewidth=min(75, width_of(sys.stdout))):
+            click.echo(str(output))
     for path_text in written:
-        click.echo(f"wrote {path_text}")
+        print_line(f"wrote {path_text}")
 
 
 def _value(output: Any) -> Any:
