@@ -136,6 +136,10 @@ def _read_sequence(obj: Any, leaves: list[Any], target: Dtype | None) -> npt.NDA
         raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
     if target is None and all(type(leaf) in _SCALARS for leaf in leaves):
         host = cast(host, _default_dtype(host, leaves))
+    elif target is None and any(type(leaf) in _SCALARS for leaf in leaves):
+        # NumPy counts Python scalars as arrays of 64 bits; among others they are weak.
+        known = [(np.asarray(leaf).dtype, type(leaf) in _SCALARS) for leaf in leaves]
+        host = cast(host, result_dtype(known))
     return host_array(host, "the argument of asarray")
 
 
@@ -183,7 +187,7 @@ def _shape_of(x: Any) -> tuple[int, ...]:
     return (len(x), *(shapes[0] if shapes else ()))
 
 
-@operation(static=("shape",), strong=True)
+@operation(static=("shape",), weak_by="none")
 def _join(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
     rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]

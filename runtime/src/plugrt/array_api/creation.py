@@ -38,24 +38,24 @@ Dtype = np.dtype[Any]
 _INT32 = np.dtype(np.int32)
 
 
-@operation(static=("shape", "value", "dtype", "weak"))
+@operation(static=("shape", "value", "dtype", "weak"), weak_by="body")
 def _splat(*, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool = False) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)
 
 
-@operation(static=("shape", "value", "dtype", "weak"))
+@operation(static=("shape", "value", "dtype", "weak"), weak_by="body")
 def _splat_like(
     x: Tracer, *, shape: tuple[int, ...], value: Any, dtype: Dtype, weak: bool
 ) -> Tracer:
     return with_weakness(emit.full(shape, value, dtype), weak)  # x decides where
 
 
-@operation(static=("shape", "dtype", "weak"))
+@operation(static=("shape", "dtype", "weak"), weak_by="body")
 def _full(value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool) -> Tracer:
     return with_weakness(emit.broadcast_to(convert(value, dtype), shape), weak)
 
 
-@operation(static=("shape", "dtype", "weak"))
+@operation(static=("shape", "dtype", "weak"), weak_by="body")
 def _full_like(
     x: Tracer, value: Tracer, *, shape: tuple[int, ...], dtype: Dtype, weak: bool
 ) -> Tracer:
@@ -263,7 +263,7 @@ def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[A
     return list(_meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-@operation(static=("indexing",))
+@operation(static=("indexing",), weak_by="body")
 def _meshgrid(*arrays: Tracer, indexing: str) -> tuple[Tracer, ...]:
     for i, x in enumerate(arrays):
         if x.ndim > 1:

@@ -32,7 +32,7 @@ from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 Dtype = np.dtype[Any]
 
 
-@operation(static=("dtype",), strong=True)
+@operation(static=("dtype",), weak_by="none")
 def convert_dtype(x: Tracer, *, dtype: Dtype) -> Tracer:
     """Returns ``x`` in another dtype: `astype` without its options."""
     return convert(x, dtype)
@@ -104,7 +104,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
         if type(x) in _SCALARS:
             operands.append((_SCALARS[type(x)](), True))
         else:
-            operands.append((_read_dtype(x), getattr(x, "weak", False)))
+            operands.append((_read_dtype(x), type(x) in (Array, Tracer) and is_weak(x)))
     if all(weak for _, weak in operands):
         raise ArgumentTypeError(
             "result_type takes at least one array or dtype beside Python scalars; got "

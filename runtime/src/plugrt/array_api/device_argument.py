@@ -10,7 +10,7 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import active_trace, as_tracer, hlo, wrap
+from plugrt.tracing.emit import active_trace, as_tracer, hlo, with_weakness, wrap
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 
@@ -52,6 +52,8 @@ def copy_array(x: Array) -> Array:
     # Traced, an identity would be forwarded: the argument itself would come back.
     if type(x) is Array and current_trace() is None:
         return duplicate(x)
-    barrier = hlo.optimization_barrier([as_tracer(x).value], loc=active_trace().location())
-    result: Array = wrap(barrier)
+    source = as_tracer(x)
+    barrier = hlo.optimization_barrier([source.value], loc=active_trace().location())
+    copy: Any = with_weakness(wrap(barrier), source.weak)
+    result: Array = copy
     return result

@@ -18,7 +18,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import Axes
 
 
-@operation
+@operation(weak_by="body")
 def broadcast_arrays(*arrays: Tracer) -> list[Tracer]:
     """Returns the arrays broadcast to their common shape, each in its own dtype.
 

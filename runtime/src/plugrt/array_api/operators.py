@@ -123,18 +123,20 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
     return __array_namespace__
 
 
-def _add_check(forward: Any, reflected: Any, check: Callable[[Any, Any], None]) -> tuple[Any, Any]:
-    """Returns both forms of an operator that looks at its operands first."""
+def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
+    """Returns both forms of ``**``, which looks at its operands first."""
 
-    def checked(self: Any, other: Any, /) -> Any:
-        check(self, other)
+    def power_of(self: Any, other: Any, /) -> Any:
+        arithmetic.check_exponent(self, other)
+        if arithmetic.is_weak_base(self, other):
+            return arithmetic.known_power(self, exponent=other)
         return forward(self, other)
 
-    def checked_reflected(self: Any, other: Any, /) -> Any:
-        check(other, self)
+    def power_to(self: Any, other: Any, /) -> Any:
+        arithmetic.check_exponent(other, self)
         return reflected(self, other)
 
-    return checked, checked_reflected
+    return power_of, power_to
 
 
 def _table() -> dict[str, Any]:
@@ -143,7 +145,7 @@ def _table() -> dict[str, Any]:
     for name, function in BINARY.items():
         result[f"__{name}__"], result[f"__r{name}__"] = _binary(function)
     pair = result["__pow__"], result["__rpow__"]
-    result["__pow__"], result["__rpow__"] = _add_check(*pair, arithmetic.check_exponent)
+    result["__pow__"], result["__rpow__"] = _make_powers(*pair)
     for name, function in COMPARISONS.items():
         result[f"__{name}__"], _ = _binary(function)
     for name, function in UNARY.items():

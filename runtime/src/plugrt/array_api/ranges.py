@@ -10,14 +10,16 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device
 from plugrt.array_api.dtype_arguments import as_dtype
-from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit
+from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default_dtype
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
+from plugrt.execution.transfer import python_scalar, scalar_dtype
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_complex, default_float, default_int, kind_of
+from plugrt.tracing.promotion import default_float, default_int, inexact, kind_of, result_dtype
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
@@ -39,7 +41,8 @@ def arange(
 ) -> Array:
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
-    The default dtype is that of integers if all three are integers, else that of floats.
+    Without ``dtype`` it is that of the three together: of Python scalars the default one of
+    integers if all three are integers, else that of floats.
 
     >>> xp.arange(3)
     Array([0, 1, 2], dtype=int32)
@@ -47,16 +50,16 @@ def arange(
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
     """
     bounds = (0, start) if stop is None else (start, stop)
+    target = _bounds_dtype(*bounds, step)
     first, end, by = (_as_number("arange", v) for v in (*bounds, step))
     if by == 0:
         raise ArgumentError("step of arange is 0")
     if isinstance(first + end + by, int):
         count = len(range(first, end, by))
         fits = -(2**31) <= first < 2**31 and -(2**31) <= first + count * by - by < 2**31
-        target = default_int() if fits else np.dtype(np.int64)
+        target = target if fits or target != np.int32 else np.dtype(np.int64)
     else:
         count = max(math.ceil((end - first) / by), 0)
-        target = default_float()
     target = target if dtype is None else as_dtype(dtype)
     admit("arange", "the dtype argument", target, REAL)
     return _space_evenly(first, by, None, count, target, device)
@@ -75,19 +78,19 @@ def linspace(
 ) -> Array:
     """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Floating dtypes.
 
-    With ``endpoint`` the last is ``stop`` itself. The default dtype is that of floats, or that of
-    complex numbers where a bound is one.
+    With ``endpoint`` the last is ``stop`` itself. Without ``dtype`` it is that of the bounds, as
+    floats; of Python scalars the default one of floats, or of complex numbers where one is.
 
     >>> xp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    target = _bounds_dtype(start, stop)
     start, stop = _as_number("linspace", start), _as_number("linspace", stop)
     count = operator.index(num)
     if count < 0:
         raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
     is_complex = isinstance(start + stop, complex)
-    target = default_complex() if is_complex else default_float()
-    target = target if dtype is None else as_dtype(dtype)
+    target = inexact(target) if dtype is None else as_dtype(dtype)
     admit("linspace", "the dtype argument", target, FLOATING)
     if is_complex and kind_of(target) != "c":
         raise DtypeError(f"linspace got a complex bound, and the dtype {target.name} is real")
@@ -96,6 +99,21 @@ def linspace(
     return _space_evenly(
         start, step, stop if endpoint and steps > 0 else None, count, target, device
     )
+
+
+def _bounds_dtype(*bounds: Any) -> Dtype:
+    """Returns the dtype that bounds have together: Python scalars alone that of their target.
+
+    It is of 64 bits with ``config.enable_x64`` only: NumPy has made many a number so by the way.
+    """
+    known = [(x.dtype, is_weak(x)) for x in bounds if hasattr(x, "dtype")]
+    scalars = [
+        (default_dtype(scalar_dtype(x)), True) for x in bounds if python_scalar(x) is not None
+    ]
+    dtype = result_dtype([*known, *scalars] or [(default_float(), True)])
+    if dtype == np.bool_:
+        return default_int()
+    return default_dtype(dtype) if dtype.itemsize == (16 if dtype.kind == "c" else 8) else dtype
 
 
 def _as_number(function: str, value: Any) -> Any:

@@ -47,7 +47,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, Axes
 
 
-@operation
+@operation(weak_by=("x1", "x2"))
 def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
 
@@ -65,7 +65,7 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     return select(broadcast_to(condition, shape), *chosen)
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
 
@@ -78,7 +78,7 @@ def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return _first_extreme("argmax", "GT", lowest, x, axis, keepdims)
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the least element along ``axis`` is first; a NaN counts as the least.
 
@@ -124,7 +124,7 @@ def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> 
     return [select(wins, a, b), select(emit(hlo.or_, wins, earlier), i, j)]
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns how many elements over ``axis`` are not zero, in the default integer dtype.
 
@@ -164,7 +164,7 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     return tuple(put_like(array, positions.astype(default_int())) for positions in found)
 
 
-@operation(static=("side",), strong=True)
+@operation(static=("side",), weak_by="none")
 def searchsorted(
     x1: Tracer,
     x2: Tracer,

@@ -29,7 +29,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
     return sort_together([x], along, descending=descending, stable=stable)[0]
 
 
-@operation(static=("axis", "descending", "stable"), strong=True)
+@operation(static=("axis", "descending", "stable"), weak_by="none")
 def argsort(
     x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tracer:

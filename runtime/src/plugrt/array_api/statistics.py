@@ -39,7 +39,7 @@ from plugrt.typing import Axes, DTypeLike
 Dtype = np.dtype[Any]
 
 
-@operation(static=("axis", "dtype", "keepdims"), strong=True)
+@operation(static=("axis", "dtype", "keepdims"), weak_by="none")
 def sum(
     x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tracer:
@@ -57,7 +57,7 @@ def sum(
     return _reduce_sum("sum", hlo.add, 0, x, axis, dtype, keepdims)
 
 
-@operation(static=("axis", "dtype", "keepdims"), strong=True)
+@operation(static=("axis", "dtype", "keepdims"), weak_by="none")
 def prod(
     x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tracer:
@@ -81,7 +81,7 @@ def _prepare_sum(function: str, x: Tracer, dtype: Any) -> tuple[Tracer, Dtype]:
     return widen_for_sum(convert(x, result)), result
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
 
@@ -95,7 +95,7 @@ def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     return _extreme("max", larger, lowest, x, axis, keepdims)
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN where there is a NaN among them.
 
@@ -123,7 +123,7 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
         )
 
 
-@operation(static=("axis", "keepdims"), strong=True)
+@operation(static=("axis", "keepdims"), weak_by="none")
 def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
@@ -136,7 +136,7 @@ def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     return convert(_mean(x, normalize_axes("mean", axis, x.ndim), keepdims), result)
 
 
-@operation(static=("axis", "correction", "keepdims"), strong=True)
+@operation(static=("axis", "correction", "keepdims"), weak_by="none")
 def var(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
@@ -150,7 +150,7 @@ def var(
     return convert(variance, _real_dtype(result))
 
 
-@operation(static=("axis", "correction", "keepdims"), strong=True)
+@operation(static=("axis", "correction", "keepdims"), weak_by="none")
 def std(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
@@ -202,7 +202,7 @@ def _variance(x: Tracer, axes: tuple[int, ...], correction: float, keepdims: boo
     )
 
 
-@operation(static=("axis", "dtype", "include_initial"), strong=True)
+@operation(static=("axis", "dtype", "include_initial"), weak_by="none")
 def cumulative_sum(
     x: Tracer,
     /,
@@ -221,7 +221,7 @@ def cumulative_sum(
     return _accumulate("cumulative_sum", hlo.add, 0, x, axis, dtype, include_initial)
 
 
-@operation(static=("axis", "dtype", "include_initial"), strong=True)
+@operation(static=("axis", "dtype", "include_initial"), weak_by="none")
 def cumulative_prod(
     x: Tracer,
     /,

@@ -47,8 +47,9 @@ def repeat(
     if isinstance(repeats, int | np.integer) and not isinstance(repeats, bool):
         if repeats < 0:
             raise ArgumentError(f"repeats of repeat is {repeats}; it takes 0 or more")
-        each: Array = repeat_each(x, times=operator.index(repeats), axis=axis)
-        return each
+        if total_repeat_length is None:
+            each: Array = repeat_each(x, times=operator.index(repeats), axis=axis)
+            return each
     if isinstance(repeats, list | tuple):
         repeats = np.asarray(repeats, None if repeats else np.int32)
     if total_repeat_length is None:
@@ -77,7 +78,7 @@ def repeat_each(x: Tracer, *, times: int, axis: int | None) -> Tracer:
     return emit.reshape(emit.broadcast_in_dim(x, wide, kept), result)
 
 
-@operation(static=("total", "axis"))
+@operation(static=("total", "axis"), weak_by=("x",))
 def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tracer:
     """Returns ``x`` with each element as often as ``repeats`` says, ``total`` in all: `repeat`."""
     admit("repeat", "repeats", repeats.dtype, INTEGER)

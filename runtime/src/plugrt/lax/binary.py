@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
-from plugrt.tracing.emit import chlo, compare, convert, emit, hlo
+from plugrt.tracing.emit import chlo, compare, convert, emit, hlo, strong, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
@@ -113,15 +113,15 @@ gt = _make_comparison("gt", "GT", "biuf", "x > y")
 ge = _make_comparison("ge", "GE", "biuf", "x >= y")
 
 
-@operation
+@operation(weak_by="body")
 def pow(x: Tracer, y: Tracer) -> Tracer:
     """Returns x to the power y, elementwise: a float or complex x; y of its dtype or an integer.
 
     As ``jax.lax.pow``.
     """
     check_dtype_kind("pow", "x", x.dtype, "fc")
+    is_weak = x.weak and y.weak
     if kind_of(y.dtype) in "iu":
-        y = convert(y, x.dtype)
+        x, y = strong(x), convert(y, x.dtype)
     x, y = prepare_operands("pow", x, y, "fc")
-    result: Tracer = emit(hlo.power, x, y)
-    return result
+    return with_weakness(emit(hlo.power, x, y), is_weak)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import normalize_dimensions
 from plugrt.lax.precision import PrecisionLike, precision_config
-from plugrt.tracing.emit import convert, emit, hlo
+from plugrt.tracing.emit import convert, emit, hlo, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import result_dtype
+from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -23,7 +25,7 @@ DotDimensionNumbers: TypeAlias = tuple[
 """((contracting dimensions of lhs, of rhs), (batch dimensions of lhs, of rhs))."""
 
 
-@operation(static=("dimension_numbers", "precision", "preferred_element_type"))
+@operation(static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body")
 def dot_general(
     lhs: Tracer,
     rhs: Tracer,
@@ -33,16 +35,18 @@ def dot_general(
 ) -> Tracer:
     """Returns products summed over contracting dimensions, for each place of the batch dimensions.
 
-    Dtypes that differ are promoted first.
-    The result has the batch dimensions, then the others of ``lhs``, then those of ``rhs``. Sums
-    are in ``preferred_element_type``, that of the operands unless given. As
+    Of dtypes that differ both take the higher, as XLA orders them: complex before real, then by
+    the range of exponents, the digits and the bits; weak ones count as any. The result has the
+    batch dimensions, then the others of ``lhs``, then those of ``rhs``; it is weak where both are.
+    Sums are in ``preferred_element_type``, that of the operands unless given. As
     ``jax.lax.dot_general``.
 
     >>> x, y = xp.ones((5, 2, 3)), xp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    common = result_dtype([(x.dtype, x.weak) for x in (lhs, rhs)])
+    common = max(lhs.dtype, rhs.dtype, key=_precision_of)
+    is_weak = lhs.weak and rhs.weak
     lhs, rhs = convert(lhs, common), convert(rhs, common)
     (contract, batch) = dimension_numbers
     sides = [
@@ -62,7 +66,7 @@ def dot_general(
     shape = [lhs.shape[d] for d in sides[0][1]]
     for x, (contracting, batched) in zip((lhs, rhs), sides, strict=True):
         shape += [n for i, n in enumerate(x.shape) if i not in (*contracting, *batched)]
-    dtype = np.dtype(preferred_element_type or lhs.dtype)
+    dtype = lhs.dtype if preferred_element_type is None else as_dtype(preferred_element_type)
     result: Tracer = emit(
         hlo.dot_general,
         lhs,
@@ -73,10 +77,19 @@ def dot_general(
         ),
         precision_config=precision_config(precision),
     )
-    return result
+    return with_weakness(result, is_weak)
 
 
-@operation(static=("dimension_numbers", "precision", "preferred_element_type"))
+def _precision_of(dtype: np.dtype[Any]) -> tuple[bool, int, int, int, bool]:
+    """Returns what XLA's ``HigherPrecisionType`` orders dtypes by."""
+    kind = kind_of(dtype)
+    if kind not in "fc":
+        return False, -1, -1, 1 if kind == "b" else itemsize_bits(dtype), kind != "u"
+    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return kind == "c", info.maxexp, info.nmant, info.bits, True
+
+
+@operation(static=("dimension_numbers", "precision", "preferred_element_type"), weak_by="body")
 def dot(
     lhs: Tracer,
     rhs: Tracer,

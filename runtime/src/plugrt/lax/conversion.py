@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_complex, default_float, default_int, itemsize_bits
+from plugrt.tracing.promotion import itemsize_bits
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
 
-@operation(static=("new_dtype",), strong=True)
+@operation(static=("new_dtype",), weak_by="none")
 def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
 
     Floats lose their fraction as integers, complex numbers their imaginary part as real ones. As
     ``jax.lax.convert_element_type``.
     """
-    return strong(convert(operand, dtype_asked(new_dtype)))
+    return strong(convert(operand, as_dtype(new_dtype)))
 
 
-def dtype_asked(dtype: Any) -> np.dtype[Any]:
-    """Returns a dtype argument as a dtype, where Python's types mean the default dtypes."""
-    if dtype is float:
-        return default_float()
-    if dtype is int:
-        return default_int()
-    found: np.dtype[Any] = default_complex() if dtype is complex else np.dtype(dtype)
-    return found
-
-
-@operation(static=("new_dtype",), strong=True)
+@operation(static=("new_dtype",), weak_by="none")
 def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the same bits as elements of another dtype.
 
@@ -46,7 +33,7 @@ def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     >>> lax.bitcast_convert_type(xp.asarray(1.0), xp.uint32)
     Array(1065353216, dtype=uint32)
     """
-    dtype = dtype_asked(new_dtype)
+    dtype = as_dtype(new_dtype)
     if operand.dtype == dtype:
         return strong(operand)
     if bool in (operand.dtype, dtype):

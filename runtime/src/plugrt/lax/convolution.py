@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.interface import TensorType
@@ -124,11 +125,13 @@ def conv_general_dilated(
     groups = (feature_group_count, batch_group_count)
     _check_features(lhs, rhs, numbers, groups)
     shape = _result_shape(lhs, rhs, numbers, groups, (strides, padded, windows, dilations[0]))
+    wanted = preferred_element_type
+    dtype = lhs.dtype if wanted is None else as_dtype(wanted)
     result: Tracer = emit(
         hlo.convolution,
         lhs,
         rhs,
-        result=TensorType(shape, np.dtype(preferred_element_type or lhs.dtype)),
+        result=TensorType(shape, dtype),
         dimension_numbers=_attribute(numbers),
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,

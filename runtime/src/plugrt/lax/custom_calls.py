@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -177,7 +178,7 @@ def _aliases(aliases: dict[int, int], results: int) -> ir.Attribute:
     )
 
 
-@operation
+@operation(weak_by="body")
 def optimization_barrier(operand: T, /) -> T:
     """Returns a pytree of arrays unchanged, across which compilers move nothing.
 
@@ -213,7 +214,7 @@ def rng_bit_generator(
     The key is uint32[4] or uint64[2]; the bits may differ between backends (see
     `plugrt.random` for numbers that do not). As ``jax.lax.rng_bit_generator``.
     """
-    kind = np.dtype(dtype)
+    kind = as_dtype(dtype)
     if kind_of(kind) not in "iu" or kind.kind == "V":
         raise DtypeError(f"lax.rng_bit_generator makes integers; dtype {kind.name} was asked for")
     short = (key.shape, key.dtype.name) == ((4,), "uint32")

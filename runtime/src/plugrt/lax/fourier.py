@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, itemsize_bits, kind_of
+from plugrt.tracing.promotion import inexact, kind_of
 from plugrt.tracing.tracer import Tracer
 
 
@@ -23,7 +23,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-@operation(static=("fft_type", "fft_lengths"))
+@operation(static=("fft_type", "fft_lengths"), weak_by="none")
 def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Tracer:
     """Returns the transform over the last dimensions, as many as ``fft_lengths`` (up to 3).
 
@@ -60,9 +60,7 @@ def _convert_input(x: Tracer, *, real: bool) -> Tracer:
     if real:
         if kind == "c":
             raise DtypeError("lax.fft of type RFFT takes real numbers; found complex ones")
-        return x if kind == "f" else convert(x, default_float())
+        return x if kind == "f" else convert(x, inexact(x.dtype))
     if kind == "c":
         return x
-    return convert(
-        x, np.complex128 if kind == "f" and itemsize_bits(x.dtype) == 64 else np.complex64
-    )
+    return convert(x, np.complex128 if inexact(x.dtype) == np.float64 else np.complex64)

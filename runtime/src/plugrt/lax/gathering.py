@@ -84,7 +84,8 @@ def parse_mode(function: str, mode: Any) -> GatherScatterMode:
         "indices_are_sorted",
         "mode",
         "fill_value",
-    )
+    ),
+    weak_by=("operand",),
 )
 def gather(
     operand: Tracer,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.array_api.reductions import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
@@ -28,6 +29,7 @@ from plugrt.tracing.emit import (
     iota,
     reduce_op,
     strong,
+    with_weakness,
     wrap,
 )
 from plugrt.tracing.emit import reduce as emit_reduce
@@ -124,7 +126,8 @@ def _emit_reduce(
     axes = normalize_dimensions("reduce", dimensions, arrays[0].ndim)
     op = reduce_op(arrays, starts, axes)
     closed_region("reduce", op, [x.dtype for x in (*arrays, *arrays)], combine)
-    return list(wrap(op))
+    weak = [x.weak and first.weak for x, first in zip(arrays, initial, strict=True)]
+    return [with_weakness(y, is_weak) for y, is_weak in zip(wrap(op), weak, strict=True)]
 
 
 def _make_reduction(
@@ -138,7 +141,9 @@ def _make_reduction(
     body.__name__ = body.__qualname__ = name
     body.__module__ = __name__
     body.__doc__ = f"Returns {says} over the dimensions ``axes``. As ``jax.lax.{name}``."
-    made: Reduction = operation(static=("axes",))(body)
+    # As in JAX: sums of weak integers are weak, their bits taken together are not.
+    weak_by: Any = "none" if kinds == "biu" else "all"
+    made: Reduction = operation(static=("axes",), weak_by=weak_by)(body)
     return made
 
 
@@ -187,7 +192,7 @@ cummax = _make_cumulative("cummax", larger, "biufc", lowest, "the largest")
 cummin = _make_cumulative("cummin", smaller, "biufc", highest, "the smallest")
 
 
-@operation(static=("axis", "index_dtype"), strong=True)
+@operation(static=("axis", "index_dtype"), weak_by="none")
 def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the largest element along an axis: the first, and NaN is the largest.
 
@@ -199,7 +204,7 @@ def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     return _first_extreme("argmax", operand, axis, index_dtype, "GT", lowest)
 
 
-@operation(static=("axis", "index_dtype"), strong=True)
+@operation(static=("axis", "index_dtype"), weak_by="none")
 def argmin(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
 
@@ -218,7 +223,7 @@ def _first_extreme(
 ) -> Tracer:
     check_dtype_kind(name, "operand", operand.dtype, "biuf")
     along = normalize_dimension(name, axis, operand.ndim)
-    kind = np.dtype(index_dtype)
+    kind = as_dtype(index_dtype)
     if kind_of(kind) not in "iu":
         raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {kind.name}")
     if not operand.shape[along]:

@@ -71,7 +71,7 @@ def _make_scatter(
         f"    places that meet, the order is not fixed. As ``jax.lax.{name}``."
     )
     static = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
-    made: Scatter = operation(static=static)(body)
+    made: Scatter = operation(static=static, weak_by=("operand",))(body)
     return made
 
 

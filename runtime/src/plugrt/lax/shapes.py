@@ -6,8 +6,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.lax.conversion import dtype_asked
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import same_dtype
 from plugrt.tracing import emit as e
@@ -204,14 +204,14 @@ def iota(dtype: DTypeLike, size: int) -> Tracer:
 @operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Tracer:
     """Returns an array that counts along one dimension. As ``jax.lax.broadcasted_iota``."""
-    kind = dtype_asked(dtype)
+    kind = as_dtype(dtype)
     if kind_of(kind) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
     sizes = tuple(int(n) for n in shape)
     return e.iota(sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), kind)
 
 
-@operation(static=("shape", "dtype"), strong=True)
+@operation(static=("shape", "dtype"), weak_by="body")
 def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     """Returns a shape filled with a scalar, in its dtype or the one asked for.
 
@@ -219,12 +219,12 @@ def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = Non
     """
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
-    kind = fill_value.dtype if dtype is None else dtype_asked(dtype)
+    kind = fill_value.dtype if dtype is None else as_dtype(dtype)
     filled = e.broadcast_to(e.convert(fill_value, kind), tuple(int(n) for n in shape))
     return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 
-@operation(static=("dtype", "shape"), strong=True)
+@operation(static=("dtype", "shape"), weak_by="body")
 def full_like(
     x: Tracer,
     fill_value: Tracer,
@@ -232,6 +232,6 @@ def full_like(
     shape: Sequence[int] | None = None,
 ) -> Tracer:
     """Returns an array like ``x`` filled with a scalar, in its dtype. As ``jax.lax.full_like``."""
-    kind = x.dtype if dtype is None else dtype_asked(dtype)
+    kind = x.dtype if dtype is None else as_dtype(dtype)
     result: Tracer = full(x.shape if shape is None else shape, fill_value, kind)
     return e.with_weakness(result, dtype is None and x.weak)

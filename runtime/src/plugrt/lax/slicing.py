@@ -19,6 +19,7 @@ from plugrt.tracing.emit import (
     reshape,
     slice_,
     strong,
+    with_weakness,
     wrap,
 )
 from plugrt.tracing.operation import operation
@@ -89,7 +90,7 @@ def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = Tr
     return result if keepdims else _drop_axis(result, at)
 
 
-@operation(static=("slice_sizes", "allow_negative_indices"))
+@operation(static=("slice_sizes", "allow_negative_indices"), weak_by=("operand",))
 def dynamic_slice(
     operand: Tracer,
     start_indices: Tracer | Sequence[Tracer],
@@ -119,7 +120,7 @@ def dynamic_slice(
     return result
 
 
-@operation(static=("allow_negative_indices",))
+@operation(static=("allow_negative_indices",), weak_by="body")
 def dynamic_update_slice(
     operand: Tracer,
     update: Tracer,
@@ -134,6 +135,8 @@ def dynamic_update_slice(
     >>> lax.dynamic_update_slice(xp.arange(5), xp.asarray([9, 9]), (3,))
     Array([0, 1, 2, 9, 9], dtype=int32)
     """
+    # JAX counts the indices, which are never weak, so that only what has none stays weak.
+    is_weak = operand.weak and update.weak and not operand.ndim
     operand, update = same_dtype("dynamic_update_slice", ("operand", "update"), [operand, update])
     if update.ndim != operand.ndim or any(
         m > n for m, n in zip(update.shape, operand.shape, strict=False)
@@ -148,11 +151,10 @@ def dynamic_update_slice(
     made = hlo.dynamic_update_slice(
         operand.value, update.value, [s.value for s in starts], loc=active_trace().location()
     )
-    result: Tracer = wrap(made)
-    return result
+    return with_weakness(wrap(made), is_weak)
 
 
-@operation(static=("slice_size", "axis", "allow_negative_indices"))
+@operation(static=("slice_size", "axis", "allow_negative_indices"), weak_by=("operand",))
 def dynamic_slice_in_dim(
     operand: Tracer,
     start_index: Tracer,
@@ -175,7 +177,7 @@ def dynamic_slice_in_dim(
     return result
 
 
-@operation(static=("axis", "keepdims", "allow_negative_indices"))
+@operation(static=("axis", "keepdims", "allow_negative_indices"), weak_by=("operand",))
 def dynamic_index_in_dim(
     operand: Tracer,
     index: Tracer,
@@ -195,7 +197,7 @@ def dynamic_index_in_dim(
     return result if keepdims else _drop_axis(result, at)
 
 
-@operation(static=("axis", "allow_negative_indices"))
+@operation(static=("axis", "allow_negative_indices"), weak_by="none")
 def dynamic_update_slice_in_dim(
     operand: Tracer,
     update: Tracer,
@@ -216,7 +218,7 @@ def dynamic_update_slice_in_dim(
     return result
 
 
-@operation(static=("axis", "allow_negative_indices"))
+@operation(static=("axis", "allow_negative_indices"), weak_by="none")
 def dynamic_update_index_in_dim(
     operand: Tracer,
     update: Tracer,

@@ -20,8 +20,8 @@ from plugrt.tracing.emit import (
     iota,
     region,
     slice_,
-    strong,
     transpose,
+    with_weakness,
     wrap,
 )
 from plugrt.tracing.emit import select as emit_select
@@ -30,7 +30,7 @@ from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("dimension", "is_stable", "num_keys"))
+@operation(static=("dimension", "is_stable", "num_keys"), weak_by="body")
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Returns an array, or several of one shape, in ascending order along a dimension.
 
@@ -42,7 +42,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     (Array([1, 2], dtype=int32), Array([10, 20], dtype=int32))
     """
     several = isinstance(operand, tuple | list)
-    arrays = [strong(x) for x in (operand if several else [operand])]
+    arrays = list(operand) if several else [operand]
     if not arrays:
         raise ArgumentError("lax.sort needs at least one array")
     if not 1 <= num_keys <= len(arrays):
@@ -58,7 +58,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(result) if several else result[0]
 
 
-@operation(static=("dimension", "is_stable"))
+@operation(static=("dimension", "is_stable"), weak_by="body")
 def sort_key_val(keys: Tracer, values: Tracer, dimension: int = -1, is_stable: bool = True) -> Any:
     """Returns keys in ascending order and their values. As ``jax.lax.sort_key_val``."""
     return sort((keys, values), dimension, is_stable, 1)
@@ -108,7 +108,7 @@ def sort_together(
         return [_comes_before(pairs[: 2 * keys], "GT" if descending else "LT")]
 
     region(operation.regions[0], scalars, before)
-    return list(wrap(operation))
+    return [with_weakness(y, x.weak) for y, x in zip(wrap(operation), arrays, strict=True)]
 
 
 def _comes_before(pairs: Sequence[Tracer], direction: str) -> Tracer:

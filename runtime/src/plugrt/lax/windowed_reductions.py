@@ -14,7 +14,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.lax.reductions import check_initial, flatten_computation
-from plugrt.tracing.emit import active_trace, hlo, wrap
+from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap
 from plugrt.tracing.tracer import Tracer
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
@@ -92,7 +92,9 @@ def reduce_window(
             window_dilation,
         )
         combine = flatten_computation("reduce_window", computation, spec)
-        return tree.unflatten(spec, _emit_reduce_window(arrays, starts, geometry, combine))
+        made = _emit_reduce_window(arrays, starts, geometry, combine)
+        weak = [x.weak and first.weak for x, first in zip(arrays, initial, strict=True)]
+        return tree.unflatten(spec, list(map(with_weakness, made, weak)))
 
     static = tuple(
         repr(x)

@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
@@ -14,7 +15,7 @@ from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, kind_of
+from plugrt.tracing.promotion import default_float, default_unsigned, kind_of
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -22,20 +23,21 @@ Shape = tuple[int, ...]
 finfo: Any = ml_dtypes.finfo
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns unsigned integers of random bits (uint32 unless a dtype is given).
+    """Returns unsigned integers of random bits.
 
-    As ``jax.random.bits``.
+    Without a dtype they are uint32, or uint64 where ``config.enable_x64`` is True. As
+    ``jax.random.bits``.
     """
     check_key("bits", key)
-    kind = np.dtype(np.uint32 if dtype is None else dtype)
+    kind = default_unsigned() if dtype is None else as_dtype(dtype)
     if kind.kind != "u":
         raise DtypeError(f"random.bits makes unsigned integers; dtype {kind.name} was asked for")
     return random_bits(key, 8 * kind.itemsize, normalize_shape("random.bits", shape))
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def uniform(
     key: Tracer,
     shape: Shape = (),
@@ -89,7 +91,7 @@ def broadcast_parameter(
     return broadcast_to(convert(value, kind), shape)
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
@@ -99,7 +101,7 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     (2, 3)
     """
     check_key("normal", key)
-    kind = np.dtype(default_float() if dtype is None else dtype)
+    kind = default_float() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.normal", shape)
     if kind.kind != "c":
         return _normal(key, wanted, float_dtype("normal", dtype))
@@ -118,7 +120,7 @@ def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
     return scaled
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def truncated_normal(
     key: Tracer,
     lower: Tracer,
@@ -146,7 +148,7 @@ def truncated_normal(
     return result
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
     check_key("exponential", key)
@@ -156,7 +158,7 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
     return result
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Cauchy distribution. As ``jax.random.cauchy``."""
     check_key("cauchy", key)
@@ -168,7 +170,7 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     return result
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard Laplace distribution. As ``jax.random.laplace``."""
     check_key("laplace", key)
@@ -179,7 +181,7 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
     return result
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns numbers of the standard logistic distribution. As ``jax.random.logistic``."""
     check_key("logistic", key)
@@ -190,7 +192,7 @@ def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     return result
 
 
-@operation(static=("shape", "dtype", "mode"))
+@operation(static=("shape", "dtype", "mode"), weak_by="none")
 def gumbel(
     key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Tracer:
@@ -229,7 +231,7 @@ def read_row(x: Tracer, i: int) -> Tracer:
 
 def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the floating dtype asked for, the default one for None."""
-    kind = default_float() if dtype is None else np.dtype(dtype)
+    kind = default_float() if dtype is None else as_dtype(dtype)
     if kind_of(kind) != "f":
         raise DtypeError(f"random.{function} makes floats; dtype {kind.name} was asked for")
     return kind

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.continuous import (
     Shape,
@@ -28,7 +29,7 @@ from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def randint(
     key: Tracer, shape: Shape, minval: Tracer, maxval: Tracer, dtype: DTypeLike | None = None
 ) -> Tracer:
@@ -42,7 +43,7 @@ def randint(
     'int32'
     """
     check_key("randint", key)
-    kind = default_int() if dtype is None else np.dtype(dtype)
+    kind = default_int() if dtype is None else as_dtype(dtype)
     if kind_of(kind) not in "iu" or kind.kind == "V":
         raise DtypeError(f"random.randint makes integers; dtype {kind.name} was asked for")
     wanted = normalize_shape("random.randint", shape)
@@ -103,7 +104,7 @@ def _clamp_to(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
     return convert(clipped, kind)
 
 
-@operation(static=("shape", "mode"))
+@operation(static=("shape", "mode"), weak_by="none")
 def bernoulli(
     key: Tracer, p: Tracer | float = 0.5, shape: Shape | None = None, mode: str = "low"
 ) -> Tracer:
@@ -133,7 +134,7 @@ def bernoulli(
     return result
 
 
-@operation(static=("axis", "shape", "replace", "mode"))
+@operation(static=("axis", "shape", "replace", "mode"), weak_by="none")
 def categorical(
     key: Tracer,
     logits: Tracer,
@@ -178,11 +179,11 @@ def categorical(
     return reshape(transpose(chosen, [len(batch), *range(len(batch))]), wanted)
 
 
-@operation(static=("shape", "dtype"))
+@operation(static=("shape", "dtype"), weak_by="none")
 def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
     check_key("rademacher", key)
-    kind = default_int() if dtype is None else np.dtype(dtype)
+    kind = default_int() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.rademacher", shape)
     drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
     result: Tracer = lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))

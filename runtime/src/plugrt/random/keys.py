@@ -15,7 +15,7 @@ from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
-@operation(static=("impl",))
+@operation(static=("impl",), weak_by="none")
 def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
     """Returns the key of an integer seed, an array uint32[2] that holds its 64 bits.
 
@@ -43,7 +43,7 @@ key = PRNGKey
 """As `PRNGKey`: keys are plain arrays (``jax.random.key`` returns an array of a dtype of keys)."""
 
 
-@operation(static=("num",))
+@operation(static=("num",), weak_by="none")
 def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
 
@@ -56,7 +56,7 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     return split_key(key, normalize_shape("random.split", num, what="num"))
 
 
-@operation
+@operation(weak_by="none")
 def fold_in(key: Tracer, data: Tracer) -> Tracer:
     """Returns the key that a key and an integer (its low 32 bits) give together.
 

@@ -41,13 +41,13 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     return permuted
 
 
-@operation(static=("count",))
+@operation(static=("count",), weak_by="none")
 def _permute_range(key: Tracer, count: int) -> Tracer:
     check_key("permutation", key)
     return _shuffle(key, iota((max(count, 0),), 0, default_int()), 0)
 
 
-@operation(static=("axis", "independent"))
+@operation(static=("axis", "independent"), weak_by=("x",))
 def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
     check_key("permutation", key)
     if not x.ndim:
@@ -101,7 +101,7 @@ def choice(
     return chosen
 
 
-@operation(static=("count", "shape", "replace", "mode"))
+@operation(static=("count", "shape", "replace", "mode"), weak_by="none")
 def _choice_of_range(
     key: Tracer, p: Tracer | None, count: int, shape: Shape, replace: bool, mode: str | None
 ) -> Tracer:
@@ -112,7 +112,7 @@ def _choice_of_range(
     return _draw(key, p, count, wanted, replace, mode)
 
 
-@operation(static=("shape", "replace", "axis", "mode"))
+@operation(static=("shape", "replace", "axis", "mode"), weak_by=("a",))
 def _choice(
     key: Tracer,
     a: Tracer,

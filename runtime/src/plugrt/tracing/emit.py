@@ -200,9 +200,11 @@ def strong(x: Tracer) -> Tracer:
 
 def with_weakness(x: Tracer, weak: bool) -> Tracer:
     """Returns a computed ``x`` as weakly typed if ``weak``: its dtype yields to others'."""
-    if not weak or x.dtype == np.bool_:
+    if not weak or x.weak or x.dtype == np.bool_:
         return x
-    return Tracer(x.value, active_trace(), weak=True)
+    tracer = Tracer(x.value, active_trace(), weak=True, origin=x.origin)
+    tracer.scalar = x.scalar
+    return tracer
 
 
 def reshape(x: Tracer, shape: Sequence[int]) -> Tracer:

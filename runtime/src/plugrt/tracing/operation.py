@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
-from plugrt.tracing.emit import as_tracer
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.emit import as_tracer, strong, with_weakness
+from plugrt.tracing.promotion import is_open
 from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
@@ -51,6 +51,10 @@ def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     return (_token(), *map(_signature_of, args), *kwargs.items(), *map(type, kwargs.values()))
 
 
+WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
+"""What decides whether the results of an operation are weak; see `operation`."""
+
+
 class Operation(Generic[P, R]):
     """A function of arrays that emits StableHLO, callable on arrays and on tracers.
 
@@ -60,11 +64,14 @@ class Operation(Generic[P, R]):
     """
 
     def __init__(
-        self, body: Callable[P, R], static: Sequence[str], eager: bool, strong: bool
+        self,
+        body: Callable[P, R],
+        static: Sequence[str],
+        eager: bool,
+        weak_by: WeakBy,
     ) -> None:
         functools.update_wrapper(self, body)
         self._body = body
-        self._strong = strong
         self._static = frozenset(static)
         self._eager_only = eager
         self._pipeline: Pipeline[Staged] = Pipeline()
@@ -87,7 +94,10 @@ class Operation(Generic[P, R]):
             p.annotation not in _ONE_ARRAY and p.name not in self._static
             for p in signature.parameters.values()
         )
-        unknown = self._static - set(signature.parameters)
+        self._body_decides = weak_by == "body"
+        named = () if weak_by in ("body", "none") else weak_by
+        self._weak_by = frozenset(signature.parameters if named == "all" else named) - self._static
+        unknown = (self._static | self._weak_by) - set(signature.parameters)
         if unknown:
             raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
 
@@ -203,13 +213,17 @@ class Operation(Generic[P, R]):
             result: Any = self._body(*args, **kwargs)
         except _FROM_INSIDE as error:
             self._refuse(error, *given)
-        if not self._strong and not self._eager_only and kwargs.get("dtype") is None:
-            leaves: Any = (*args, *kwargs.values())
-            if self._has_containers:
-                leaves = tree.flatten(leaves)[0]
-            if _meet_weakly(leaves):
-                weaken(result)
-        return result
+        if self._eager_only or self._body_decides:
+            return result
+        return in_weakness(result, self._is_weak(args, kwargs))
+
+    def _is_weak(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        if not self._weak_by or kwargs.get("dtype") is not None:
+            return False
+        deciding: Any = [x for name, x in self._named(tuple(args), kwargs) if name in self._weak_by]
+        if self._has_containers:
+            deciding = tree.flatten(deciding)[0]
+        return is_open([(x.dtype, x.weak) for x in deciding if type(x) is Tracer])
 
     def _traced(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
@@ -247,35 +261,16 @@ class Operation(Generic[P, R]):
         return stage(call, parameters_of(types, names), name=self._title)
 
 
-_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+def in_weakness(result: Any, weak: bool) -> Any:
+    """Returns arrays as weak ones, whose dtype yields to that of the arrays they meet, or not.
 
-
-def _meet_weakly(operands: Sequence[Any]) -> bool:
-    """Whether the dtype of what operands meet in is open, as in JAX.
-
-    It is where the weak ones are of a higher kind than all others: ``int8 * 0.5`` is as open as
-    0.5 is. (A complex scalar beside floats is not: the floats settle its width.)
+    Those that are not so yet are new objects, since a body may return one that it was given.
     """
-    weak = strong = -1
-    for x in operands:
-        if type(x) is Tracer:
-            rank = _RANKS[kind_of(x.dtype)]
-            if x.weak:
-                weak = max(weak, rank)
-            else:
-                strong = max(strong, rank)
-        elif isinstance(x, Array | np.ndarray | np.generic):
-            strong = max(strong, _RANKS[kind_of(x.dtype)])
-    return weak > strong and (weak, strong) != (3, 2)
-
-
-def weaken(result: Any) -> None:
-    """Marks computed arrays as weak: their dtype yields to that of the arrays they meet."""
     if type(result) is Tracer:
-        result.weak = result.weak or result.dtype != np.bool_
-    elif type(result) in (tuple, list):
-        for part in result:
-            weaken(part)
+        return result if result.weak == weak else with_weakness(strong(result), weak)
+    if type(result) in (tuple, list):
+        return type(result)(in_weakness(part, weak) for part in result)
+    return result
 
 
 def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
@@ -325,7 +320,7 @@ def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
 
 @overload
 def operation(
-    *, static: Sequence[str] = (), eager: bool = False, strong: bool = False
+    *, static: Sequence[str] = (), eager: bool = False, weak_by: WeakBy = "all"
 ) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
 
 
@@ -334,15 +329,18 @@ def operation(
     *,
     static: Sequence[str] = (),
     eager: bool = False,
-    strong: bool = False,
+    weak_by: WeakBy = "all",
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 
     In the body, array parameters (also those inside lists, tuples and dicts) are tracers. The
     parameters named in ``static`` arrive as they were passed and must be hashable (lists count).
     Bodies may call other operations. With ``eager`` the function itself runs for tracers too,
-    untouched. The result of weak arguments is weak unless ``strong``.
+    untouched.
+
+    Results are weak where what the arguments named in ``weak_by`` meet in is (`is_open`); "all"
+    stands for all that are arrays, "none" for results that never are, with "body" the body says.
     """
     if body is None:
-        return lambda f: Operation(f, static, eager, strong)
-    return Operation(body, static, eager, strong)
+        return lambda f: Operation(f, static, eager, weak_by)
+    return Operation(body, static, eager, weak_by)

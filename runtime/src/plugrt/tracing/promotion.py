@@ -15,6 +15,7 @@ no 64-bit dtypes then, gives int32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,11 @@ def default_float() -> Dtype:
 def default_int() -> Dtype:
     """int32, or int64 where ``config.enable_x64`` is True."""
     return np.dtype(np.int64 if config.enable_x64 is True else np.int32)
+
+
+def default_unsigned() -> Dtype:
+    """uint32, or uint64 where ``config.enable_x64`` is True."""
+    return np.dtype(np.uint64 if config.enable_x64 is True else np.uint32)
 
 
 def default_complex() -> Dtype:
@@ -141,13 +147,17 @@ def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
     return np.dtype(np.complex128 if double else np.complex64)
 
 
-def result_dtype(operands: list[tuple[Dtype, bool]]) -> Dtype:
-    """Returns the dtype that operands, given as (dtype, is a Python scalar), are brought to."""
+def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
+    """Returns the dtype that operands, given as (dtype, is weak), are brought to."""
     strong = [dtype for dtype, weak in operands if not weak]
     weak = [dtype for dtype, is_weak in operands if is_weak]
+    if len(strong) == 1 and not weak:
+        return strong[0]
     if strong:
-        result = strong[0]
-        for dtype in strong[1:]:
+        # The highest kind first: beside a float16, uint64 and int8 do not make a float64.
+        first, *others = sorted(strong, key=_rank, reverse=True)
+        result = first
+        for dtype in others:
             result = promote_dtypes(result, dtype)
         for dtype in weak:
             result = scalar_result(result, kind_of(dtype).replace("u", "i"))
@@ -156,3 +166,25 @@ def result_dtype(operands: list[tuple[Dtype, bool]]) -> Dtype:
     for dtype in weak[1:]:
         result = promote_dtypes(result, dtype)
     return result
+
+
+def is_open(operands: Sequence[tuple[Dtype, bool]]) -> bool:
+    """Whether the dtype of `result_dtype` is weak itself: yields to that of arrays, as in JAX.
+
+    It is where the weak operands are of a higher kind than all others: ``int8 * 0.5`` is as weak
+    as 0.5 is. (A complex scalar beside floats is not: the floats settle its width.) So are the
+    floats that uint64 and signed integers meet in. Booleans, Python's too, are never weak.
+    """
+    weak = max((_rank(dtype) for dtype, is_weak in operands if is_weak), default=0)
+    strong = [dtype for dtype, is_weak in operands if not is_weak]
+    highest = max(map(_rank, strong), default=0)
+    if weak > highest:
+        return (weak, highest) != (3, 2)
+    return highest == 1 and weak < 2 and kind_of(result_dtype([(d, False) for d in strong])) == "f"
+
+
+def _rank(dtype: Dtype) -> int:
+    return _RANKS[kind_of(dtype)]
+
+
+_RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}

@@ -20,9 +20,18 @@ from plugrt.array_api.elementwise.operands import (
 from plugrt.array_api.reductions import highest
 from plugrt.errors import DtypeError
 from plugrt.execution.array import Array
-from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.emit import (
+    as_tracer,
+    compare,
+    convert,
+    emit,
+    full,
+    hlo,
+    select,
+    with_weakness,
+)
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import is_open, itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
@@ -136,8 +145,18 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined).
     """
     check_exponent(x1, x2)
+    if is_weak_base(x1, x2):
+        return known_power(x1, exponent=x2)  # type: ignore[no-any-return]
     result: Array = power(x1, x2)
     return result
+
+
+def is_weak_base(x1: Any, x2: Any) -> bool:
+    """Whether it is a weak array, outside of a trace, to the power of a Python integer.
+
+    In a trace the integer is seen to be one: the power is as weak as its base.
+    """
+    return type(x2) in (int, bool) and type(x1) is Array and x1._signature.weak
 
 
 def check_exponent(base: Any, exponent: Any) -> None:
@@ -164,13 +183,32 @@ def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
     a, b = binary("pow", x1, x2, NUMERIC)
     kind = kind_of(a.dtype)
     if kind in "iu":
-        return _integer_power(a, b)
-    return _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
+        made = _integer_power(a, b)
+    else:
+        made = _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
+    return with_weakness(made, _is_weak_power(x1, x2, kind))
+
+
+def _is_weak_power(x1: Tracer, x2: Tracer, kind: str) -> bool:
+    """Whether a power is weak: it has the dtype of its base where integers are the exponents."""
+    if x2.weak and isinstance(x2.scalar, int):
+        return x1.weak and x1.dtype.kind != "b"
+    if kind in "iu":
+        return False
+    if kind_of(x2.dtype) in "iu" and kind_of(x1.dtype) in "fc":
+        return x1.weak and x2.weak
+    return is_open([(x.dtype, x.weak) for x in (x1, x2)])
 
 
 _power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
-power = operation(_power)
+power = operation(weak_by="body")(_power)
 """`pow` as one program, whatever the exponent is."""
+
+
+@operation(static=("exponent",), weak_by="body")
+def known_power(x1: Tracer, *, exponent: int) -> Tracer:
+    """Returns ``x1 ** exponent``, of which one program is made for each exponent."""
+    return _power(x1, as_tracer(exponent))
 
 
 def _integer_power(a: Tracer, b: Tracer) -> Tracer:

@@ -7,9 +7,9 @@ import numpy as np
 from plugrt.array_api.elementwise.complex import apply_symmetric
 from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binary, unary
 from plugrt.array_api.ordering import complex_parts
-from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import is_open, itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 
 
@@ -49,13 +49,13 @@ def log1p(x: Tracer, /) -> Tracer:
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
 
-@operation(strong=True)
+@operation(weak_by="none")
 def log2(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 2. Floating dtypes."""
     return _log_to_base(unary("log2", x, FLOATING), 2)
 
 
-@operation(strong=True)
+@operation(weak_by="none")
 def log10(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 10. Floating dtypes."""
     return _log_to_base(unary("log10", x, FLOATING), 10)
@@ -86,7 +86,7 @@ def _complex_root(z: Tracer) -> Tracer:
     return select(compare(y, infinite, "EQ"), both, emit(hlo.sqrt, z))
 
 
-@operation(strong=True)
+@operation(weak_by="body")
 def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
 
@@ -101,7 +101,11 @@ def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     ratio = emit(hlo.divide, small, select(compare(large, zero, "EQ"), one, large))
     root = emit(hlo.sqrt, emit(hlo.add, one, emit(hlo.multiply, ratio, ratio)))
     either = emit(hlo.or_, compare(a, infinite, "EQ"), compare(b, infinite, "EQ"))
-    return convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
+    length = convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
+    # In JAX only scalars stay weak: zeros_like, which it makes of the others, is not.
+    return with_weakness(
+        length, not length.shape and is_open([(x.dtype, x.weak) for x in (x1, x2)])
+    )
 
 
 @operation

@@ -6,7 +6,6 @@ import numpy as np
 
 from plugrt.array_api.elementwise.operands import (
     ANY,
-    REAL,
     REAL_FLOATING,
     REAL_OR_BOOLEAN,
     binary,
@@ -90,7 +89,7 @@ def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> 
     """
     given = [(n, t) for n, t in (("x", x), ("min", min), ("max", max)) if t is not None]
     names, operands = zip(*given, strict=True)
-    dtype = common_dtype("clip", operands, REAL, names)
+    dtype = common_dtype("clip", operands, REAL_OR_BOOLEAN, names)
     shape = common_shape("clip", operands, names)
     value, *_ = placed = [broadcast_to(convert(t, dtype), shape) for t in operands]
     bounds = iter(placed[1:])

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.array_api.data_types import finfo
 from plugrt.array_api.elementwise.operands import REAL_OR_BOOLEAN, SIGNED, unary
 from plugrt.errors import Unimplemented
-from plugrt.tracing.emit import compare, convert, emit, full, hlo, select
+from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
@@ -40,7 +40,7 @@ def trunc(x: Tracer, /) -> Tracer:
     return select(below, emit(hlo.ceil, x), emit(hlo.floor, x))
 
 
-@operation(static=("decimals",))
+@operation(static=("decimals",), weak_by="body")
 def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     """Returns ``x`` rounded to so many decimal places, halves to even; for complex, of each part.
 
@@ -48,8 +48,15 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     of places of them; floats are scaled, rounded and scaled back, so that the last digit may be
     off by one. (The standard has no ``decimals``.)
     """
+    is_weak = x.weak
     x = unary("round", x, SIGNED)
     places = operator.index(decimals)
+    # What is scaled stays weak in JAX where it is a scalar.
+    is_weak = is_weak and (not places or not x.shape or kind_of(x.dtype) in "iu")
+    return with_weakness(_rounded_to(x, places), is_weak)
+
+
+def _rounded_to(x: Tracer, places: int) -> Tracer:
     kind = kind_of(x.dtype)
     if kind in "iu":
         if places < 0:

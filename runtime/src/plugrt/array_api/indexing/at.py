@@ -171,7 +171,7 @@ def _is_mask(key: Any, x: Any, values: Any) -> bool:
     return len(shape) <= rest or (len(shape) == rest + 1 and shape[0] == 1)
 
 
-@operation(static=("spec", "mode", "fill_value"))
+@operation(static=("spec", "mode", "fill_value"), weak_by=("x",))
 def get_at(
     x: Tracer,
     operands: tuple[Tracer, ...],
@@ -184,7 +184,7 @@ def get_at(
     return read(x, Key(spec, operands), mode, fill_value)
 
 
-@operation(static=("how", "function"))
+@operation(static=("how", "function"), weak_by=("x",))
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
 ) -> Tracer:
@@ -203,7 +203,7 @@ def update_where(
     return select(broadcast_to(aligned, x.shape), new, x)
 
 
-@operation(static=("spec", "how", "function", "mode", "sorted_", "unique"))
+@operation(static=("spec", "how", "function", "mode", "sorted_", "unique"), weak_by=("x",))
 def update_at(
     x: Tracer,
     operands: tuple[Tracer, ...],

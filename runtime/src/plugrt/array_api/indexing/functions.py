@@ -57,20 +57,20 @@ def getitem(x: Any, key: Any, /) -> Any:
     return read_at(x, parsed.operands, spec=parsed.spec)
 
 
-@operation
+@operation(weak_by=("x",))
 def read_row(x: Tracer, index: Tracer) -> Tracer:
     """Returns ``x[index]`` for a single position within bounds."""
     rest = [Slice(0, n, 1) for n in x.shape[1:]]
     return read(x, Key((Scalar(safe=True), *rest), (index,)))
 
 
-@operation(static=("spec",))
+@operation(static=("spec",), weak_by=("x",))
 def read_at(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
     """Returns the elements that a key's parts pick."""
     return read(x, Key(spec, operands))
 
 
-@operation(static=("axis", "mode", "fill_value"))
+@operation(static=("axis", "mode", "fill_value"), weak_by=("x",))
 def take(
     x: Tracer,
     indices: Tracer,
@@ -107,7 +107,7 @@ def take(
     return result
 
 
-@operation(static=("axis", "mode", "fill_value"))
+@operation(static=("axis", "mode", "fill_value"), weak_by=("x",))
 def take_along_axis(
     x: Tracer,
     indices: Tracer,

@@ -25,6 +25,7 @@ from plugrt.tracing.emit import (
     emit,
     full,
     hlo,
+    with_weakness,
     wrap,
 )
 from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
@@ -165,8 +166,10 @@ def _branch(
             body.move(operation.regions[i])
         made = wrap(operation)
         outputs = [made] if type(made) is Tracer else made
-        for i, output in enumerate(outputs):
-            output.weak = all(body.outputs[i].weak for body in bodies)
+        outputs = [
+            with_weakness(output, all(body.outputs[i].weak for body in bodies))
+            for i, output in enumerate(outputs)
+        ]
         return tree.unflatten(specs[0], outputs)
 
 

@@ -58,7 +58,8 @@ def loop(
         values, stacked = _unroll(steps)
     assert steps.outputs is not None
     stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
-    return steps.carry.value(values), tree.unflatten(steps.outputs, stacked)
+    ended = steps.carry.result(values)
+    return steps.carry.value(ended), tree.unflatten(steps.outputs, stacked)
 
 
 def steps_per_round(unroll: int | bool, length: int) -> int:
@@ -159,7 +160,7 @@ def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Trac
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
             ended = _emit_while(state, place.trace(state, more), traced)
             last = 1 + len(carry.leaves)
-            return carry.result(ended[1:last]), list(ended[last:])
+            return list(ended[1:last]), list(ended[last:])
 
 
 def _emit_while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer, ...]:

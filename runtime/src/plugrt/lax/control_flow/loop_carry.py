@@ -9,7 +9,7 @@ from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
-from plugrt.tracing.emit import as_tracer, convert, strong
+from plugrt.tracing.emit import as_tracer, convert, strong, with_weakness
 from plugrt.tracing.promotion import result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 
@@ -37,9 +37,8 @@ class Carry:
 
     def result(self, leaves: Sequence[Tracer]) -> list[Tracer]:
         """Returns what the loop ended with, weak where what went in is, and stayed so."""
-        for leaf, first in zip(leaves, self.leaves, strict=True):
-            leaf.weak = first.weak
-        return list(leaves)
+        pairs = zip(leaves, self.leaves, strict=True)
+        return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
     def accept(self, returned: Any) -> list[Tracer]:
         """Returns the leaves of what the body returned, checked against those that went in."""

@@ -5,7 +5,7 @@ As `plugrt.lax.parallel.reductions`: on pytrees, within a function that `pmap` h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,17 @@ from plugrt.interface import TensorType
 from plugrt.lax.parallel.reductions import axis_size, groups_attribute
 from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
 from plugrt.stablehlo.bindings import ir
-from plugrt.tracing.emit import active_trace, as_tracer, emit, hlo, region, reshape, wrap
+from plugrt.tracing.emit import (
+    active_trace,
+    as_tracer,
+    emit,
+    hlo,
+    region,
+    reshape,
+    strong,
+    with_weakness,
+    wrap,
+)
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
@@ -34,12 +44,14 @@ def all_gather(
 ) -> T:
     """Returns each device's ``x``, in the order of the axis, stacked along a new ``axis``.
 
-    With ``tiled`` they are joined along the existing ``axis`` instead. As ``jax.lax.all_gather``.
+    With ``tiled`` they are joined along the existing ``axis`` instead. Over no axes at all, ``()``,
+    it is ``x`` itself. As ``jax.lax.all_gather``.
     """
     size = group_size(axis_name, axis_index_groups)
 
-    def leaf(v: Any) -> Any:
-        v = as_tracer(v, "argument x of all_gather")
+    def leaf(v: Tracer) -> Tracer:
+        if axis_name == ():
+            return v
         at = _axis(axis, v.ndim if tiled else v.ndim + 1, "axis", "all_gather")
         if not tiled:
             v = reshape(v, (*v.shape[:at], 1, *v.shape[at:]))
@@ -52,10 +64,10 @@ def all_gather(
             replica_groups=groups_attribute(axis_name, axis_index_groups),
             loc=trace.location(),
         )
-        return wrap(operation)[0]
+        gathered: Tracer = wrap(operation)[0]
+        return gathered
 
-    result: T = tree.map(leaf, x)
-    return result
+    return _on_leaves("all_gather", leaf, x)
 
 
 @with_argument_errors
@@ -77,15 +89,14 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
         )
     table = np.array([(row[s], row[t]) for row in rows for s, t in pairs], np.int64).reshape(-1, 2)
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: Tracer) -> Tracer:
         return emit(
             hlo.collective_permute,
-            as_tracer(v, "argument x of ppermute"),
+            v,
             source_target_pairs=ir.DenseIntElementsAttr.get(table),
         )
 
-    result: T = tree.map(leaf, x)
-    return result
+    return _on_leaves("ppermute", leaf, x)
 
 
 @with_argument_errors
@@ -117,8 +128,7 @@ def all_to_all(
     """
     size = group_size(axis_name, axis_index_groups)
 
-    def leaf(v: Any) -> Any:
-        v = as_tracer(v, "argument x of all_to_all")
+    def leaf(v: Tracer) -> Tracer:
         split = _axis(split_axis, v.ndim, "split_axis", "all_to_all")
         joined = _axis(concat_axis, v.ndim, "concat_axis", "all_to_all")
         _check_divides("all_to_all", v, split, size, tiled)
@@ -134,8 +144,7 @@ def all_to_all(
             return exchanged
         return reshape(exchanged, (*exchanged.shape[:split], *exchanged.shape[split + 1 :]))
 
-    result: T = tree.map(leaf, x)
-    return result
+    return _on_leaves("all_to_all", leaf, x, keeps_weak=False)
 
 
 @with_argument_errors
@@ -178,8 +187,7 @@ def psum_scatter(
     """
     size = group_size(axis_name, axis_index_groups)
 
-    def leaf(v: Any) -> Any:
-        v = as_tracer(v, "argument x of psum_scatter")
+    def leaf(v: Tracer) -> Tracer:
         at = _axis(scatter_dimension, v.ndim, "scatter_dimension", "psum_scatter")
         _check_divides("psum_scatter", v, at, size, tiled)
         trace = active_trace()
@@ -196,7 +204,19 @@ def psum_scatter(
         part = wrap(operation)[0]
         return part if tiled else reshape(part, (*shape[:at], *shape[at + 1 :]))
 
-    result: T = tree.map(leaf, x)
+    return _on_leaves("psum_scatter", leaf, x)
+
+
+def _on_leaves(
+    function: str, leaf: Callable[[Tracer], Tracer], x: T, *, keeps_weak: bool = True
+) -> T:
+    """Returns what ``leaf`` makes of each array of a pytree, as weak as that if ``keeps_weak``."""
+
+    def apply(v: Any) -> Tracer:
+        found = as_tracer(v, f"argument x of {function}")
+        return with_weakness(leaf(strong(found)), keeps_weak and found.weak)
+
+    result: T = tree.map(apply, x)
     return result
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.elementwise import arithmetic
 from plugrt.errors import DtypeError
 from plugrt.execution import tree
 from plugrt.execution.array import Array
@@ -29,33 +30,38 @@ from plugrt.tracing.emit import (
     constant,
     convert,
     emit,
-    full,
     hlo,
     region,
     wrap,
 )
-from plugrt.tracing.promotion import default_float, kind_of
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
-_SCALARS: tuple[Any, ...] = (bool, int, float, complex, np.generic)
 
 
 @with_argument_errors
 def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the sum of ``x`` over the axis, the same on each device; booleans are counted.
 
-    Python scalars, the same on each device, are multiplied with the size of the axis, without
-    communication: ``psum(1, 'i')`` is a Python integer. As ``jax.lax.psum``.
+    Over no axes at all, ``()``, it is ``x`` itself. Python scalars, the same on each device, are
+    multiplied with the size of the axis, without communication: ``psum(1, 'i')`` is a Python
+    integer. As ``jax.lax.psum``.
 
     >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
     Array([[1., 1.]], dtype=float32)
     """
     size = group_size(axis_name, axis_index_groups)
 
+    if axis_name == ():
+        return x
+
     def leaf(v: Any) -> Any:
-        if isinstance(v, _SCALARS):
-            return size * (int(v) if isinstance(v, bool | np.bool_) else v)
+        if isinstance(v, bool | np.bool_):
+            return np.int32(size * v)
+        if type(v) in (int, float, complex):
+            return size * v
+        if isinstance(v, np.generic):
+            return np.multiply(v, size, dtype=v.dtype)
         v = as_tracer(v, "argument x of psum")
         v = convert(v, np.int32) if v.dtype == bool else v
         return _all_reduce(v, axis_name, axis_index_groups, hlo.add)
@@ -66,17 +72,14 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
 @with_argument_errors
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """Returns the mean of ``x`` over the axis, of integers and booleans in the default float.
+    """Returns the mean of ``x`` over the axis: `psum` divided as `array_api.divide` does.
 
     As ``jax.lax.pmean``.
     """
     size = group_size(axis_name, axis_index_groups)
 
     def divide(v: Any) -> Any:
-        if isinstance(v, _SCALARS):
-            return v / size
-        v = convert(v, default_float()) if kind_of(v.dtype) in "iu" else v
-        return emit(hlo.divide, v, full(v.shape, size, v.dtype))
+        return v / size if type(v) in (int, float, complex) else arithmetic.divide(v, size)
 
     result: T = tree.map(divide, psum(x, axis_name, axis_index_groups=axis_index_groups))
     return result
