@@ -282,26 +282,67 @@ def test_memory_that_jaxlib_copied_is_never_used(monkeypatch: pytest.MonkeyPatch
         np.testing.assert_array_equal(np.asarray(add(np.full(2, i), np.full(2, 1))), [i + 1] * 2)
 
 
+class _Lending:
+    """A program whose results are ready when ``ready`` says so, with arguments lent memory."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ready = False
+        self.given: list[Any] = []
+        device: Any = plugrt.devices("cpu")[0]
+        client = device.client
+        self._put: list[Any] = []  # what was put for a launch alone, and not copied
+        real = type(client).shards_from_host
+        monkeypatch.setattr(
+            type(client), "shards_from_host", lambda *a: self._put.append(a) or real(*a)
+        )
+        wanted = [(1, TensorType((), np.dtype("f4")))]
+        run = lending_launcher(client, device, self._launch, wanted)
+        assert run is not None
+        self._run = run
+
+    def _launch(self, arguments: Sequence[Any]) -> list[Any]:
+        assert type(arguments[1]) is adapter.RawArray
+        self.given.append(float(np.asarray(memoryview(arguments[1]))))
+        return [_Result(self.ready)]
+
+    def lent(self, count: int) -> list[int]:
+        """Launches so many times; returns the numbers of the launches that were lent memory."""
+        numbers = []
+        for i in range(count):
+            before = len(self._put)
+            self._run([None, np.float32(i)[...]])
+            assert self.given[-1] == i
+            if len(self._put) == before:
+                numbers.append(i)
+        return numbers
+
+
 def test_programs_whose_results_are_never_there_at_once_have_their_arguments_put(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    device: Any = plugrt.devices("cpu")[0]
-    kinds: list[type] = []
-    puts = counted(monkeypatch, "put")
-    copied: list[Any] = []
-    client = device.client
-    real = type(client).shards_from_host
-    monkeypatch.setattr(type(client), "shards_from_host", lambda *a: copied.append(a) or real(*a))
+    program = _Lending(monkeypatch)
+    tried = program.lent(2000)
+    assert tried[:8] == [*range(8)]
+    pauses = np.diff(tried[7:])
+    assert (pauses[1:] == 2 * pauses[:-1] - 1).all(), "each pause is twice the one before"
+    assert len(tried) <= 8 + 6
 
-    def launch(arguments: Sequence[Any]) -> list[Any]:
-        kinds.append(type(arguments[1]))
-        return [_Result(False)]
 
-    run = lending_launcher(client, device, launch, [(1, TensorType((), np.dtype("f4")))])
-    assert run is not None
-    puts.clear()
-    for _ in range(20):
-        run([None, np.float32(1)[...]])
-    assert kinds == [adapter.RawArray] * 20
-    assert len(puts) == 7 + 12  # the first memory was there
-    assert len(copied) == 12
+def test_a_program_that_was_slow_for_a_while_is_lent_memory_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = _Lending(monkeypatch)
+    for _ in range(3):  # and each time from the beginning: what went well is a new start
+        program.ready = False
+        assert program.lent(20) == [*range(8)]
+        program.ready = True
+        lent = program.lent(100)
+        assert len(lent) > 50
+        assert lent == [*range(lent[0], 100)]
+
+
+def test_a_pause_has_an_end_however_long_it_was_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _Lending(monkeypatch)
+    program.lent(20_000)
+    program.ready = True
+    assert program.lent(5000)[-1] == 4999

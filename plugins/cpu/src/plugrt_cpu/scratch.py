@@ -4,7 +4,8 @@ To put a small array costs jaxlib (0.10) about as much as to launch a program: i
 asks the sharding about it, and allocates. A copy to memory that an array of jaxlib's looks at
 already costs a tenth of it. The memory may be written again when the launch has read it, which is
 so once its results are ready: small programs run on the caller's thread, and theirs are at once.
-Where they are not, the memory is left to the launch, and never written again.
+Where they are not, the memory is left to the launch, and never written again; a program of which
+that is so again and again has its arguments put, for a while.
 
 The same goes for arrays on another of the client's devices, which lie in the same main memory:
 jaxlib copies them in another thread, and the launch has to wait for that.
@@ -31,7 +32,12 @@ _MAX_BYTES = 1 << 16
 _MAX_KEPT = 4
 """Of one program: as many threads launch it at once at no more cost than one."""
 _MAX_LOST = 8
-"""In a row; a program whose results are never ready at once is no better off this way."""
+"""In a row; a program whose results are hardly ever ready at once is no better off this way."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 32, 4096
+"""Launches without lent memory after that, before it is tried again; doubled each time in vain.
+
+The machine may have been busy for a moment. A try costs less than to put the arguments twice.
+"""
 
 Launcher = Callable[[list[Any]], Sequence[Any]]
 
@@ -42,7 +48,7 @@ class Scratch:
     __slots__ = ("shards", "view")
 
     def __init__(self, kind: TensorType, device: CpuDevice) -> None:
-        self.view = _allocate_aligned(kind)
+        self.view = _aligned(kind)
         tensor_type, aval = array_type(kind.shape, kind.dtype)
         place = device.place
         raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
@@ -53,6 +59,50 @@ class Scratch:
         """Whether jaxlib's array looks at the memory of the view, and holds no copy of it."""
         address: int = self.view.__array_interface__["data"][0]
         return self.shards[0].unsafe_pointer() == address
+
+
+_Row = list[tuple[int, Scratch]]
+
+
+class _Rows:
+    """Memory for the arguments of one program that are numbered in ``wanted``, a row a launch.
+
+    ``kept`` are the rows that no launch has now; ``lost`` is the number of launches in a row that
+    were not done when they returned.
+    """
+
+    __slots__ = ("_device", "_pause", "_waiting", "_wanted", "kept", "lost")
+
+    def __init__(self, device: CpuDevice, wanted: Sequence[tuple[int, TensorType]]) -> None:
+        self._device = device
+        self._wanted = wanted
+        self.kept: list[_Row] = []
+        self.lost = 0
+        self._waiting = 0  # launches to come before the next try
+        self._pause = _FIRST_PAUSE
+
+    def new(self) -> _Row | None:
+        """Returns a row, or None where jaxlib copies the memory instead of looking at it."""
+        row = [(i, Scratch(kind, self._device)) for i, kind in self._wanted]
+        return row if all(scratch.is_aliased for _, scratch in row) else None
+
+    def new_if_worth_it(self) -> _Row | None:
+        """Returns a row for a launch that finds none kept; None where it shall have none."""
+        if self._waiting > 0:
+            self._waiting -= 1
+            return None
+        row = self.new()
+        if row is None:
+            self.lose()
+        return row
+
+    def lose(self) -> None:
+        """Notes that a row is left to its launch, which is not done."""
+        if self.lost == 0:
+            self._pause = _FIRST_PAUSE
+        self.lost += 1
+        if self.lost >= _MAX_LOST:
+            self._waiting, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
 
 
 def lending_launcher(
@@ -71,33 +121,29 @@ def lending_launcher(
         return None
     if sum(_size(kind) for _, kind in wanted) > _MAX_BYTES:
         return None
-
-    def new_row() -> list[tuple[int, Scratch]] | None:
-        row = [(i, Scratch(kind, device)) for i, kind in wanted]
-        return row if all(scratch.is_aliased for _, scratch in row) else None
-
-    first = new_row()
+    rows = _Rows(device, wanted)
+    first = rows.new()
     if first is None:
         return None
-    kept = [first]
-    lost = 0
+    kept = rows.kept
+    kept.append(first)
 
     def launch_on_scratch(arguments: list[Any]) -> Sequence[Any]:
-        nonlocal lost
         try:
             row = kept.pop()  # whoever has it, has it alone
         except IndexError:
-            made = new_row() if lost < _MAX_LOST else None
+            made = rows.new_if_worth_it()
             if made is None:
-                return launch_on_new(arguments)
+                _put_or_move(client, device, wanted, arguments)
+                return launch(arguments)
             row = made
         for i, scratch in row:
             source = arguments[i]
             if type(source) is not np.ndarray:
-                if type(source) is not adapter.RawArray:  # a sequence of buffers
-                    source = CpuShards.from_buffers(source, device.place).raw
+                if type(source) is not adapter.RawArray:  # asked here, too: the usual one is
+                    source = _raw(source, device)
                 if not source.is_ready():  # this one is for jaxlib to wait for
-                    arguments[i] = move(source, scratch.shards.type)
+                    arguments[i] = _move(source, scratch.shards.type, device)
                     continue
                 source = read(source, scratch.shards.type)
             scratch.view[...] = source
@@ -105,38 +151,47 @@ def lending_launcher(
         results = launch(arguments)
         for raw in results:
             if not raw.is_ready():
-                lost += 1
+                rows.lose()
                 break
         else:
-            lost = 0
+            rows.lost = 0
             if len(kept) < _MAX_KEPT:
                 kept.append(row)
         return results
 
-    def launch_on_new(arguments: list[Any]) -> Sequence[Any]:
-        hosts = [i for i, _ in wanted if type(arguments[i]) is np.ndarray]
-        put = client.shards_from_host([arguments[i] for i in hosts], device)
-        for i, raw in zip(hosts, put, strict=True):
-            arguments[i] = raw
-        for i, kind in wanted:
-            if i not in hosts:
-                source = arguments[i]
-                if type(source) is not adapter.RawArray:
-                    source = CpuShards.from_buffers(source, device.place).raw
-                arguments[i] = move(source, kind)
-        return launch(arguments)
-
-    def move(raw: Any, kind: TensorType) -> Any:
-        return CpuBuffer(raw, kind, device.place).copy_to_device(device).raw
-
     return launch_on_scratch
+
+
+def _put_or_move(
+    client: Client,
+    device: CpuDevice,
+    wanted: Sequence[tuple[int, TensorType]],
+    arguments: list[Any],
+) -> None:
+    """Puts or moves the arguments ``wanted`` to the device, into memory of their own."""
+    hosts = [i for i, _ in wanted if type(arguments[i]) is np.ndarray]
+    put = client.shards_from_host([arguments[i] for i in hosts], device)
+    for i, kind in wanted:
+        if i not in hosts:
+            arguments[i] = _move(_raw(arguments[i], device), kind, device)
+    for i, raw in zip(hosts, put, strict=True):
+        arguments[i] = raw
+
+
+def _raw(source: Any, device: CpuDevice) -> Any:
+    """Returns jaxlib's array of what an argument holds: itself, or a sequence of buffers."""
+    return source if type(source) is adapter.RawArray else CpuShards.from_buffers(source, device.place).raw
+
+
+def _move(raw: Any, kind: TensorType, device: CpuDevice) -> Any:
+    return CpuBuffer(raw, kind, device.place).copy_to_device(device).raw
 
 
 def _size(kind: TensorType) -> int:
     return int(np.prod(kind.shape, dtype=np.int64)) * kind.dtype.itemsize
 
 
-def _allocate_aligned(kind: TensorType) -> npt.NDArray[Any]:
+def _aligned(kind: TensorType) -> npt.NDArray[Any]:
     size = _size(kind)
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT
