@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from types import FrameType
@@ -93,3 +94,25 @@ def test_results_in_a_dict_have_the_order_of_the_function(keys: list[Any], passe
         np.testing.assert_array_equal(np.asarray(found[known]), 3 if passed else [3, 3])
         np.testing.assert_array_equal(np.asarray(found[same]), [1, 1])
         np.testing.assert_array_equal(np.asarray(found[plus]), [2, 2])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("referred", [False, True])
+def test_donating_takes_the_memory_unless_another_array_has_it(
+    shared: bool, referred: bool
+) -> None:
+    step = plugrt.jit(lambda a, b: (a + b, a - b), donate_argnums=0)
+    other = plugrt.device_put(np.ones(3, np.float32))
+    for _ in range(3):
+        state = plugrt.device_put(np.full(3, 2, np.float32))
+        pointer = state.unsafe_buffer_pointer()
+        reference = weakref.ref(state) if referred else None
+        same = plugrt.jit(lambda x: x)(state) if shared else None
+        results = step(state, other)
+        assert state.is_deleted()
+        taken = pointer in [result.unsafe_buffer_pointer() for result in results]
+        assert taken is not shared
+        assert [float(result[0]) for result in results] == [3, 1]
+        if same is not None:
+            np.testing.assert_array_equal(np.asarray(same), np.full(3, 2))
+        assert reference is None or reference() is state

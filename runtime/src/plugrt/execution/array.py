@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -47,9 +48,9 @@ class Array(Conversions, metaclass=ArrayMeta):
     raises the error of the computation if that failed.
     """
 
-    # `_extra` and `_sharers` are set only when needed, so that creating an array takes two
-    # assignments. `_extra` holds the host copy, after deletion a `Deletion`; `_sharers` refers to
-    # the arrays that hold the same buffers (see `share_buffers`).
+    # `_extra` holds the host copy, after deletion a `Deletion`. It is None at first, since to ask
+    # for a slot that is not set takes as long as to set forty. `_sharers` refers to the arrays that
+    # hold the same buffers (see `share_buffers`), and is not set where there are none.
     __slots__ = ("__weakref__", "_extra", "_shards", "_sharers", "_signature")
 
     __array_priority__ = 100  # a NumPy array as the left operand defers to this class
@@ -59,6 +60,7 @@ class Array(Conversions, metaclass=ArrayMeta):
     _shards: Any
     _signature: Signature
     _extra: Any
+    __weakref__: Any  # None where nothing refers to it weakly
     _sharers: list[weakref.ref[Array]]
 
     # --- attributes ---------------------------------------------------------------------------
@@ -152,8 +154,8 @@ class Array(Conversions, metaclass=ArrayMeta):
         return self._opened(self._held())
 
     def _opened(self, held: Any) -> Shards:
-        if isinstance(held, Sequence):
-            return held
+        if _is_sequence(type(held)):  # type: ignore[arg-type]
+            return held  # type: ignore[no-any-return]
         signature = self._signature
         opener = signature.opener or _keep_opener(signature)
         return opener(held)
@@ -165,7 +167,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         return held
 
     def _deleted_message(self) -> str:
-        loss = getattr(self, "_extra", None)
+        loss = self._extra
         what = f"the array {self._signature.tensor_type} was"
         return (
             f"{what} {loss if isinstance(loss, Deletion) else 'deleted'}; it cannot be used again"
@@ -174,7 +176,7 @@ class Array(Conversions, metaclass=ArrayMeta):
     def _host(self) -> npt.NDArray[Any]:
         """The contents as a read-only NumPy array, kept for the next time."""
         held = self._held()
-        host: npt.NDArray[Any] | None = getattr(self, "_extra", None)
+        host: npt.NDArray[Any] | None = self._extra
         if host is None:
             start = time.perf_counter() if listening else 0.0
             shards = self._opened(held)
@@ -273,8 +275,8 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def _is_shared(self) -> bool:
         """Whether another array that is alive holds the same buffers."""
-        sharers = getattr(self, "_sharers", None)
-        if sharers is None:
+        sharers = None if self.__weakref__ is None else getattr(self, "_sharers", None)
+        if sharers is None:  # those that share are referred to weakly, which is asked at less cost
             return False
         shards = self._shards
         return any(
@@ -349,7 +351,13 @@ def array_holding(held: Any, signature: Signature) -> Array:
     array = blank()
     array._shards = held
     array._signature = signature
+    array._extra = None
     return array
+
+
+@cache  # an abstract class takes three times as long to say so
+def _is_sequence(cls: type) -> bool:
+    return issubclass(cls, Sequence)
 
 
 def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:

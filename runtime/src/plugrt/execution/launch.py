@@ -165,6 +165,7 @@ class LoadedProgram:
             array = make()  # as `array_holding`, without the call
             array._shards = shards
             array._signature = signature
+            array._extra = None
             return array
 
         def place_and_run(values: Sequence[Any]) -> Array:
@@ -177,6 +178,7 @@ class LoadedProgram:
             array = make()
             array._shards = shards
             array._signature = signature
+            array._extra = None
             return array
 
         return run_single if place is None else place_and_run
@@ -226,11 +228,13 @@ class LoadedProgram:
                 for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
                     array._shards = shards
                     array._signature = signature
+                    array._extra = None
                 return made
             results = template.copy()  # a dict of a zip takes longer
             for array, shards, signature, key in zip(made, outputs, signatures, keys):  # noqa: B905
                 array._shards = shards
                 array._signature = signature
+                array._extra = None
                 results[key] = array
             return results
 

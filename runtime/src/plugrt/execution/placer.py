@@ -150,7 +150,7 @@ def _place_all(needed: Sequence[int], steps: Sequence[_Step]) -> Placer:
 
     def place_as_they_are(values: Sequence[Any]) -> list[Any]:
         for i, _, _ in steps:
-            if getattr(values[i], "_sharers", None) is not None:
+            if values[i].__weakref__ is not None:  # as those that share buffers have
                 return place(values)
         return [x._shards for x in values]
 
