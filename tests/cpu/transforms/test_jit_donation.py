@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt.errors import DeletedBuffer, PlugrtError
+from plugrt.errors import DeletedBuffer, InvalidArgument, PlugrtError
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
@@ -88,12 +88,24 @@ def test_a_donated_argument_that_is_returned() -> None:
     np.testing.assert_array_equal(jit(lambda x: x, donate_argnums=0)(y), N)
 
 
-def test_one_array_donated_and_passed_again() -> None:
+def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
+    """Also where they are two arrays that share their memory, as `device_put` makes them."""
     f = jit(lambda x, y: add(x, y), donate_argnums=0)
+    both = jit(lambda x, y: (add(x, y), add(x, 1)), donate_argnums=(0, 1))
+    deep = jit(lambda d, y: add(d["q"], y), donate_argnums=0)
+    ahead = deep.lower({"q": N}, N).compile()
     for _ in range(2):
         x = device_put(N)
-        with pytest.raises(PlugrtError, match="donated"):
-            f(x, x)
+        for call, says in (
+            (lambda x=x: f(x, x), "argument x of .* is donated, .* argument y, which is not;"),
+            (lambda x=x: f(x, device_put(x)), "argument x .* donated, .* argument y, which is not"),
+            (lambda x=x: both(x, x), "argument x .* is donated, .* argument y, which is donated, "),
+            (lambda x=x: deep({"q": x}, x), r"argument d\['q'\] of .* is donated, .* argument y, "),
+            (lambda x=x: ahead({"q": x}, x), r"argument d\['q'\] of .* is donated, .* argument y,"),
+        ):
+            with pytest.raises(InvalidArgument, match=says):
+                call()
+            np.testing.assert_array_equal(x, N)
     np.testing.assert_array_equal(f(device_put(N), device_put(N)), 2 * N)
 
 

@@ -302,12 +302,29 @@ class LoadedProgram:
                     f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
                     "the same array, which it then has no more; pass a copy, or use the argument"
                 ) from error
+        self._refuse_donated_twice(values, error)
         raise error
+
+    def _refuse_donated_twice(self, values: Sequence[Any], error: Exception) -> None:
+        """Raises `InvalidArgument` where a donated array is another argument, too."""
+        plan = self.plan
+        for i in plan.donated:
+            for j in plan.kept:
+                if i != j and _same_array(values[i], values[j]):
+                    also = "is donated, too" if j in plan.donated else "is not"
+                    raise InvalidArgument(
+                        f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
+                        f"{plan.describe(j)}, which {also}; pass a copy of one"
+                    ) from error
 
     def delete(self) -> None:
         """Unloads the executable."""
         if self.executable is not None:
             self.executable.delete()
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    return type(a) is Array and type(b) is Array and a._shards is b._shards
 
 
 def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:

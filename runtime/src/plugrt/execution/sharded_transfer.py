@@ -40,8 +40,8 @@ def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:
 def slice_in_place(x: Array, position: int) -> Array | None:
     """Returns ``x[position]`` where that is one device's buffer, without a copy; else None.
 
-    It is uncommitted, as in JAX, so that slices of one array, which are on several devices, can
-    meet in a computation.
+    It is uncommitted, so that slices of one array, which are on several devices, can meet in a
+    computation, as JAX's can, which are committed but replicated on all of the devices.
     """
     sharding = x._signature.sharding
     if type(sharding) is not PmapSharding or sharding.sharded_dim != 0:
