@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors lint types format docs docs-site bench version \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors lint types format docs docs-site bench plot version \
 	release wheels clean help
 
 help:
@@ -85,6 +85,12 @@ docs-site: $(STAMP)
 ## make bench        all benchmarks, ratios to JAX in the same run
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run_all.py
+
+## make plot         measure the calls again, and make the docs' plot and page of them anew
+plot: $(STAMP)
+	@mkdir -p build
+	$(BIN)/python benchmarks/dispatch.py --json build/dispatch.json
+	$(BIN)/python docs/generate/benchmarks.py build/dispatch.json
 
 ## make version      write the version (of pyproject.toml, or VERSION=0.2.0) wherever it is stated
 version: $(STAMP)

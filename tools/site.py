@@ -36,7 +36,9 @@ PAGES = {
 """Files of the repository outside docs/ and the pages that they are; README leads to the start."""
 NAMESPACES = ("array_api", "lax", "random")
 """Modules whose functions are made by decorators: listed from the running package."""
-MODULES = ("plugrt.plugins", "plugrt.interface", "plugrt.errors", "plugrt_sdk")
+MODULES = (
+    "plugrt.plugins", "plugrt.monitoring", "plugrt.interface", "plugrt.errors", "plugrt_sdk",
+)  # fmt: skip
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -71,7 +73,7 @@ def _target(source: str, here: str, target: str, repository: str) -> str:
         return target
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
     page = PAGES.get(path)
-    if page is None and path.startswith("docs/") and path.endswith(".md"):
+    if page is None and path.startswith("docs/") and path.endswith((".md", ".svg")):
         page = path.removeprefix("docs/")
     if page is None:
         return f"{repository.rstrip('/')}/blob/main/{path}"
@@ -99,7 +101,7 @@ def _public_names() -> str:
 def _reference(module: str, name: str, value: Any) -> str:
     """Returns what mkdocstrings makes an entry of; a sentence for what is another package's."""
     home = getattr(value, "__module__", "")
-    if home.startswith("plugrt"):
+    if home.startswith("plugrt") or isinstance(value, str):
         return f"::: {module}.{name}\n\n"
     return f"## {name}\n\n`{home}.{name}`, as it is.\n\n"
 

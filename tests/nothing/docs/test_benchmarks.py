@@ -1,0 +1,98 @@
+"""The plot of the benchmarks and its page are those of the recorded figures."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from support.markdown import ROOT
+
+_SPEC = importlib.util.spec_from_file_location("benchmarks", ROOT / "docs/generate/benchmarks.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+generate = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(generate)
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def data() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(generate.DATA.read_text(encoding="utf-8"))
+    return found
+
+
+def dots(picture: str, class_: str) -> list[float]:
+    """Returns where the dots of a run lie, without the one of the key."""
+    found = [c for c in ElementTree.fromstring(picture).iter(f"{SVG}circle")
+             if c.get("class") == class_]  # fmt: skip
+    return [float(c.attrib["cx"]) for c in found][1:]
+
+
+def test_picture_and_page_are_current(data: dict[str, Any]) -> None:
+    assert generate.PICTURE.read_text(encoding="utf-8") == generate.draw(data), "make docs"
+    assert generate.PAGE.read_text(encoding="utf-8") == generate.page(data), "make docs"
+
+
+def test_the_figures_say_where_they_come_from(data: dict[str, Any]) -> None:
+    for run in data["runs"]:
+        assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", run["commit"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
+        assert "cores" in run["machine"]
+        assert set(run["versions"]) == {"python", "jax", "jaxlib", "numpy"}
+        assert all(0 < ratio < 100 for ratio in run["ratios"].values())
+
+
+def test_each_figure_is_a_question_of_the_benchmark(data: dict[str, Any]) -> None:
+    source = (ROOT / data["script"]).read_text(encoding="utf-8")
+    for run in data["runs"]:
+        for name in run["ratios"]:
+            assert f'"{name}"' in source, f"{data['script']} does not measure {name!r}"
+
+
+def test_the_dots_lie_where_the_ratios_are(data: dict[str, Any]) -> None:
+    """On a logarithmic scale on which JAX's line is 1."""
+    picture = generate.draw(data)
+    [line] = [l for l in ElementTree.fromstring(picture).iter(f"{SVG}line")  # noqa: E741
+              if l.get("class") == "jax"]  # fmt: skip
+    one = float(line.attrib["x1"])
+    for run, class_ in zip(data["runs"], ("before", "now"), strict=True):
+        places = dots(picture, class_)
+        ratios = list(run["ratios"].values())
+        assert len(places) == len(ratios)
+        assert [p < one for p in places] == [r < 1 for r in ratios]
+        assert sorted(ratios) == [r for _, r in sorted(zip(places, ratios, strict=True))]
+
+
+def test_any_figures_and_names_are_drawn(data: dict[str, Any]) -> None:
+    drawn = copy.deepcopy(data)
+    extra = {'<b> & "q"': 0.01, "far": 90.0, "one": 1.0}
+    for run in drawn["runs"]:
+        run["ratios"] = extra
+    root = ElementTree.fromstring(generate.draw(drawn))
+    texts = [t.text for t in root.iter(f"{SVG}text")]
+    assert {'<b> & "q"', "far", "0.01", "90.00"} <= set(texts)
+    width = float(root.attrib["viewBox"].split()[2])
+    assert all(0 < float(c.attrib["cx"]) < width for c in root.iter(f"{SVG}circle"))
+
+
+def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any]) -> None:
+    first = copy.deepcopy(data["runs"][0])
+    environment = {"python": "3.12", "machine": "Linux", "cores": "8", "load": "0.1 0.2 0.3",
+                   "jax": "1", "jaxlib": "2", "numpy": "3", "plugrt": "0.1.0"}  # fmt: skip
+    rows = [{"name": "two NumPy", "ratio": 0.123456}, {"name": "new", "ratio": 2.0}]
+    generate.record(data, {"environment": environment, "rows": rows})
+    assert data["runs"][0] == first
+    assert data["runs"][1]["ratios"] == {"two NumPy": 0.12, "new": 2.0}
+    assert data["runs"][1]["machine"] == "8 cores, Linux, load 0.1 0.2 0.3"
+    assert data["runs"][1]["versions"] == {
+        "python": "3.12", "jax": "1", "jaxlib": "2", "numpy": "3",
+    }  # fmt: skip
+    assert "| new |  | 2.00 |" in generate.page(data)
+    assert len(dots(generate.draw(data), "now")) == 1, "only what both runs have is compared"
