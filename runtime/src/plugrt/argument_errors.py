@@ -1,10 +1,10 @@
-"""What Python says from inside of a function about its arguments, said as the caller's mistake.
+"""Turns Python's errors inside a public function into `ArgumentTypeError` for its caller.
 
-No function checks all that Python lets a caller pass: None for an axis, text for sizes, a class for
-a function. What comes of that, an `AttributeError` deep inside, tells the caller nothing and is not
-in the tree of ``plugrt.errors``. So public functions have a door where it becomes an
-`ArgumentTypeError` that names function and arguments. Exceptions of the user's own code (a branch,
-a loop body, an ``__array__``) pass as they are.
+No function checks everything that Python lets a caller pass: None for an axis, text for sizes, a
+class for a function. The result, an `AttributeError` deep inside, does not help the caller and is
+not in the tree of ``plugrt.errors``. `with_argument_errors` turns it into an `ArgumentTypeError`
+that names function and arguments. Exceptions of the user's own code (a branch, a loop body, an
+``__array__``) pass unchanged.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _PACKAGES = ("plugrt", "optree", "numpy", "ml_dtypes", "jaxlib")
 
 
 def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
-    """Raises `ArgumentTypeError` for what came of arguments that ``title`` did not expect.
+    """Raises `ArgumentTypeError` for an error that wrong arguments of ``title`` caused.
 
-    ``passed`` are the arguments to be listed. What is of our tree, or of the user's own functions,
-    is raised as it is.
+    ``passed`` are (name, value) of the arguments to list. Errors of plugrt's tree, and errors
+    raised in the user's own functions, are raised unchanged.
     """
     if isinstance(error, PlugrtError) or _is_user_error(error):
         raise error
@@ -46,7 +46,7 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
 
 
 def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: a public function with a door, where its arguments are to blame (see above)."""
+    """Decorator: errors that wrong arguments cause become `ArgumentTypeError` (see above)."""
     method = "." in function.__qualname__.rpartition("<locals>.")[2]
     title = function.__qualname__.removesuffix(".__init__") if method else function.__name__
 
@@ -71,7 +71,7 @@ def _shown(value: object) -> str:
 
 
 def _is_user_error(error: Exception) -> bool:
-    """Whether it came from code that is neither plugrt's nor of what plugrt is built on."""
+    """Whether it was raised in code that is neither plugrt's nor a dependency's."""
     step = error.__traceback__
     while step is not None:
         if not _is_library_file(step.tb_frame.f_code.co_filename):

@@ -1,4 +1,4 @@
-"""What the processor of this machine can do: machine code runs only where it finds all of that."""
+"""`features`: a fingerprint of this machine's instruction sets, for compiled code on disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DESCRIPTION = "/proc/cpuinfo"
 
 @cache
 def features() -> str:
-    """Returns a word for system, architecture and instruction sets, equal where they are equal.
+    """Returns a string for system, architecture and instruction sets; equal if all are equal.
 
-    Machine code that was made for one ends the process (SIGILL) on another. Where the system does
-    not list instruction sets, the processor's name stands for them.
+    Machine code made for one ends the process (SIGILL) on another. Where the system does not list
+    instruction sets, the processor's name is used instead.
     """
     try:
         lines = files.read_text(_DESCRIPTION, errors="replace").splitlines()

@@ -1,8 +1,8 @@
 """Every exception that plugrt raises, in one tree.
 
 ``PlugrtError`` is the root. ``PjrtError`` and its sixteen subclasses mirror the error codes of the
-PJRT C API (``PJRT_Error_Code``, which are absl's canonical status codes); the other branches say
-who is at fault: a plugin, the caller's arguments, the traced function, or a program text.
+PJRT C API (``PJRT_Error_Code``, which are absl's canonical status codes); the other branches name
+the party at fault: a plugin, the caller's arguments, the traced function, or a program.
 
 Where Python or JAX users would expect a built-in class (``TypeError`` for a wrong type,
 ``RuntimeError`` for a failing backend), the class inherits from it too.
@@ -21,7 +21,7 @@ class PlugrtError(Exception):
 
 
 class PjrtError(PlugrtError, RuntimeError):
-    """A backend reported an error; ``code`` is its PJRT code and ``message`` its own words.
+    """A backend reported an error; ``code`` is its PJRT code and ``message`` its own text.
 
     ``str(error)`` is ``"NAME: message"``, as XLA prints a status. Catch a subclass to handle one
     code; make an instance from a code with `error_from_code`.
@@ -146,7 +146,7 @@ PJRT_ERRORS: dict[int, type[PjrtError]] = {
 
 
 HARDWARE_ABSENT = (FailedPrecondition, NotFound, Unavailable)
-"""How libraries say that their hardware is not there: "No visible GPU devices"."""
+"""The errors with which libraries report absent hardware: "No visible GPU devices"."""
 
 
 def error_from_code(code: int, message: str) -> PjrtError:
@@ -161,10 +161,10 @@ def error_from_code(code: int, message: str) -> PjrtError:
 
 
 def text_of(error: BaseException) -> str:
-    """Returns the message of anybody's exception.
+    """Returns the message of any exception.
 
-    An exception whose ``__str__`` raises must not cost more than its text; nor must a character
-    that no terminal can print.
+    An exception whose ``__str__`` raises loses only its message, and a character that cannot be
+    encoded is escaped.
     """
     try:
         return str(error).encode("utf-8", "backslashreplace").decode()
@@ -175,7 +175,7 @@ def text_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Returns the class and the message of anybody's exception: ``ValueError: the message``."""
+    """Returns the class and the message of any exception: ``ValueError: the message``."""
     return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
 
 
@@ -199,7 +199,7 @@ class PluginBroken(PluginError):
 
 
 class PluginIncompatible(PluginError):
-    """The plugin and plugrt (or a library below them) are of versions that do not fit."""
+    """The plugin and plugrt (or a library below them) are of incompatible versions."""
 
 
 class DuplicatePlugin(PluginError):
@@ -229,11 +229,11 @@ class FileRefused(PlugrtError, OSError):
 
 
 class InvalidReply(Internal, PluginBroken):
-    """A library reported success and gave what the PJRT C API does not allow.
+    """A library reported success but returned a value that the PJRT C API does not allow.
 
-    No handle, a size that its memory does not have, a device that it does not list: the message
-    names the library, the function and the field. It is an error of the backend (code 13) and of
-    the plugin that brought it.
+    For example a NULL handle, a size beyond its memory, or a device that it does not list: the
+    message names the library, the function and the field. It is an error of the backend (code 13)
+    and of the plugin that brought it.
     """
 
 
@@ -244,8 +244,8 @@ class ArgumentError(PlugrtError, ValueError, TypeError):
     """An argument of a call is wrong; the message names it.
 
     JAX raises ValueError for some of these and TypeError for others, and not always the same for
-    one fault (shapes that differ are one in ``jax.numpy``, the other in ``jax.lax``). So that what
-    was written for JAX catches them here too, each of these is both.
+    one fault (shapes that differ are one in ``jax.numpy``, the other in ``jax.lax``). Each of these
+    is both, so that code written for JAX catches them.
     """
 
 
@@ -286,7 +286,7 @@ class IntegerOverflow(ArgumentError, OverflowError):
 
 
 class BufferUnavailable(ArgumentError, BufferError):
-    """An array cannot be handed over as it lies: through DLPack, or as memory of the host."""
+    """An array's memory cannot be shared as it is: through DLPack, or as host memory."""
 
 
 class StructureError(ArgumentError, TypeError):
@@ -313,7 +313,7 @@ class DeletedBuffer(PlugrtError, RuntimeError):
 
 
 class TracingError(PlugrtError):
-    """A function cannot be traced as it stands."""
+    """A function cannot be traced."""
 
 
 class ConcretizationError(TracingError, TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""Files at paths that others choose or can change: read with a bound, kept where only we write.
+"""Reads files at untrusted paths with a size bound, and keeps files in private folders.
 
 A path from a setting, an installation or a cache may lead to a FIFO, a device or another user's
-file. Every read here opens regular files only, never waits, and stops at a bound; what is kept
-from run to run goes to folders that belong to this user and that nobody else can write.
+file. Every read here opens regular files only, never blocks, and stops at a bound. Files kept
+between runs are in folders that belong to this user and that nobody else can write.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plugrt.errors import FileRefused
 AnyPath = str | os.PathLike[str]
 
 MAX_BYTES = 16 * 2**20
-"""The bound on what is read where a caller states none, in bytes; metadata stay far below."""
+"""The default bound on what is read, in bytes; metadata files are far smaller."""
 
 _CHUNK = 2**16
 _DESCRIPTOR = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/([0-9]{1,7})")
@@ -39,7 +39,7 @@ _FILE_TYPES = {
 def why_no_file(path: AnyPath) -> str:
     """Returns why there is no regular file at a path, to follow its name; empty if there is one.
 
-    "does not exist", say, or "is a FIFO, not a regular file". Nothing is opened, nor waited for.
+    "does not exist", say, or "is a FIFO, not a regular file". Nothing is opened.
     """
     try:
         found = os.stat(path)
@@ -71,7 +71,7 @@ def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
 
 
 def _open(path: AnyPath, own: bool) -> int:
-    # Before the opening, too: opening a device can have effects (a watchdog's starts its count).
+    # Checked before opening, too: opening a device can have effects (a watchdog starts counting).
     _check_regular(os.stat(path), path)
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
@@ -117,7 +117,7 @@ def _read(number: int, chunk: int, most: int, path: AnyPath) -> bytes:
 def read_descriptor(number: int, most: int, name: AnyPath) -> bytes:
     """Returns what is left to read of an open file, to its end; `FileRefused` beyond the bound.
 
-    It waits for who writes a pipe, as whoever opened it wants. ``name`` is for the message.
+    It waits for the writer of a pipe, as the user who opened it wants. ``name`` is for the message.
     """
     return _read(number, 2**20, most, name)
 
@@ -164,11 +164,11 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
 
 
 def private_folder(path: AnyPath, *, make: bool = True) -> Path:
-    """Returns the folder, made if need be and ``make``: this user's, writable by nobody else.
+    """Returns the folder, created if ``make``: it is this user's and writable by nobody else.
 
-    ``~`` expands. What is made (parents, too) has mode 0700 whatever the umask is; the mode of a
-    folder that is there stays. Raises `FileRefused`, saying what would help, for a folder of
-    another user or one that others can write, and the `OSError` of making or finding it.
+    ``~`` expands. Created folders (parents, too) have mode 0700 whatever the umask is; the mode of
+    an existing folder stays. Raises `FileRefused`, with the cure, for a folder of another user or
+    one that others can write, and the `OSError` of creating or finding it.
     """
     folder = Path(os.path.expanduser(path))
     if not folder.is_absolute() and str(path).startswith("~"):

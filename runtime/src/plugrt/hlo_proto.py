@@ -1,4 +1,4 @@
-"""What an optimised program says of itself, read from its bytes, without jaxlib.
+"""Reads parameter types and donations from an optimised program's bytes, without jaxlib.
 
 Backends give it as an ``HloModuleProto`` or as an ``HloModuleProtoWithConfig``; the messages and
 their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
@@ -67,7 +67,7 @@ def donated_parameters(module: Content) -> frozenset[int]:
     ):
         for message in messages(module, section):
             for entry in messages(message, _ENTRIES):
-                # A number that is 0 is not written.
+                # protobuf omits a number that is 0.
                 found.update(integers(entry, index) or integers(entry, parameter) or [0])
     return frozenset(found)
 

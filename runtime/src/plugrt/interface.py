@@ -1,15 +1,15 @@
-"""The waist of the hourglass: what every backend gives, and all that the rest of plugrt uses.
+"""The abstract backend interface: PJRT's object model, all that plugrt uses of a backend.
 
-The nouns and their division are those of the PJRT C API (``xla/pjrt/c/pjrt_c_api.h``): `Client`,
+The classes and their division are those of the PJRT C API (``xla/pjrt/c/pjrt_c_api.h``): `Client`,
 `Device`, `Memory`, `Topology`, `Executable`, `LoadedExecutable`, `Buffer`, `Event`. No jaxlib
 type, no C pointer and no MLIR object crosses this file.
 
 Two rules hold for every class here:
 
-* What is not marked optional must be implemented. A backend that leaves an optional method out
+* Every method not marked optional must be implemented. A backend that leaves an optional method out
   raises `Unimplemented` (PJRT code 12) with its own name in the message, never `AttributeError`.
 * Ownership is explicit: ``delete()`` and ``close()`` may be called twice; a client may be closed
-  while buffers live; nothing relies on the order in which the interpreter tears things down.
+  while buffers live; nothing relies on the order of the interpreter's teardown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TensorType:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the host; sub-byte types count one byte an element, as ml_dtypes stores them."""
+        """Bytes on the host; sub-byte types take one byte an element, as ml_dtypes stores them."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ class ExecuteOptions:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnalysis:
-    """What an executable needs of memory, in bytes (``PJRT_Executable_GetCompiledMemoryStats``)."""
+    """An executable's memory in bytes (``PJRT_Executable_GetCompiledMemoryStats``)."""
 
     generated_code_size_in_bytes: int = 0
     argument_size_in_bytes: int = 0
@@ -193,8 +193,8 @@ class Capabilities:
 
     Each boolean carries in its metadata (key ``says``) the sentence that reports print for it, and
     so does ``max_collectives_in_flight``: how many launches whose devices exchange data may be
-    under way at once, None where that is the backend's own affair. plugrt then waits for the
-    oldest before it launches one more.
+    under way at once, None for no bound. At the bound, plugrt waits for the oldest before it
+    launches one more.
     """
 
     asynchronous_dispatch: bool = _capability("execute returns before the computation has finished")
@@ -238,7 +238,7 @@ class Capabilities:
 
 
 class _BackendObject:
-    """Mixin of everything that belongs to a backend and may leave methods out."""
+    """Mixin of the classes below, whose optional methods raise `Unimplemented`."""
 
     __slots__ = ()
 
@@ -252,17 +252,17 @@ class _BackendObject:
 
 
 class Event(ABC):
-    """Something that will have happened; errors of asynchronous work surface here."""
+    """The completion of asynchronous work; its error, if any, is raised here."""
 
     __slots__ = ()
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Returns whether it has happened, with success or not. Never blocks."""
+        """Returns whether the work has ended, successfully or not. Never blocks."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Blocks until it has happened; raises the `PjrtError` if it ended in one."""
+        """Blocks until the work has ended; raises its `PjrtError` if it failed."""
 
     @abstractmethod
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
@@ -270,7 +270,7 @@ class Event(ABC):
 
 
 class ReadyEvent(Event):
-    """An event that has already happened, for backends that do everything at once."""
+    """An event that is already complete, for synchronous backends."""
 
     __slots__ = ("_error",)
 
@@ -301,7 +301,7 @@ class Memory(_BackendObject, ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """``device``, ``pinned_host``, ``unpinned_host`` or a backend's own word."""
+        """``device``, ``pinned_host``, ``unpinned_host`` or a backend's own name."""
 
     @property
     @abstractmethod
@@ -423,7 +423,7 @@ class Buffer(_BackendObject, ABC):
 
     @abstractmethod
     def delete(self) -> None:
-        """Gives the memory back; pending work is finished first. A second call does nothing."""
+        """Frees the memory; pending work is finished first. A second call does nothing."""
 
     @abstractmethod
     def is_deleted(self) -> bool:
@@ -431,10 +431,10 @@ class Buffer(_BackendObject, ABC):
 
     @abstractmethod
     def ready_event(self) -> Event:
-        """An event that tells when the contents are there."""
+        """An event that is ready when the contents are."""
 
     def block_until_ready(self) -> None:
-        """Waits until the contents are there; raises if making them failed."""
+        """Waits until the contents are ready; raises if computing them failed."""
         self.ready_event().wait()
 
     def copy_to_host_async(self) -> None:
@@ -469,8 +469,8 @@ Shards = Sequence[Buffer]
 """The buffers of one array, one for each addressable device, in device-assignment order.
 
 An implementation may return a sequence class of its own from `LoadedExecutable.execute` and
-recognise it when it comes back as an argument (so that nothing is taken apart and put together
-again between launches), but it accepts any sequence of its own buffers. If that class has a method
+recognise it when it is passed as an argument (so that arrays are not split and joined between
+launches), but it accepts any sequence of its own buffers. If that class has a method
 ``block_until_ready()``, it waits for all of them at once.
 """
 
@@ -483,7 +483,7 @@ class Executable(_BackendObject, ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the program, for people."""
+        """The name of the program, for display."""
 
     @property
     @abstractmethod
@@ -506,7 +506,7 @@ class Executable(_BackendObject, ABC):
         self._unimplemented("output_memory_kinds")
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
-        """``flops``, ``bytes accessed`` and what else the compiler states. Optional."""
+        """``flops``, ``bytes accessed`` and the compiler's other figures. Optional."""
         self._unimplemented("cost_analysis")
 
     def memory_analysis(self) -> MemoryAnalysis:
@@ -514,11 +514,11 @@ class Executable(_BackendObject, ABC):
         self._unimplemented("memory_analysis")
 
     def optimized_program(self) -> Program:
-        """The program after the compiler's work, in a format of the backend's. Optional."""
+        """The program after optimisation, in a format of the backend's choice. Optional."""
         self._unimplemented("optimized_program")
 
     def as_text(self) -> str:
-        """The optimised program for people to read. Optional."""
+        """The optimised program as readable text. Optional."""
         self._unimplemented("as_text")
 
     def fingerprint(self) -> bytes:
@@ -530,7 +530,7 @@ class Executable(_BackendObject, ABC):
         self._unimplemented("generated_code_size_in_bytes")
 
     def serialize(self) -> bytes:
-        """Returns bytes for `Client.deserialize_executable` on a backend that fits. Optional."""
+        """Returns bytes for `Client.deserialize_executable` on an equal backend. Optional."""
         self._unimplemented("serialize")
 
 
@@ -564,42 +564,43 @@ class LoadedExecutable(_BackendObject, ABC):
         result has the same form. Donated arguments are deleted when the call returns. Errors in
         the arguments raise here; errors of the computation surface when a result is read.
 
-        This is the hot method: it parses no keywords, asks nothing of the backend for each
-        result, and makes no event that nobody asked for.
+        This method is on the hot path: it parses no keywords, makes no backend call for each
+        result, and creates no event that is not asked for.
         """
 
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
-        """As `execute`, and a function that waits until every device has done its part.
+        """As `execute`, and a function that waits until the launch has ended on every device.
 
-        The function keeps neither arguments nor results alive, is right also when they were
-        deleted or donated meanwhile, and raises nothing: errors surface when a result is read. A
-        backend that states ``max_collectives_in_flight`` implements it; else it is optional.
+        The function keeps neither arguments nor results alive, works also if they were deleted or
+        donated meanwhile, and raises nothing: errors are raised when a result is read. Required of
+        a backend that states ``max_collectives_in_flight``, optional otherwise.
         """
         self._unimplemented("execute_with_wait")
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
-        """`execute` without options, for callers that vouch for the arguments.
+        """`execute` without options and argument checks: the caller guarantees valid arguments.
 
-        They are as many as the program takes, of its parameters' types, in the form that
-        `Client.shards` and launches give, on the client's devices that the program runs on. Only
-        whether they were deleted is left for the backend to find out.
+        Their number and types are the program's, their form is that of `Client.shards` and of
+        launches, and they are on the devices that the program runs on. The backend checks only
+        whether they were deleted.
 
-        In the place of `Shards` on one memory a backend may give something of its own, which is no
-        sequence: the arrays hold that, its launchers take it, as they take `Shards`, and
-        `Client.opener` makes `Shards` of it when somebody asks. What has both says ``held``.
+        Instead of `Shards` in one memory a backend may return an object of its own that is no
+        sequence. Arrays hold that object, launchers take it as they take `Shards`, and
+        `Client.opener` makes `Shards` of it on demand. `Shards` that have such an object give it as
+        their attribute ``held``.
         """
         return self.execute
 
     def lending_launcher(
         self, lent: Sequence[int]
     ) -> Callable[[list[Any]], Sequence[Shards]] | None:
-        """`launcher` that takes the arguments numbered in ``lent`` from elsewhere; None for none.
+        """`launcher` that takes the arguments numbered in ``lent`` from other places, or None.
 
         They are NumPy arrays, or shards on another device of the client, of the parameters' types.
-        For backends that can lend memory to a launch at less cost than to put or move an array.
+        For backends that can pass such memory to a launch more cheaply than by a put or a copy.
         NumPy arrays are copied before it returns; the list of arguments may be overwritten.
         Where it is None, `Client.shards_from_host` and `Buffer.copy_to_device` are used. Optional.
         """
@@ -607,7 +608,7 @@ class LoadedExecutable(_BackendObject, ABC):
 
     @abstractmethod
     def delete(self) -> None:
-        """Unloads it; launches under way finish. A second call does nothing."""
+        """Unloads it; running launches finish. A second call does nothing."""
 
     @abstractmethod
     def is_deleted(self) -> bool:
@@ -615,7 +616,7 @@ class LoadedExecutable(_BackendObject, ABC):
 
 
 class Topology(_BackendObject, ABC):
-    """Devices that programs can be compiled for, whether or not they are there."""
+    """Devices that programs can be compiled for, present on this machine or not."""
 
     __slots__ = ()
 
@@ -658,7 +659,7 @@ class Topology(_BackendObject, ABC):
 
 
 class Client(_BackendObject, ABC):
-    """A started backend: its devices, and the way to compile for them and to move data."""
+    """A started backend: its devices; compiles programs for them and moves data."""
 
     @property
     @abstractmethod
@@ -668,7 +669,7 @@ class Client(_BackendObject, ABC):
     @property
     @abstractmethod
     def platform_version(self) -> str:
-        """The version of the platform's runtime, for people."""
+        """The version of the platform's runtime, for display."""
 
     @property
     @abstractmethod
@@ -681,10 +682,10 @@ class Client(_BackendObject, ABC):
 
     @property
     def compiler_identity(self) -> str | None:
-        """Equal where executables of one client can be loaded by the other, beyond its version.
+        """Equal for clients that can load each other's executables, given equal versions.
 
-        A backend that is a library tells it from its successors. None means that there is no
-        telling, so that nothing is kept from run to run.
+        A backend that is a library returns a value unique to its build. None if that is unknown:
+        then no executable is kept between runs.
         """
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
@@ -753,8 +754,8 @@ class Client(_BackendObject, ABC):
         """Puts a host array (any strides, any alignment, 0-d and empty too) on a device.
 
         ``memory`` None is the device's default memory. The backend keeps ``array`` alive for as
-        long as ``semantics`` lets it use the memory, and no longer. Raises `ResourceExhausted`
-        when the device has no room and `UnsupportedDtype` for a dtype that it lacks.
+        long as ``semantics`` lets it use the memory. Raises `ResourceExhausted` when the device has
+        no room and `UnsupportedDtype` for a dtype that it lacks.
         """
 
     def shards_from_host(
@@ -762,8 +763,8 @@ class Client(_BackendObject, ABC):
     ) -> Sequence[Shards]:
         """Puts several host arrays on one device, as `buffer_from_host` puts one, in one call.
 
-        Returns the `shards` of each, or what its launchers give in their place. A backend
-        overrides it where that is cheaper than the loop.
+        Returns the `shards` of each, or what its launchers return instead. A backend overrides this
+        where one call is cheaper than the loop.
         """
         return [self.shards((self.buffer_from_host(array, device),)) for array in arrays]
 
@@ -774,15 +775,15 @@ class Client(_BackendObject, ABC):
     def shards(self, buffers: Sequence[Buffer]) -> Shards:
         """Returns the buffers of one array in the form that launches take fastest.
 
-        ``execute`` takes any sequence of buffers; a backend that would have to put them together
-        for each launch anew does it here, once.
+        ``execute`` takes any sequence of buffers; a backend that would have to join them at each
+        launch does it here, once.
         """
         return tuple(buffers)
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], Shards]:
-        """Returns what makes `Shards` of what launches give in their place, of this type, there.
+        """Returns a function that makes `Shards` of this type and memory from a launch's result.
 
-        For backends whose `LoadedExecutable.launcher` gives such things.
+        For backends whose `LoadedExecutable.launcher` returns other objects than `Shards`.
         """
         self._unimplemented("opener")
 

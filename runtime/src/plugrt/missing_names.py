@@ -1,4 +1,4 @@
-"""What to do instead where a name of JAX's is asked of plugrt and is not there."""
+"""`missing_name`: the error for names of JAX that plugrt lacks, with their replacement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INSTEAD = {
 
 
 def missing_name(name: str) -> str:
-    """Returns what the AttributeError says about a name that ``plugrt`` lacks."""
+    """Returns the message of the AttributeError for a name that ``plugrt`` lacks."""
     text = f"module 'plugrt' has no attribute {name!r}"
     instead = _INSTEAD.get(name)
     return text if instead is None else f"{text}: {instead.format(name=name)}"

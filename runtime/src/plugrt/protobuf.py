@@ -1,7 +1,7 @@
-"""Protocol buffers as they lie in memory: the few lines that XLA's messages need, both ways.
+"""Reads and writes the protocol buffer wire format, as far as XLA's messages need it.
 
-https://protobuf.dev/programming-guides/encoding/ has the format. What a field means is said where
-it is read: `plugrt.hlo_proto`, `plugrt.capi.abi.proto_wire`.
+https://protobuf.dev/programming-guides/encoding/ has the format. The meaning of fields is
+documented where they are read: `plugrt.hlo_proto`, `plugrt.capi.abi.proto_wire`.
 """
 
 from __future__ import annotations

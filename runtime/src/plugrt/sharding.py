@@ -1,4 +1,4 @@
-"""How the data of an array lie on devices: what `Array.sharding` is and `device_put` takes.
+"""Shardings: how an array is distributed, as `Array.sharding` returns and `device_put` takes.
 
 `SingleDeviceSharding` is one device; `PmapSharding` is one slice on each of several devices, or
 the whole on each of them.

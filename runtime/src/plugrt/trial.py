@@ -1,4 +1,4 @@
-"""`try_client`: one small computation on a backend, compared with what it must give."""
+"""`try_client`: one small computation on a backend, compared with its known result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBERS = np.array([1, -2, 3.5, 1024], np.float32)
 
 
 def check_devices(client: Client) -> Device:
-    """Returns the first device that this process can use, after a look at all of them.
+    """Returns the first device that this process can use, after checking all devices.
 
     Raises `PluginBroken` where there is no device, where several have one id, and where this
     process can use none.
@@ -45,7 +45,7 @@ def try_client(client: Client, step: Callable[[str], None]) -> None:
 
     ``step`` is called with the name of what is next: ``devices``, ``put``, ``read``, ``compile``,
     ``execute``, ``result``. Raises what the backend raises (`Unimplemented` where it has no such
-    function), and `PluginBroken` for a result that is not what it must be.
+    function), and `PluginBroken` for a wrong result.
     """
     step("devices")
     device = check_devices(client)

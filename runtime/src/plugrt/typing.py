@@ -1,4 +1,4 @@
-"""Types for annotations: what functions of arrays take, for type checkers and readers.
+"""Types for annotations of functions that take arrays: `ArrayLike`, `DTypeLike`, `Shape`…
 
 As ``jax.typing``: annotate arguments with `ArrayLike` and results with `plugrt.Array`. Nested lists
 are not array-like: ``array_api.asarray`` makes an array of them.

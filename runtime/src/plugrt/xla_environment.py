@@ -1,7 +1,7 @@
-"""What XLA reads from the environment, for as long as it reads it: a log level, a thread count.
+"""Sets XLA's environment variables (log level, thread count) only while XLA reads them.
 
-A library of XLA's reads these when it is loaded or started and never again. They are set for that
-moment only, and only where the user has not set them: what the user starts later inherits none.
+XLA libraries read these when they are loaded or started and never again. They are set during that
+time only, and only if the user has not set them: processes started later do not inherit them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_logging() -> Iterator[None]:
-    """Keeps INFO lines away, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
+    """Turns INFO log lines off, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
     with _unless_set(("TF_CPP_MIN_LOG_LEVEL",), "1"):
         yield
 
 
 @contextmanager
 def reserve_threads(devices: int) -> Iterator[None]:
-    """Lets XLA's CPU client start with threads for two launches on each of its devices.
+    """Starts XLA's CPU client with threads for two launches on each of its devices.
 
     It makes as many as there are cores or devices, whichever is more. A launch on several devices
     takes a thread a device while it waits for one of the 32 places in a device's queue, and a
     launch under way whose devices exchange data needs a thread a device at once: with fewer than
-    two a device they wait for each other for ever, and XLA ends the process after 40 s
-    (``xla/pjrt/cpu/cpu_client.cc``: ``Execute``, ``max_inflight_computations_semaphore``). JAX
-    hangs in the same way. A user's PJRT_NPROC or NPROC is left as it is.
+    two a device they deadlock, and XLA ends the process after 40 s (``xla/pjrt/cpu/cpu_client.cc``:
+    ``Execute``, ``max_inflight_computations_semaphore``). JAX hangs in the same way. A user's
+    PJRT_NPROC or NPROC is left as it is.
     """
     if devices > 1 and (os.cpu_count() or 1) < 2 * devices:
         with _unless_set(("PJRT_NPROC", "NPROC"), str(2 * devices)):

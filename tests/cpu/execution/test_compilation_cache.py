@@ -267,7 +267,7 @@ def test_a_url_is_refused_by_name(url: str, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConfigError, match=r"compilation_cache_dir = .*folders of this machine"):
         config.override(compilation_cache_dir=url).__enter__()
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", url)
-    with pytest.raises(ConfigError, match=r"JAX_COMPILATION_CACHE_DIR=.*Cure: name such a folder"):
+    with pytest.raises(ConfigError, match=r"JAX_COMPILATION_CACHE_DIR=.*Fix: name such a folder"):
         _ = type(config)().compilation_cache_dir
 
 

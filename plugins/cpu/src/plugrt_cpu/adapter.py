@@ -1,12 +1,12 @@
-"""The one place that knows jaxlib's private Python API, and where its minors differ.
+"""The only module that uses jaxlib's private Python API, and the differences of its versions.
 
 jaxlib promises nothing about the names used here. All of them are listed in
 `plugrt_cpu.jaxlib_private_api`, and a test fails with the missing ones when a jaxlib drops any.
 
 Two rules, because JAX may live in the same process: nothing here sets a state that is global to
-jaxlib (`plugrt_cpu.tracebacks` does, for moments, where JAX is not), and nothing on the way of an
-array calls what makes jaxlib import JAX (it does so, where JAX is installed, to describe any
-one-device array that it makes by itself). `split` has no other way.
+jaxlib (`plugrt_cpu.tracebacks` does, for moments, where JAX is not), and nothing on the path of an
+array makes jaxlib import JAX (it does so, where JAX is installed, to describe any one-device array
+that it makes by itself). `split` and `from_dlpack` cannot avoid it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ pause_while_collecting(_jax)
 _SingleDeviceSharding: Any = _jax.SingleDeviceSharding
 _GSPMDSharding: Any = _jax.GSPMDSharding
 _REPLICATED = _hlo.HloSharding.replicate()
-# Up to 0.11 a result handler looks at what JAX's avals and shardings have unless told not to; later
-# ones never do, and have no such argument.
+# jaxlib up to 0.11 reads attributes of JAX's avals and shardings in a result handler unless told
+# not to; later versions do not, and lack the argument.
 _SKIP_CHECKS = (True,) if "_skip_checks" in (_jax.array_result_handler.__doc__ or "") else ()
 # Since 0.10.2.
 _HAS_LAUNCH_ID = "launch_id" in (_jax.LoadedExecutable.execute_sharded.__doc__ or "")
@@ -65,8 +65,8 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
         self._devices_in_order = (device,)
         self._kind = memory_kind
 
-    # Properties, not attributes: JAX, once imported, adds some without a setter to the base class.
-    # Each put asks for this one twice, and for the next method once.
+    # Properties, not attributes: JAX adds properties without a setter to the base class when it is
+    # imported. Each put asks for this one twice, and for the next method once.
     @property
     def memory_kind(self) -> str:
         return self._kind
@@ -78,7 +78,7 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
     def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
         return _REPLICATED
 
-    # 0.9 asks for these two to tell the size of an array.
+    # jaxlib 0.9 calls these two to compute the size of an array.
     def shard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape
 
@@ -88,10 +88,11 @@ class OneDevice(_SingleDeviceSharding):  # type: ignore[misc]
 
 
 class ManyDevices(_GSPMDSharding):  # type: ignore[misc]
-    """A sharding that says "one buffer on each of these devices" and nothing of their content.
+    """A sharding that states the devices of an array's buffers, and nothing about their content.
 
-    jaxlib's executables look at the devices of an argument only, never at how it is divided. Two
-    members are `OneDevice`'s again: nanobind's classes take one base, so that there is no mixin.
+    jaxlib's executables read only the devices of an argument's sharding, never how it is divided.
+    Two members are `OneDevice`'s again: nanobind's classes take one base, so that there is no
+    mixin.
     """
 
     def __init__(self, devices: Sequence[Any], memory_kind: str) -> None:
@@ -125,7 +126,7 @@ def result_handler(aval: Aval, sharding: Any) -> Any:
 
 
 def with_launch_id(launch: Callable[..., Any], launch_id: int) -> Callable[..., Any]:
-    """Returns ``execute_sharded`` with a launch id, which jaxlib 0.9 has no use for."""
+    """Returns ``execute_sharded`` with a launch id, where jaxlib takes one (since 0.10.2)."""
     return partial(launch, launch_id=launch_id) if launch_id and _HAS_LAUNCH_ID else launch
 
 
@@ -139,10 +140,10 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
         True,
         semantics is not ZERO_COPY,
         semantics,
-        # Without it, jaxlib asks for a global state that only JAX sets.
+        # Without this argument jaxlib reads a global state that only JAX sets.
         enable_x64=True,
     )
-    # jaxlib parks its reference to a source that it has copied until some later call.
+    # jaxlib keeps its reference to a copied source until a later call collects it.
     _jax.collect_garbage()
     return raw
 
@@ -153,10 +154,10 @@ def assemble(aval: Aval, sharding: Any, arrays: list[Any]) -> Any:
 
 
 def prepare_several_devices() -> None:
-    """Comes before a program for several devices is compiled, loaded or launched.
+    """Turns jaxlib's tracebacks on; call it before compiling or launching for several devices.
 
-    An array on several devices that has no frames noted cannot be taken apart, which reading does
-    (jaxlib 0.10: "Expecting an IFRT `Array` to have a user context").
+    jaxlib 0.10 cannot split an array on several devices, as reading it does, if it was made
+    without a recorded traceback: "Expecting an IFRT `Array` to have a user context".
     """
     _jax.set_tracebacks_enabled(True)
 
@@ -208,7 +209,7 @@ def make_client(**options: Any) -> Any:
 
 
 def make_collectives(implementation: str, distributed_client: Any) -> Any:
-    """Returns what CPU devices of several processes exchange data with; None for ``none``."""
+    """Returns jaxlib's collectives for CPU devices of several processes; None for ``none``."""
     if implementation == "gloo":
         return _jax.make_gloo_tcp_collectives(distributed_client=distributed_client)
     if implementation == "mpi":
@@ -233,16 +234,16 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
 memory_lock = threading.RLock()
 """Held to delete an array, and to take a reference to its memory for the host.
 
-XLA's ``AcquireExternalReference`` looks at a buffer's description after it has left the buffer's
-mutex, and ``Delete`` frees that description without waiting for such references (jaxlib 0.10: a
-crash of ``np.asarray(x)`` beside ``x.delete()`` in another thread, under JAX as well).
-Reentrant, because to make a view may run the garbage collector, and that a finaliser.
+A data race in XLA, jaxlib 0.10: ``np.asarray(x)`` crashes while another thread calls
+``x.delete()``, under JAX as well. ``AcquireExternalReference`` reads a buffer's description after
+releasing the buffer's mutex, and ``Delete`` frees that description without waiting for it.
+Reentrant, because making a view may run the garbage collector and with it a finaliser.
 """
 
 
 def _renew_lock() -> None:
     global memory_lock
-    memory_lock = threading.RLock()  # its owner may be a thread that the child has not
+    memory_lock = threading.RLock()  # its owner may be a thread that does not exist in the child
 
 
 if hasattr(os, "register_at_fork"):
@@ -250,21 +251,21 @@ if hasattr(os, "register_at_fork"):
 
 
 def delete(array: Any) -> None:
-    """Deletes an array under everyone who reads, awaits or launches with it in another thread.
+    """Deletes an array while other threads may read it, wait for it or launch with it.
 
-    jaxlib's own ``delete`` lets go of the memory's description, which calls that wait without the
-    interpreter's lock are still using: they crash (jaxlib 0.10, JAX as well). A second array of
-    the same memory is deleted in its stead; the first one then says that it is deleted, and its
-    description goes with the last reference to it.
+    jaxlib 0.10 has a use after free, under JAX as well: ``delete`` frees the description of the
+    memory while calls that wait without the interpreter's lock still use it, and they crash. So a
+    second array of the same memory is deleted; the first one then reports that it is deleted, and
+    its description is freed with the last reference to it.
     """
     if not array.is_deleted():
         with memory_lock, contextlib.suppress(RuntimeError, ValueError):
-            array.clone().delete()  # raises where another thread has just deleted it
+            array.clone().delete()  # raises if another thread has just deleted it
 
 
 def view(array: Any) -> memoryview:
     """Waits, then returns a read-only view of the memory of a one-device array."""
-    if not array.is_ready():  # nobody else shall wait for it
+    if not array.is_ready():  # wait before taking the lock
         array.block_until_ready()
     lock = memory_lock
     lock.acquire()  # a third of the time that `with` takes: most first reads are of a few bytes
@@ -283,8 +284,8 @@ def address(array: Any) -> int:
 def to_dlpack(array: Any) -> tuple[Any, Any]:
     """Returns a ``dltensor`` capsule of a one-device array, and what must outlive it.
 
-    jaxlib (0.10) aborts the process when an array is deleted, and nothing else refers to its
-    memory, while a capsule of it lives.
+    jaxlib 0.10 aborts the process if an array is deleted while a capsule of it lives and nothing
+    else refers to its memory; hence the second array.
     """
     with memory_lock:
         keeper = array.clone()

@@ -1,4 +1,4 @@
-"""What the cpu plugin declares."""
+"""The capabilities that the cpu plugin declares."""
 
 from __future__ import annotations
 

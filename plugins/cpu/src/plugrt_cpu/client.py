@@ -41,7 +41,7 @@ _SEMANTICS = {
     HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
     HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES: adapter.UNTIL_TRANSFER_COMPLETES,
     HostBufferSemantics.IMMUTABLE_ZERO_COPY: adapter.ZERO_COPY,
-    # jaxlib has no word for it; not to write to the memory is within what the caller allows.
+    # jaxlib has no such mode; never writing to the memory is within what the caller allows.
     HostBufferSemantics.MUTABLE_ZERO_COPY: adapter.ZERO_COPY,
 }
 
@@ -72,7 +72,7 @@ class CpuClient(ClientBase):
 
     @property
     def capabilities(self) -> Capabilities:
-        # Not before it is asked for: it imports StableHLO's bindings.
+        # Computed when asked for: it imports StableHLO's bindings.
         return capabilities(self._asynchronous, self._processes)
 
     @property
@@ -264,16 +264,16 @@ def _stablehlo(program: Program) -> bytes:
 
 
 def _require_one_dimension(program: Program, assignment: DeviceAssignment) -> None:
-    """Refuses what makes jaxlib (0.10) abort when it describes the shardings of the results.
+    """Refuses programs for which jaxlib 0.10 aborts while it describes the results' shardings.
 
-    Attribute names stand as they are in MLIR's text and in its bytecode.
+    The attribute names appear verbatim in MLIR's text and in its bytecode.
     """
     both = assignment.num_replicas > 1 and assignment.num_partitions > 1
     if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
         raise Unimplemented(
             f"a program with shardings on {assignment.num_replicas} replicas x "
             f"{assignment.num_partitions} partitions: jaxlib's CPU client divides a program over "
-            "replicas or over partitions, not both. Cure: use partitions only"
+            "replicas or over partitions, not both. Fix: use partitions only"
         )
 
 
@@ -289,9 +289,10 @@ _clients: weakref.WeakSet[CpuClient] = weakref.WeakSet()
 
 
 def _keep_clients_after_fork() -> None:
-    """Leaves jaxlib's clients to the end of a forked child process.
+    """Keeps jaxlib's clients alive until a forked child process ends.
 
-    To destroy one there waits for threads that only the parent has, and crashes (JAX as well).
+    Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
+    JAX as well).
     """
     for client in _clients:
         if client._raw is not None:

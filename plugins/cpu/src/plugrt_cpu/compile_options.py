@@ -41,7 +41,7 @@ def place(raw: Any, assignment: DeviceAssignment) -> Any:
 def parse(encoded: bytes) -> Any:
     """Returns jaxlib's options for a serialised ``CompileOptionsProto``.
 
-    jaxlib takes bytes that are no protobuf at all for empty options; they are refused here.
+    jaxlib 0.10 reads bytes that are no protobuf as empty options; they are refused here.
     """
     try:
         for _ in fields(encoded):

@@ -1,4 +1,4 @@
-"""Create options of the cpu plugin, and starting a client with them."""
+"""`start`: checks the cpu plugin's create options and starts a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CpuDevice`, `CpuMemory`, and `Place`: where an array lives, as jaxlib wants it said.
+"""`CpuDevice`, `CpuMemory`, and `Place`: the devices of an array, with jaxlib's sharding.
 
 And `ClientBase`: what all that belongs to a client uses of it.
 """
@@ -15,7 +15,7 @@ from plugrt_cpu import adapter
 
 
 class Place:
-    """Devices in order, the kind of memory on each, and jaxlib's sharding that says so.
+    """Devices in order, the kind of memory on each, and jaxlib's sharding for them.
 
     ``devices`` are those of this process; the sharding and ``raw_devices`` (jaxlib's list) name
     those of other processes, too, and ``single`` says whether they name but one.

@@ -1,4 +1,4 @@
-"""Reading and writing DLPack capsules where neither NumPy nor jaxlib can serve.
+"""Reads and writes DLPack capsules of dtypes that NumPy's and jaxlib's own functions refuse.
 
 The layout is DLPack's public C ABI (``dlpack.h``): a ``DLManagedTensor`` begins with its
 ``DLTensor``, whose first field is the data pointer.
@@ -59,7 +59,7 @@ class _DLTensor(ctypes.Structure):
 
 
 class _Memory:
-    """Memory that lives as long as its owners, for NumPy to look at."""
+    """An object with NumPy's array interface that keeps a capsule and its array alive."""
 
     __slots__ = ("__array_interface__", "_capsule", "_keeper")
 
@@ -69,7 +69,8 @@ class _Memory:
         self._keeper = keeper
 
     def __del__(self) -> None:
-        # Before the keeper: jaxlib aborts when a deleted array ends while a capsule refers to it.
+        # Before the keeper: jaxlib 0.10 aborts the process when a deleted array is freed while a
+        # capsule refers to it.
         self._capsule = None
 
 
@@ -78,7 +79,7 @@ def view(
 ) -> npt.NDArray[Any]:
     """Returns a read-only array over the capsule's row-major memory, which it keeps alive.
 
-    For dtypes that NumPy's own ``from_dlpack`` refuses, such as bfloat16. ``keeper`` is let go of
+    For dtypes that NumPy's own ``from_dlpack`` refuses, such as bfloat16. ``keeper`` is released
     after the capsule.
     """
     if 0 in shape:
@@ -93,9 +94,10 @@ def view(
 def export(array: npt.NDArray[Any]) -> Any:
     """Returns a ``dltensor`` capsule over the memory of a row-major array of `_DTYPES`.
 
-    NumPy writes it, because arrays that jaxlib has exported cannot be deleted without an abort.
-    It knows integers of each size; the capsule is told the true type afterwards. Consumers may not
-    write to it, which unversioned DLPack cannot say and NumPy therefore would refuse.
+    NumPy makes it, because jaxlib 0.10 aborts the process when an array that it has exported is
+    deleted. NumPy exports integers of the same size, and the true type is written into the capsule
+    afterwards. Consumers must not write to the memory: unversioned DLPack has no read-only flag,
+    and NumPy would refuse to export a read-only array.
     """
     code, bits = _CODES[array.dtype]
     pointer: int = array.__array_interface__["data"][0]
@@ -114,7 +116,7 @@ def _interface(
 
 
 class CapsuleHolder:
-    """A capsule in the dress that ``numpy.from_dlpack`` wants."""
+    """An object with the methods that ``numpy.from_dlpack`` calls, over one capsule."""
 
     __slots__ = ("_capsule",)
 
@@ -131,7 +133,7 @@ class CapsuleHolder:
 def describe(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Returns the shape and dtype of a ``dltensor`` capsule of CPU memory.
 
-    Raises `InvalidArgument` for what is no such capsule, and for memory of another device.
+    Raises `InvalidArgument` for anything else, and for memory of another device.
     """
     try:
         tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))

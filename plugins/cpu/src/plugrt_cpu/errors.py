@@ -1,4 +1,4 @@
-"""jaxlib's exceptions as plugrt's: XLA prints a status as ``CODE_NAME: text``."""
+"""Translates jaxlib's exceptions to plugrt's: XLA prints a status as ``CODE_NAME: text``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class CpuEvent(Event):
     """Tells when the computation that makes an array has ended.
 
     jaxlib has no such object in Python: the event asks the array. An array that was deleted or
-    donated meanwhile counts as ready, for there is nothing left to wait for.
+    donated meanwhile counts as ready, as nothing is left to wait for.
     """
 
     __slots__ = ("_raw",)

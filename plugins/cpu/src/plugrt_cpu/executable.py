@@ -1,4 +1,4 @@
-"""`CpuExecutable`: what was compiled, and what can be learnt of it."""
+"""`CpuExecutable`: a compiled program: types, analyses, serialisation."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ class CpuExecutable(Executable):
 
     def serialize(self) -> bytes:
         """Returns bytes that a client of the same jaxlib on the same kind of CPU loads again."""
-        # What jaxlib (0.10) writes of an executable that it has loaded lacks the functions.
+        # jaxlib 0.10 serialises an executable that was itself deserialised without its functions,
+        # so that loading it again fails: the bytes that it came from are kept.
         payload = self._payload or self._ask(self.raw.serialize)
         return serialization.pack(payload, self._name, self.assignment, self.options)
 
@@ -115,7 +116,7 @@ class CpuExecutable(Executable):
 
 
 def _tensor_type(shape: Any, role: str) -> TensorType:
-    # Before anything else is asked: jaxlib aborts when a token is asked for its dimensions.
+    # First of all: jaxlib 0.10 aborts the process when the dimensions of a token are read.
     if not shape.is_array():
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"

@@ -1,4 +1,4 @@
-"""Keeping Ctrl-C, and the interpreter's end, away from jaxlib's compilations."""
+"""Runs compilation off the main thread so that SIGINT and interpreter exit cannot crash jaxlib."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _under_way: set[threading.Event] = set()
 def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
-    jaxlib (0.10) compiles in a thread of its own and looks for signals while it waits: an
-    interrupt then frees the program that the thread is still reading, and the process crashes.
-    Python's signal handlers run in the main thread only, so that the wait is made in another.
+    jaxlib 0.10 compiles in a thread of its own and checks for signals while it waits: an interrupt
+    frees the program that the thread is still reading, and the process crashes. Python's signal
+    handlers run in the main thread only, so another thread waits for jaxlib.
     """
     done = threading.Event()
     _under_way.add(done)
@@ -42,9 +42,10 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     finished = threading.Lock()
     finished.acquire()
     threading.Thread(target=run, name="plugrt-cpu-compile").start()
-    # Not join: interrupted, it takes the thread for ended (CPython 3.11), and then the process
-    # does not wait for it at its end. Not an event: interrupted twice, its condition releases a
-    # lock that it does not hold, and that RuntimeError takes the interrupt's place (CPython 3.12).
+    # Not join: after an interrupt CPython 3.11 marks the thread as ended and does not wait for it
+    # at exit (https://github.com/python/cpython/issues/90882). Not an event: interrupted twice, its
+    # condition releases a lock that it does not hold, and the RuntimeError replaces the interrupt
+    # (https://github.com/python/cpython/issues/118433).
     finished.acquire()
     if errors:
         raise errors.pop()
@@ -62,9 +63,9 @@ def _run(work: Callable[[], T], done: threading.Event) -> T:
 def _await_all() -> None:
     """Waits, when the interpreter ends, for the compilations that are under way.
 
-    A thread that comes back from jaxlib into an interpreter that has ended takes the process down
-    (SIGABRT). Python waits for threads, too, but an interrupt ends that waiting: the second Ctrl-C
-    of one who was kept waiting after the first. The next one ends the process by the signal.
+    A thread that returns from jaxlib into an interpreter that has ended aborts the process
+    (SIGABRT). Python waits for threads at exit, but a second Ctrl-C ends that wait. A third one
+    then ends the process by the signal itself.
     """
     while _under_way:
         try:

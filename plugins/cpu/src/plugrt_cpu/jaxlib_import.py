@@ -1,4 +1,4 @@
-"""Importing jaxlib without its chatter, and only a jaxlib that fits."""
+"""Imports jaxlib with INFO log lines off, and checks its version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def import_jaxlib() -> tuple[Any, Any]:
     The latter is ``jaxlib._hlo`` since 0.10, and ``jaxlib._jax`` too before.
 
     XLA reads TF_CPP_MIN_LOG_LEVEL while jaxlib is imported and never again. Unless the user has set
-    it, it is 1 (no INFO lines, as JAX has it) for that moment only.
+    it, it is 1 (no INFO lines, as in JAX) during the import only.
 
     Raises `PluginIncompatible` when jaxlib is absent, too old, or lacks one of the modules.
     """
@@ -54,5 +54,5 @@ def _describe_misfit(version: str) -> str:
     return (
         f"the cpu plugin (plugrt-cpu {distributions.version('plugrt-cpu')}) needs jaxlib "
         f">= {'.'.join(map(str, MINIMUM_JAXLIB))}; installed: {version}. "
-        'Cure: pip install --upgrade "jaxlib>=0.9"'
+        'Fix: pip install --upgrade "jaxlib>=0.9"'
     )

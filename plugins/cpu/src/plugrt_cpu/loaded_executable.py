@@ -1,4 +1,4 @@
-"""`CpuLoadedExecutable`: launching."""
+"""`CpuLoadedExecutable`: launches of a compiled program on one device or several."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             arguments, launch = self._prepare(arguments, options)
         # The usual case: each argument is ours, and its type is what the program expects (types
         # are interned, so that comparing them is comparing identities). jaxlib itself compares
-        # sizes only. Whatever else is looked at closely.
+        # sizes only. Any other arguments are checked one by one.
         try:
             fit = [*map(_type_of, arguments)] == self._parameter_types
             raws = [*map(_raw_of, arguments)]
@@ -124,8 +124,8 @@ class CpuLoadedExecutable(LoadedExecutable):
 
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
-        if self._donated or not self._result_types:  # without results, when is the memory read?
-            return None
+        if self._donated or not self._result_types:
+            return None  # without results nothing tells when the memory was read
         wanted = [(i, self._parameter_types[i]) for i in lent]
         return lending_launcher(self._client, self._devices[0], self.launcher, wanted)
 
@@ -148,7 +148,7 @@ class CpuLoadedExecutable(LoadedExecutable):
             raw = arguments[index]
             if type(raw) is not adapter.RawArray:
                 [raw] = self._raws((raw,))
-            if not raw.is_deleted():  # jaxlib leaves it alive when a host array looks at it
+            if not raw.is_deleted():  # jaxlib leaves it alive while a host array views it
                 adapter.delete(raw)
         return results
 
@@ -201,8 +201,7 @@ class CpuLoadedExecutable(LoadedExecutable):
                 )
 
     def _launch_error(self, error: Exception, raws: Sequence[Any]) -> PlugrtError:
-        # jaxlib's own words for a lost argument depend on how it was lost: deleted, an array is one
-        # without shards.
+        # jaxlib reports a deleted argument as an array without shards, a donated one otherwise.
         translated = translate(error)
         if isinstance(translated, DeletedBuffer) or "shards, got: [" in str(error):
             lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]
@@ -220,10 +219,10 @@ class CpuLoadedExecutable(LoadedExecutable):
 class ManyDeviceExecutable(CpuLoadedExecutable):
     """A program that is loaded on several devices.
 
-    jaxlib (0.10) crashes when such a launch finds a fault in its arguments, so that everything is
-    looked at first. Launches are made one at a time: two whose collectives meet in another order
-    on another device would wait for each other for ever. A small program whose replicas exchange
-    nothing is launched on each device by itself (see `plugrt_cpu.per_device_launch`).
+    jaxlib 0.10 crashes when such a launch finds a fault in its arguments, so all are checked first.
+    Launches are serialised: two whose collectives start in a different order on different devices
+    would deadlock. A small program whose replicas exchange no data is launched on each device
+    separately (see `plugrt_cpu.per_device_launch`).
     """
 
     __slots__ = ("_fresh", "_replicas")
@@ -258,7 +257,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
     ) -> tuple[list[CpuShards], Any | None]:
         """Returns the results, and jaxlib's token of the launch if asked for and if there is one.
 
-        Launches on each device by itself have none: they share no threads that could run out.
+        Separate launches on each device have none: they need no shared threads that could run out.
         """
         launch, token = self._launch, None
         if options is not None:
@@ -277,11 +276,11 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                     )
             if self._donated:
                 self._require_distinct(adopted)
-            # jaxlib leaves those alive that a host array still looks at, and of what is whole it
-            # says whether the first buffer is.
+            # jaxlib leaves arrays alive that a host array still views, and reports for an array on
+            # several devices only whether its first buffer is alive.
             donated = [adopted[i] for i in self._donated]
             doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
-            # What is whole stays whole: to take it apart costs more than the launch saves.
+            # An array on several devices is not split: that costs more than the launch saves.
             if self._replicas and options is None and all(shards.is_split for shards in adopted):
                 made = self._replicas.launch([shards.parts() for shards in adopted])
             else:
@@ -322,7 +321,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
 
 
 def _wait(token: Any) -> None:
-    # What failed is said where a result is read.
+    # A failure is raised where a result is read.
     with contextlib.suppress(*JAXLIB_ERRORS):
         token.block_until_ready()
 

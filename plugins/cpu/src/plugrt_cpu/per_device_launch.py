@@ -1,9 +1,9 @@
-"""Small programs whose replicas exchange nothing, launched on one device after the other.
+"""Launches small programs without collectives on one device after the other.
 
-A launch on several devices costs jaxlib (0.10) 50 to 80 µs for four of them, however small the
-program: each device is handed to a thread, and all have to meet. Four launches on one device each
-cost 18 µs together. They run one after the other on the caller's thread, so that this is for
-programs that take less time than the handing over.
+A launch on several devices takes jaxlib 0.10 50 to 80 µs for four of them, however small the
+program: each device's part runs on its own thread, and all are joined. Four launches on one device
+each take 18 µs together. They run one after the other on the caller's thread, so this is for
+programs that take less time than starting the threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COSTS = {"flops": 0.3, "transcendentals": 3.0, "bytes accessed": 0.1}
 """Nanoseconds for one of what XLA's cost analysis counts, roughly, on one core."""
 
 # HLO's operations whose result depends on which replica runs them, or on what the others do; a
-# custom call may do anything. Of a loop the analysis counts one round.
+# custom call may do anything. The analysis counts one iteration of a loop.
 _TOGETHER = re.compile(
     r"\b(?:all-reduce|all-gather|all-to-all|ragged-all-to-all|reduce-scatter|collective-permute|"
     r"collective-broadcast|replica-id|partition-id|send|recv|infeed|outfeed|custom-call|"
@@ -53,7 +53,7 @@ class Replicas:
         if compiled.num_partitions > 1 or compiled.num_replicas != len(devices):
             return None
         if jaxlib_minor() < (0, 10):
-            return None  # it prints a page of warnings when it loads its own bytes
+            return None  # jaxlib 0.9 prints many warnings when it deserialises an executable
         try:
             if not is_small(compiled.cost_analysis()) or not replicas_are_independent(
                 compiled.as_text()
@@ -61,7 +61,7 @@ class Replicas:
                 return None
             return cls(client, compiled, devices)
         except (PjrtError, *JAXLIB_ERRORS):
-            return None  # to launch on all devices at once is right, and only slower
+            return None  # launching on all devices at once is correct, only slower
 
     def __init__(
         self, client: ClientBase, compiled: CpuExecutable, devices: tuple[CpuDevice, ...]
@@ -107,9 +107,9 @@ def _options_for_device(encoded: bytes, device: CpuDevice) -> Any:
 
 
 def is_small(analysis: Mapping[str, Any]) -> bool:
-    """Whether a program with this cost analysis takes less time than to hand it to a thread."""
+    """Whether a program with this cost analysis takes less time than passing it to a thread."""
     if any(analysis.get(key, 0) < 0 for key in _COSTS):
-        return False  # what the analysis cannot count, it says as -1
+        return False  # -1 means that the analysis cannot count it
     estimate: float = sum(analysis.get(key, 0) * cost for key, cost in _COSTS.items())
     return estimate <= _MAX_NANOSECONDS
 

@@ -1,4 +1,4 @@
-"""What plugrt finds: the plugin object named ``cpu``."""
+"""`CpuPlugin`: the plugin object named ``cpu`` that the entry point offers."""
 
 from __future__ import annotations
 

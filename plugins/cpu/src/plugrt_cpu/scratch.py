@@ -1,14 +1,14 @@
-"""Small arguments of a launch, copied to memory that is kept for the next one.
+"""Copies small arguments of a launch to memory that is kept for the next launch.
 
-To put a small array costs jaxlib (0.10) about as much as to launch a program: it makes an array,
-asks the sharding about it, and allocates. A copy to memory that an array of jaxlib's looks at
-already costs a tenth of it. The memory may be written again when the launch has read it, which is
-so once its results are ready: small programs run on the caller's thread, and theirs are at once.
-Where they are not, the memory is left to the launch, and never written again; a program of which
-that is so again and again has its arguments put, for a while.
+Putting a small array takes jaxlib 0.10 about as long as launching a program: it makes an array,
+calls methods of the sharding, and allocates. Copying into memory that an array of jaxlib's already
+aliases takes a tenth of that. The memory may be overwritten once the launch has read it, that is,
+once its results are ready. Small programs run on the caller's thread, so theirs are ready at once.
+Where they are not, the memory is never written again; if that happens repeatedly, a program's
+arguments are put for a while.
 
-The same goes for arrays on another of the client's devices, which lie in the same main memory:
-jaxlib copies them in another thread, and the launch has to wait for that.
+The same is done for arrays on another of the client's devices, which share the main memory: jaxlib
+would copy them in another thread, and the launch would wait for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from plugrt_cpu.device import CpuDevice
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, array_type
 
-_ALIGNMENT = 64  # what XLA asks of memory that it takes without a copy
+_ALIGNMENT = 64  # the alignment of memory that XLA takes without a copy
 _MAX_BYTES = 1 << 16
 """Of one launch: little beside what a loaded program takes by itself."""
 _MAX_KEPT = 4
@@ -56,7 +56,7 @@ class Scratch:
 
     @property
     def is_aliased(self) -> bool:
-        """Whether jaxlib's array looks at the memory of the view, and holds no copy of it."""
+        """Whether jaxlib's array aliases the memory of the view, and holds no copy of it."""
         address: int = self.view.__array_interface__["data"][0]
         return self.shards[0].unsafe_pointer() == address
 
@@ -130,7 +130,7 @@ def lending_launcher(
 
     def launch_on_scratch(arguments: list[Any]) -> Sequence[Any]:
         try:
-            row = kept.pop()  # whoever has it, has it alone
+            row = kept.pop()  # popping makes this thread its only user
         except IndexError:
             made = rows.new_if_worth_it()
             if made is None:
@@ -140,9 +140,9 @@ def lending_launcher(
         for i, scratch in row:
             source = arguments[i]
             if type(source) is not np.ndarray:
-                if type(source) is not adapter.RawArray:  # asked here, too: the usual one is
+                if type(source) is not adapter.RawArray:  # tested here to save a call
                     source = _raw(source, device)
-                if not source.is_ready():  # this one is for jaxlib to wait for
+                if not source.is_ready():  # jaxlib waits for this one
                     arguments[i] = _move(source, scratch.shards.type, device)
                     continue
                 source = read(source, scratch.shards.type)

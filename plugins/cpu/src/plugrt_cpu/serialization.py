@@ -1,8 +1,8 @@
-"""Executables as bytes: jaxlib's own, in an envelope that tells whether they fit here.
+"""Executables as bytes: jaxlib's own, after a header that states jaxlib's version and the CPU.
 
-jaxlib says that loading bytes it did not write is unsafe (they hold machine code). The envelope
-keeps accidents out: other formats, other versions, other CPUs, cut or altered bytes. It is no
-protection against somebody who writes bytes on purpose: load what you trust.
+jaxlib says that loading bytes it did not write is unsafe (they hold machine code). The header
+guards against accidents: other formats, other versions, other CPUs, truncated or altered bytes. It
+does not protect against malicious bytes: load only what you trust.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def unpack(data: bytes) -> Packed:
         if header[what] != here:
             raise FailedPrecondition(
                 f"this executable was compiled for {what} {header[what]}; here is {here}. "
-                "Cure: compile the program again"
+                "Fix: compile the program again"
             )
     return Packed(
         payload=body[_LENGTH.size + length :],

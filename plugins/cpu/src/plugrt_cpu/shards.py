@@ -20,8 +20,8 @@ from plugrt_cpu.types import array_type
 class CpuShards(Sequence[Buffer]):
     """One jaxlib array over the devices of ``place``, and a sequence of its buffers.
 
-    Launches on all devices at once give and take it whole; it is taken apart when a buffer of it
-    is read. What was made a device at a time is put together when such a launch takes it.
+    Launches on all devices at once return and take jaxlib's one array; it is split when a buffer of
+    it is read. Arrays made on one device at a time are joined when such a launch takes them.
     """
 
     __slots__ = ("__weakref__", "_buffers", "_parts", "place", "raw", "type")
@@ -30,7 +30,7 @@ class CpuShards(Sequence[Buffer]):
     _parts: Sequence[Any] | None
     _buffers: list[CpuBuffer] | None
 
-    # A launch makes one for each result: what most are never asked for is not even set.
+    # A launch makes one of these for each result: attributes that are rarely used are not set.
     def __init__(self, raw: Any, type: TensorType, place: Place) -> None:
         self.raw = raw
         self.type = type
@@ -75,7 +75,7 @@ class CpuShards(Sequence[Buffer]):
     def require_alive(self) -> None:
         """Raises `DeletedBuffer` if a buffer of it was deleted or donated.
 
-        jaxlib (0.10) crashes when a launch on several devices finds that out by itself.
+        jaxlib 0.10 crashes when a launch on several devices gets a deleted array.
         """
         parts = self._parts
         deleted = self.raw.is_deleted() if parts is None else any(p.is_deleted() for p in parts)
@@ -106,11 +106,11 @@ class CpuShards(Sequence[Buffer]):
 
     @property
     def is_split(self) -> bool:
-        """Whether jaxlib's array on each device is at hand."""
+        """Whether jaxlib's array of each device is known, so that nothing has to be split."""
         return self._parts is not None
 
     def delete(self) -> None:
-        """Deletes all buffers, whole and apart."""
+        """Deletes all buffers."""
         if self._parts is None:
             adapter.delete(self.raw)
         for part in self._parts or ():
@@ -131,7 +131,7 @@ class CpuShards(Sequence[Buffer]):
 
     def part_is_deleted(self, index: int) -> bool:
         """Whether the buffer at the index was deleted."""
-        # jaxlib calls an array on several devices deleted when its first buffer is.
+        # jaxlib reports an array on several devices as deleted when its first buffer is.
         raw = self.raw if self._parts is None else self._parts[index]
         return bool(raw.is_deleted())
 
@@ -160,7 +160,7 @@ class CpuShards(Sequence[Buffer]):
 
 
 class _Shard(CpuBuffer):
-    """One buffer of `CpuShards`. Waiting for it waits for all of them, without taking apart."""
+    """One buffer of `CpuShards`. Waiting for it waits for all, without splitting the array."""
 
     __slots__ = ("_index", "_shards")
 

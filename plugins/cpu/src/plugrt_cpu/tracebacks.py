@@ -1,4 +1,4 @@
-"""jaxlib's own tracebacks: off while the garbage collector runs."""
+"""Turns jaxlib's recording of tracebacks off while the garbage collector runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def pause_while_collecting(jaxlib: Any) -> None:
-    """Keeps jaxlib from noting Python's frames while the garbage collector runs.
+    """Stops jaxlib from recording Python frames while the garbage collector runs.
 
-    jaxlib (0.10) notes them with each array that it makes. If the collector is just ending a
-    generator whose ``finally`` launches a program, that destroys the interpreter's memory: 200 such
-    generators end JAX by SIGSEGV. They are left on where other threads may need them meanwhile, and
-    where JAX does.
+    jaxlib 0.10 records them with each array that it makes. If the collector is closing a generator
+    whose ``finally`` launches a program, that corrupts the interpreter's memory: 200 such
+    generators end JAX by SIGSEGV. Recording stays on where other threads run, and where
+    JAX is imported.
     """
     paused = False
 

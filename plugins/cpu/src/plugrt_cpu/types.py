@@ -1,4 +1,4 @@
-"""Array types, one object for each, and the dtypes that XLA's CPU backend holds."""
+"""Interned array types, and the dtypes that XLA's CPU backend supports."""
 
 from __future__ import annotations
 

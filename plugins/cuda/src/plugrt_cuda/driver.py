@@ -1,4 +1,4 @@
-"""What the driver says of the GPUs, before any PJRT library is asked."""
+"""`compute_capabilities`: the GPUs' compute capabilities, read from the CUDA driver."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _MAJOR, _MINOR = 75, 76
 def compute_capabilities(library: str = "libcuda.so.1") -> list[int]:
     """Returns the compute capability of each visible GPU times ten (90 for 9.0).
 
-    Empty where there is no driver or it does not start: what follows then fails with better
-    words than this could.
+    Empty without a driver, or where it does not start: starting the PJRT library then fails with a
+    better message.
     """
     try:
         driver = ctypes.CDLL(library)

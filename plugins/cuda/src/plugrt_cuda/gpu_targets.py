@@ -1,4 +1,4 @@
-"""GPUs to compile for: their facts, and how a PJRT library for CUDA takes them.
+"""Descriptions of GPUs to compile for, in the form that a PJRT library for CUDA takes.
 
 The facts are those that NVIDIA publishes: data sheets and white papers of each GPU, and the table
 of limits per compute capability in the CUDA C++ Programming Guide. The library takes them as the

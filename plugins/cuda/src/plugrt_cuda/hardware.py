@@ -16,7 +16,7 @@ _VERSION = re.compile(r"Kernel Module.*?\s(\d{3,})\.\d+")
 
 
 def detect(root: str | Path = "/") -> Availability:
-    """Returns whether a driver shows itself; opens no device and no library."""
+    """Returns whether files of the driver exist; opens no device and no library."""
     top = Path(root)
     seen = [f"/{file}" for file in DRIVER_FILES if (top / file).exists()]
     if not seen:

@@ -1,4 +1,4 @@
-"""Where the PJRT library for CUDA is: in one of four wheels, or where the user says."""
+"""`find_library`: the PJRT library for CUDA, from one of four wheels or a path of the user's."""
 
 from __future__ import annotations
 

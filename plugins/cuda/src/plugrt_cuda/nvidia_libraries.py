@@ -1,4 +1,4 @@
-"""NVIDIA's libraries, which a PJRT library for CUDA looks for by name when it starts."""
+"""Loads NVIDIA's libraries from their wheels before a PJRT library asks for them by name."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ COMPONENTS = (
     Component("cuDNN", {12: ("libcudnn.so.9",), 13: ("libcudnn.so.9",)},
               "cudnn", "nvidia-cudnn", True),
 )  # fmt: skip
-"""In the order of their dependencies on one another: each finds loaded what it needs."""
+"""In the order of their dependencies: each finds its dependencies loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of loading a component: its library and where it was, or why there is none."""
+    """The result of loading a component: its library and path, or why it could not be loaded."""
 
     component: Component
     path: str = ""
@@ -83,8 +83,8 @@ def wheel_folders() -> list[Path]:
 def preload(cuda: int, roots: Sequence[Path] | None = None) -> dict[str, Loaded]:
     """Loads NVIDIA's libraries for a CUDA version; returns name to what came of it.
 
-    Those in wheels come before those that the system's loader finds, as in JAX. A library that
-    asks for one by name later gets the one that is loaded: so that symbols need not be global.
+    Those in wheels come before those that the system's loader finds, as in JAX. A library that asks
+    for one by name later gets the loaded one, so symbols need not be global.
     """
     folders = wheel_folders() if roots is None else roots
     found = {c.name: _load(c, cuda, folders) for c in COMPONENTS}

@@ -1,7 +1,7 @@
-"""What plugrt finds: the plugin object named ``cuda``.
+"""`CudaPlugin`: the plugin object named ``cuda`` that the entry point offers.
 
-It is imported wherever a backend is chosen automatically, GPU or not, so that only what `probe`
-needs is imported here, and the rest where it is used.
+It is imported wherever a backend is chosen automatically, GPU or not, so this module imports only
+what `probe` needs; functions import the rest.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class CudaPlugin(LibraryPlugin):
     def __init__(self) -> None:
         super().__init__("cuda", "xla_cuda_plugin.so", priority=500)
         self.components: dict[str, Loaded] = {}
-        """NVIDIA's libraries that were loaded for the last client, and why others were not."""
+        """NVIDIA's libraries by name: those loaded for the last client, and why others were not."""
 
     def probe(self) -> Availability:
-        """Available if the driver shows itself.
+        """Available if files of the NVIDIA driver exist.
 
         Raises `PluginBroken` where PLUGRT_CUDA_LIBRARY_PATH names no file.
         """
@@ -78,7 +78,7 @@ class CudaPlugin(LibraryPlugin):
         except FailedPrecondition as error:
             if _NO_GPU not in error.message:
                 raise
-            # The driver is there, so that this is news: not the quiet absence of hardware.
+            # The driver is installed, so this is an error and not merely absent hardware.
             raise PluginBroken(
                 f"the NVIDIA driver is there but offers no GPU ({found.who} says: "
                 f"{error.message}); `nvidia-smi` shows whether it sees one, and a container must "

@@ -1,7 +1,7 @@
-"""Whether NVIDIA's libraries are ones that the PJRT library works with.
+"""Checks that the versions of NVIDIA's libraries fit the PJRT library.
 
-The rules are those of JAX's plugin for CUDA: what it refuses is refused, and no more; but all
-that is wrong is said at once, with the package to install.
+The rules are those of JAX's plugin for CUDA. All faults are reported in one error, with the
+packages to install.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ logger = logging.getLogger("plugrt.plugins")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a library states its version, and the oldest one that will do.
+    """How to read a library's version, and the oldest accepted one.
 
     ``getter`` fills an int that it is given the address of, ``property_getter`` does so for each
     of major, minor and patch, which ``weights`` put together; ``plain`` returns it.
@@ -47,7 +47,7 @@ ADVICE = (Rule("cuSOLVER", 11400, getter="cusolverGetVersion"),)
 
 @dataclass(slots=True)
 class Report:
-    """Version by component, what refuses a start, and what is only to be warned of."""
+    """Version by component, faults that prevent a start, and warnings."""
 
     versions: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)

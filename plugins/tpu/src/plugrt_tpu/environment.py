@@ -1,7 +1,8 @@
 """The environment variables that libtpu reads when it starts: short timeouts, quiet logging.
 
 libtpu queries the metadata server of Google's cloud. On any other machine that query blocks for
-minutes, and log files are written to the temporary folder. See README.md for each variable.
+minutes, and log files are written to the temporary folder. See README.md for each variable, and
+https://github.com/jax-ml/jax/pull/29069 for JAX's remedy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from plugrt_tpu.hardware import Hardware
 
 ON_TPU_MACHINES: Mapping[str, str] = {"GRPC_VERBOSITY": "ERROR"}
 ELSEWHERE: Mapping[str, str] = START_VARIABLES["libtpu.so"].variables
-"""The runtime holds them, for those who name the library in PJRT_NAMES_AND_LIBRARY_PATHS."""
+"""Declared in the runtime, which needs them for libtpu named in PJRT_NAMES_AND_LIBRARY_PATHS."""
 
 
 def variables_to_set(seen: Hardware) -> dict[str, str]:
@@ -26,5 +27,5 @@ def variables_to_set(seen: Hardware) -> dict[str, str]:
 
 
 def set_variables(seen: Hardware) -> AbstractContextManager[None]:
-    """Sets `variables_to_set` while the library starts, and takes them away again."""
+    """Sets `variables_to_set` while the library starts, and removes them afterwards."""
     return start_variables.set_variables(variables_to_set(seen))

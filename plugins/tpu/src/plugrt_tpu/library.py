@@ -1,4 +1,4 @@
-"""Where libtpu is, and what its refusal to start means."""
+"""`find_library` and `explain`: the path of libtpu, and its start-up errors explained."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def find_library() -> str:
 
 
 def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
-    """Returns what a failed start means to the user; errors that need no words as they are."""
+    """Returns what a failed start means to the user; other errors are returned unchanged."""
     if isinstance(error, NotFound) and hardware.detect().is_tpu_machine:
         return PluginBroken(
             f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "
@@ -51,7 +51,7 @@ def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
         f"libtpu runs in one process of a machine at a time, and another one has it{who}. End that "
         "process (also an idle notebook, or a child that was left behind). To compile ahead of "
         "time beside it, or if each process has chips of its own, set ALLOW_MULTIPLE_LIBTPU_LOAD=1 "
-        f"and start this process anew. libtpu said: {' '.join(error.message.split())}"
+        f"and start this process again. libtpu said: {' '.join(error.message.split())}"
     )
 
 

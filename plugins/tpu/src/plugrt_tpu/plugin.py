@@ -1,7 +1,7 @@
-"""What plugrt finds: the plugin object named ``tpu``.
+"""`TpuPlugin`: the plugin object named ``tpu`` that the entry point offers.
 
-It is imported wherever a backend is chosen automatically, TPU or not, so that only what `probe`
-needs is imported here, and the rest where it is used.
+It is imported wherever a backend is chosen automatically, TPU or not, so this module imports only
+what `probe` needs; functions import the rest.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class TpuPlugin(LibraryPlugin):
     def probe(self) -> Availability:
         """Available if chips or accelerator files of a Google machine are seen.
 
-        Under JAX_FORCE_TPU_INIT always: then libtpu judges. Raises `PluginBroken` where
-        TPU_LIBRARY_PATH names no file, whatever the machine has.
+        Under JAX_FORCE_TPU_INIT always: libtpu itself then reports what is missing. Raises
+        `PluginBroken` where TPU_LIBRARY_PATH names no file, whatever the machine has.
         """
         named_library("tpu_library_path")
         seen = hardware.detect()
@@ -56,7 +56,7 @@ class TpuPlugin(LibraryPlugin):
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Sets the variables that libtpu needs, and explains what it refuses to start for."""
+        """Sets the variables that libtpu needs, and explains its errors."""
         from plugrt_tpu import environment, library
 
         with environment.set_variables(hardware.detect()):

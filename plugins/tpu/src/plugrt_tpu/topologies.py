@@ -1,4 +1,4 @@
-"""The names of TPU topologies, and the words when libtpu knows none of that name."""
+"""The names of TPU topologies, and the error for a name that libtpu does not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C ABI room: the client interface over any PJRT C API library.
+"""The client interface over any PJRT C API library, through cffi.
 
 The names below are imported when they are first used, so that cffi costs nothing before.
 """

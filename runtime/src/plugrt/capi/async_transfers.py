@@ -1,4 +1,4 @@
-"""`AsyncTransfer`: buffers that exist at once and are filled from the host piece by piece."""
+"""`AsyncTransfer`: buffers that are created first and filled from the host in pieces."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class AsyncTransfer:
     """A ``PJRT_AsyncHostToDeviceTransferManager`` (PJRT 0.62 and later).
 
-    Make it, `retrieve` the buffers (they are ready when their data are there), and `send` the
-    data, from any thread.
+    Create it, `retrieve` the buffers (ready once their data have arrived), and `send` the data,
+    from any thread.
     """
 
     def __init__(self, client: Client, types: Sequence[TensorType], memory: Memory) -> None:
@@ -112,7 +112,7 @@ class AsyncTransfer:
         self._handle.hold(args.done_with_h2d_transfer, view)
 
     def send_literal(self, index: int, array: np.ndarray[Any, Any]) -> None:
-        """Sends a whole array, which the library may lay out anew (PJRT 0.83 and later)."""
+        """Sends a whole array, which the library may lay out differently (PJRT 0.83)."""
         self._check(index)
         spec = self._specs[index]
         if (array.shape, array.dtype) != (spec.shape, spec.dtype):
@@ -133,7 +133,7 @@ class AsyncTransfer:
         self._handle.hold(args.done_with_h2d_transfer, view)
 
     def fail(self, index: int, error: PjrtError) -> None:
-        """Makes a buffer end in an error instead of data."""
+        """Makes a buffer fail with an error instead of receiving data."""
         self._check(index)
         message, size = c_values.chars(error.message)
         self._call(
@@ -145,7 +145,7 @@ class AsyncTransfer:
         )
 
     def add_metadata(self, metadata: dict[str, OptionValue]) -> None:
-        """Attaches facts to the transfer, for the library's own tools."""
+        """Attaches metadata to the transfer, for the library's own tools."""
         array, count, _keep = c_values.named_values(metadata)
         self._call("AddMetadata", transfer_metadata=array, num_metadata=count)
 
@@ -173,7 +173,7 @@ def create_uninitialized(client: Client, kind: TensorType, memory: Memory) -> Bu
 def create_error_buffer(
     client: Client, kind: TensorType, memory: Memory, error: PjrtError
 ) -> Buffer:
-    """Returns a buffer that ends in ``error`` for all who use it (PJRT 0.82 and later)."""
+    """Returns a buffer that fails with ``error`` whenever it is used (PJRT 0.82 and later)."""
     handle = client.handle()
     spec = BufferSpec(handle, kind.shape, kind.dtype, memory.first_device(), memory)
     message, size = c_values.chars(error.message)

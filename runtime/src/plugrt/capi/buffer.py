@@ -40,9 +40,8 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
     nobody refers to this object, because another thread may be launching with it.
 
-    A finaliser of its own costs a launch half of what `plugrt.capi.ownership.own` does. One that
-    the garbage collector calls for a member of a cycle, which may be used after that, leaves the
-    handle to `own`.
+    Its ``__del__`` takes half the time of `plugrt.capi.ownership.own`. If the garbage collector
+    calls it for a member of a cycle, which may be used after that, the handle is passed to `own`.
     """
 
     __slots__ = ("_dead", "_owner", "_pointer", "_reason", "_spec")
@@ -51,7 +50,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         self._pointer = pointer
         self._spec = spec
 
-    # The defaults are there when the interpreter has emptied this module at its end.
+    # Default arguments: at exit the interpreter may have cleared this module's globals.
     def __del__(
         self, _getrefcount: Callable[[Any], int] = getrefcount, _alone: int = ALONE
     ) -> None:
@@ -62,7 +61,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             if not self._spec.handle.exiting:
                 self._share(pointer)
             return
-        self._pointer = None  # a weak reference may give this object to another thread until now
+        self._pointer = None  # until here a weak reference may pass this object to another thread
         handle = self._spec.handle
         free_args = handle.destroy_args
         try:
@@ -121,12 +120,12 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     @property
     def deletion_reason(self) -> str:
-        """What made it unusable, for messages."""
+        """Why it is unusable, for messages."""
         unsaid = "was freed" if self._pointer is None else "was deleted or donated meanwhile"
         return getattr(self, "_reason", unsaid)
 
     def is_gone(self) -> bool:
-        """Whether it is deleted or donated, or another thread is just doing that."""
+        """Whether it is deleted or donated, also by another thread right now."""
         pointer = self._pointer
         if pointer is None:
             return True
@@ -137,7 +136,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return bool(args.is_deleted)
 
     def _explain(self, error: PjrtError) -> Exception:
-        """Returns the error of a call on this buffer, or that another thread took it away."""
+        """Returns the error of a call, or `DeletedBuffer` if another thread deleted the buffer."""
         if isinstance(error, Unimplemented) or not self.is_gone():
             return error
         return self._deleted_error(self.deletion_reason)
@@ -160,13 +159,13 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def _share(self, pointer: Any) -> Any:
         """Returns the pointer as an object that owns the ``PJRT_Buffer`` from now on.
 
-        None if it cannot be lent.
+        None if it cannot be shared.
         """
         handle = self._spec.handle
         with handle.lock:
             if type(self) is Buffer:
                 self._owner = own(pointer, handle.free_buffer)
-                # The usual finaliser is not to pay for a question that only these need.
+                # A separate class, so that the common ``__del__`` has no extra branch.
                 self.__class__ = ViewedBuffer
             return self._owner
 
@@ -178,14 +177,13 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             raise self._explain(error) from None
 
     def delete(self) -> None:
-        # First of all: who comes now is to hear of the deletion, not of what the library makes
-        # of it.
+        # First, so that concurrent calls report the deletion and not a library's error.
         pointer = self._retire("was deleted")
         if pointer is not None:
             self._spec.handle.library.call("Buffer_Delete", buffer=pointer)
 
     def _retire(self, reason: str) -> Any:
-        """Makes it unusable; ``reason`` says what happened. Returns the pointer if it had one."""
+        """Makes it unusable for that ``reason``. Returns the pointer if it had one."""
         with self._spec.handle.lock:
             pointer = self._pointer
             if pointer is not None:
@@ -198,7 +196,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return self._pointer is None
 
     def _note_donation(self, by: Executable, known: bool) -> None:
-        """Notes that a launch of ``by`` took the memory; where that is not known, if it did."""
+        """Records a donation to a launch of ``by``; if not ``known``, asks the library."""
         pointer = self._pointer
         if pointer is None:
             return
@@ -211,7 +209,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def ready_event(self) -> Event:
         event = Event(self._spec.handle, self._call("Buffer_ReadyEvent").event)
-        if self.is_gone():  # then the event may tell of that, not of the contents
+        if self.is_gone():  # then the event may be the deletion's, not the contents'
             raise self._deleted_error(self.deletion_reason)
         return event
 
@@ -237,7 +235,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, device, target))
 
     def _in_c_order(self) -> bool:
-        """Whether a copy keeps its meaning: libraries copy the bytes and forget another order."""
+        """Whether the layout is C order: libraries copy the bytes and lose any other layout."""
         order = self.minor_to_major()
         return order is None or order == self._c_order()
 
@@ -248,7 +246,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return int(self._call("Buffer_UnsafePointer").buffer_pointer)
 
     def refer(self) -> Any:
-        """Returns an external reference: the memory stays until what is returned is gone."""
+        """Returns an external reference: the memory stays until the returned object is freed."""
         handle, pointer = self._spec.handle, self._live()
         self._call("Buffer_IncreaseExternalReferenceCount")
         name = "Buffer_DecreaseExternalReferenceCount"
@@ -286,8 +284,8 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
                 f"buffer of {self._spec.handle.library.owner} has"
             )
         out = c_values.room(size)
-        # XLA's CPU client reads through a null pointer when another thread deletes or donates the
-        # buffer in the middle of this call, unless there is a reference.
+        # XLA's CPU client (xla-cpu-pjrt 0.9) dereferences NULL if another thread deletes or donates
+        # the buffer during this call, unless there is an external reference.
         reference = self._refer_if_possible()
         try:
             args = self._call("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
@@ -299,12 +297,12 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return bytes(ffi.buffer(out, size))
 
     def minor_to_major(self) -> tuple[int, ...] | None:
-        """The order of the dimensions in memory, None where the layout is not just that."""
+        """The order of the dimensions in memory, None for a layout that is more than that."""
         return minor_to_major(self._spec.handle, self._live())
 
 
 class ViewedBuffer(Buffer):
-    """A buffer whose memory is, or was, viewed: its lease destroys it."""
+    """A buffer whose memory is, or was, viewed: the shared owner destroys it."""
 
     __slots__ = ()
 
@@ -313,7 +311,7 @@ class ViewedBuffer(Buffer):
 
 
 class AliasedBuffer(Buffer):
-    """A buffer that uses the memory of a host array, which it keeps until the library is done."""
+    """A buffer that aliases a host array, which is kept until the library has released it."""
 
     __slots__ = ()
 
@@ -327,7 +325,7 @@ class AliasedBuffer(Buffer):
         super().__init__(own(pointer, free), spec)
 
     def _share(self, pointer: Any) -> None:
-        """Lends nothing: the memory is the host array's, which goes with this object."""
+        """Returns None: the memory is the host array's, which is freed with this object."""
 
     def __del__(self, *_: Any) -> None:
         pass

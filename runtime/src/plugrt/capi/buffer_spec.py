@@ -1,4 +1,4 @@
-"""`BufferSpec`: all that is known of a buffer before it exists, made once and shared."""
+"""`BufferSpec`: a buffer's type, device, memory and layout, shared by equal buffers."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class BufferSpec:
         """The least that a device needs, which may pack elements of less than a byte."""
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None
-        """Whether the host can copy such a buffer's memory as it is; None until one was seen."""
+        """Whether the host can read such a buffer's memory directly; None until the first read."""
         self.stored_shape = shape
         self.axes: tuple[int, ...] | None = None
-        """How to transpose what was read in the order of ``stored_shape``; None: it is right."""
+        """How to transpose an array read as ``stored_shape``; None: not at all."""
         self.layout, self._keep = row_major(len(shape))
 
     def read_in(self, minor_to_major: tuple[int, ...]) -> None:
-        """Has buffers read in this order, and transposed afterwards."""
+        """Sets the dimension order in which buffers are read before they are transposed."""
         order = minor_to_major[::-1]
         if order == tuple(range(len(order))):
             return

@@ -1,4 +1,4 @@
-"""Marks the threads on which a library runs our code, because some things must not happen there."""
+"""Marks threads that are inside a library's callback: clients must not be destroyed there."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _state = threading.local()
 
 
 def keep_forever(callback: Callback) -> Callback:
-    """Keeps a C function that others call for as long as the process lives, and returns it.
+    """Keeps a C callback alive until the process ends, and returns it.
 
-    The interpreter empties this package's modules at its end; a capsule that another library
-    holds is given back after that.
+    At exit the interpreter clears this package's modules; another library may release a capsule
+    after that.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
     return callback
 
 
 def mark_callback(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps what a library calls, so that `callback_depth` is true while it runs."""
+    """Wraps a function that a library calls, so that `callback_depth` counts it."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
@@ -45,10 +45,10 @@ def callback_depth() -> int:
 
 
 def run_outside_callbacks(function: Callable[[], None]) -> None:
-    """Calls ``function`` now, or on another thread when this one belongs to a library.
+    """Calls ``function`` now, or on another thread if this one is inside a library's callback.
 
-    The last reference to a client may go within a callback, and a library that is destroyed by
-    one of its own threads waits for itself.
+    The last reference to a client may be dropped in a callback, and a client that is destroyed on
+    one of its own threads deadlocks.
     """
     if callback_depth():
         threading.Thread(target=function, name="plugrt-outside").start()

@@ -1,4 +1,4 @@
-"""What a library can do, found out from its tables and one tiny buffer."""
+"""`find_capabilities`: a library's capabilities, from its tables and one small buffer."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _version(value: object) -> tuple[int, int, int] | None:
 
 
 def _implements(question: object) -> bool:
-    """Whether a call does anything but report UNIMPLEMENTED; other errors show that it does."""
+    """Whether a function is implemented: any outcome but UNIMPLEMENTED shows that."""
     assert callable(question)
     try:
         question()

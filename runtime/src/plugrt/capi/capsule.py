@@ -1,4 +1,4 @@
-"""A library's table of functions in a Python capsule, as JAX hands it around."""
+"""Converts between a library's function table and the Python capsule that JAX uses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from plugrt.capi.loading.library import Library, library_at
 from plugrt.errors import PluginBroken
 
 NAME = b"pjrt_c_api"
-"""What jaxlib names the capsule, and refuses it by when it has another name."""
+"""The capsule's name, which jaxlib checks."""
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
     """Returns a function of CPython's capsule API.
 
-    A prototype of our own: the argument types of ``ctypes.pythonapi.X`` are the whole process's.
+    A separate prototype: argument types set on ``ctypes.pythonapi.X`` are global to the process.
     """
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 

@@ -41,11 +41,13 @@ from plugrt.interface import (
 )
 
 _LONGEST_NAME = 256
-"""Of a platform, in characters; those that there are have under 20."""
+"""Of a platform, in characters; known platforms have under 20."""
 
 
 class Client(ClientBase):
-    """A ``PJRT_Client``. Its children keep it alive; `close` lets go of this object's share."""
+    """A ``PJRT_Client``.
+
+    `close` drops this reference; the C client is destroyed with its last buffer or executable."""
 
     def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
         handle = ClientHandle(library, pointer)
@@ -79,10 +81,7 @@ class Client(ClientBase):
         return found
 
     def _check_devices(self) -> None:
-        """Refuses devices that have one number, on which a program would run on the wrong one.
-
-        And those that can be used from here, though another process is said to have them.
-        """
+        """Raises `PluginBroken` for equal ids, or an addressable device of another process."""
         for device in self._devices:
             if device.is_addressable and device.process_index != self._process_index:
                 raise PluginBroken(
@@ -107,7 +106,7 @@ class Client(ClientBase):
 
     @cached_property
     def compiler_identity(self) -> str | None:
-        """The library's build ID, size and time, and its PJRT version; None for a mere table."""
+        """The library's build ID, size and time, and its PJRT version; None without a file."""
         if not os.path.isfile(self.library.path):
             return None
         stated = os.stat(self.library.path)
@@ -184,7 +183,7 @@ class Client(ClientBase):
 
     @contextmanager
     def dma_mapped(self, array: npt.NDArray[Any]) -> Iterator[None]:
-        """Within the block the devices reach the array's memory directly (PJRT 0.67 and later)."""
+        """Lets the devices access the array's memory directly within the block (PJRT 0.67)."""
         address = ffi.cast("void*", array.ctypes.data)
         self._call("DmaMap", data=address, size=array.nbytes)
         try:
@@ -202,7 +201,7 @@ class Client(ClientBase):
                 reason = why_incompatible(self.library, self.handle().pointer, opened.abi)
                 differences = [] if reason is None else [reason]
             except Unimplemented:
-                pass  # The facts decide alone.
+                pass  # Then the facts alone decide.
         if differences:
             raise serialized_envelope.refusal("; ".join(differences), self.library)
         content, size = c_values.chars(opened.payload)

@@ -1,4 +1,4 @@
-"""The handle of a client and what all its children share: how they are freed, and when not."""
+"""`ClientHandle`: owns a PJRT_Client and frees its buffers, events and executables."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MAX_PAGES = 1 << 16
 
 
 def _do_nothing(args: Any) -> None:
-    """Stands in for every destructor once the interpreter is on its way out."""
+    """Replaces every destructor when the interpreter exits."""
 
 
 class ClientHandle:
-    """A ``PJRT_Client*`` that lives until the last child that refers to this object is gone."""
+    """A ``PJRT_Client*`` that lives until the last object that refers to this one is freed."""
 
     __slots__ = (
         "__weakref__",
@@ -49,7 +49,7 @@ class ClientHandle:
         self.library = library
         self.exiting: list[bool] = []
         self.keep: list[Any] = []
-        """What must live as long as the client, such as callbacks that it was given."""
+        """Objects that must live as long as the client, such as callbacks passed to it."""
         exiting, keep = self.exiting, self.keep
 
         def destroy_client(raw: Any) -> None:
@@ -62,14 +62,14 @@ class ClientHandle:
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
         self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount")
-        """Gives an external reference to a ``PJRT_Buffer*`` back; keeps the client, too."""
+        """Releases an external reference to a ``PJRT_Buffer*``; keeps the client, too."""
         self.lock = threading.RLock()
         """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
         may run at any time, in the thread that holds it too."""
         self.host_readers: list[Any] = []
-        """`plugrt.capi.host_read.HostReader` objects that no thread uses now."""
+        """`plugrt.capi.host_read.HostReader` objects that no thread is using."""
         self.known_pages: set[int] = set()
-        """Pages of memory that buffers were in, so that not each of them is looked up."""
+        """Pages of memory known to be readable, so that not every buffer is looked up."""
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         _LIVE.add(self)
@@ -79,7 +79,7 @@ class ClientHandle:
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
     def _make_freer(self, name: str) -> Callable[[Any], None]:
-        """Returns what calls a function that frees something of a ``PJRT_Buffer*``, quickly."""
+        """Returns a fast function that calls the destructor ``name`` on a ``PJRT_Buffer*``."""
         library, exiting = self.library, self.exiting
         function = _slot_to_free(library, name)
         free_args: list[Any] = []
@@ -100,11 +100,11 @@ class ClientHandle:
         return free
 
     def own(self, name: str, field: str, pointer: Any) -> Any:
-        """Returns a child's pointer as an object whose end frees it (see `Table.own`)."""
+        """Returns a child's pointer as an object that frees it (see `Table.own`)."""
         return self.library.own(name, field, pointer, self, self.exiting)
 
     def release(self, name: str, field: str, pointer: Any) -> None:
-        """Calls the destructor ``name`` on a child; an error there has no one to tell."""
+        """Calls the destructor ``name`` on a child; errors are logged (callers are finalisers)."""
         if not self.exiting:
             self.library.dispose(name, field, pointer)
 
@@ -131,7 +131,7 @@ class ClientHandle:
         self.sweep()
 
     def sweep(self) -> None:
-        """Lets the sources of finished transfers go."""
+        """Releases the sources of finished transfers."""
         with self.lock:
             waiting, self.pending = self.pending, []
         for event, source in waiting:
@@ -142,7 +142,7 @@ class ClientHandle:
                     self.pending.append((event, source))
 
     def _has_ended(self, event: Any) -> bool:
-        """Whether a transfer has; one that the library cannot tell of may go on for ever."""
+        """Whether a transfer has ended; False if the library cannot tell."""
         try:
             return self.event_is_ready(event)
         except PlugrtError:
@@ -168,12 +168,12 @@ _LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 
 @atexit.register
-def _retire() -> None:
-    """Destroys the clients that are left, and makes every later destructor do nothing.
+def _destroy_all() -> None:
+    """Destroys the remaining clients, and makes every later destructor do nothing.
 
-    A library whose threads still work while the process runs its exit handlers crashes there;
-    destroying a client waits for its work, which Python can still answer now. Memory that a
-    library may have aliased is kept from Python for good.
+    A library whose threads still run during the process's exit handlers crashes there. Destroying a
+    client waits for its work while Python callbacks still work. Memory that a library may alias is
+    never freed.
     """
     for handle in list(_LIVE):
         handle.abandon()
@@ -182,14 +182,14 @@ def _retire() -> None:
     stop_freeing()
 
 
-def _forget() -> None:
-    """Leaves the clients to the process that this one was forked from.
+def _abandon_all() -> None:
+    """Drops the clients in a forked child process; they belong to the parent.
 
-    Their threads are not here: destroying a client would wait for them, or end the process.
+    Their threads do not exist here: destroying a client would block, or end the process.
     """
     for handle in list(_LIVE):
         handle.abandon()
     _LIVE.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_abandon_all)

@@ -12,23 +12,24 @@ from plugrt.interface import CompileOptions
 _T = TypeVar("_T")
 
 _OPTIONS: Mapping[str, Mapping[str, bool]] = {
-    # XLA of late 2025 has it on by default: max(1, nan) is 1 then, but max(nan, 1) is nan.
+    # On by default in XLA of late 2025: max(1, nan) is 1, but max(nan, 1) is nan. The flag's
+    # semantics: https://github.com/openxla/xla/pull/22950
     "cpu": {"xla_cpu_enable_fast_min_max": False},
 }
-"""By platform name: what JAX's own defaults set, and a library by itself may not."""
+"""Compiler options by platform name that JAX sets, and that libraries do not set by default."""
 
 
 class CompileDefaults:
-    """The options of one client. Those that its library does not know are left out from then on.
+    """The default options of one client; those that its library rejects are dropped.
 
-    Options that the caller names are the caller's, and so are options that came encoded.
+    The caller's options take precedence. Encoded options are passed unchanged.
     """
 
     def __init__(self, platform: str) -> None:
         self._options = dict(_OPTIONS.get(platform, {}))
 
     def compile(self, options: CompileOptions, compile_with: Callable[[CompileOptions], _T]) -> _T:
-        """Returns what ``compile_with`` gives for the options and these ones."""
+        """Returns ``compile_with(options)``, with these defaults added."""
         added = {k: v for k, v in self._options.items() if k not in options.env_overrides}
         if options.encoded is not None or not added:
             return compile_with(options)

@@ -1,4 +1,4 @@
-"""`create_client` and `create_topology`: the way in."""
+"""Entry points: `create_client` and `create_topology`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plugrt.settings.option_types import forced_cpu_devices
 from plugrt.xla_environment import reserve_threads
 
 _USUAL_CPU_DEVICES = 4
-"""What ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc`` creates without the option."""
+"""The default in ``xla/pjrt/c/pjrt_c_api_cpu_internal.cc``."""
 
 
 def _library(path_or_library: str | os.PathLike[str] | Library) -> Library:
@@ -39,7 +39,7 @@ def create_client(
 
     ``name`` is what messages call the backend. ``kv_store`` lets the clients of several
     processes find each other. ``option_types`` maps options to the type that they must have:
-    several libraries end the process on a wrong one, so that it is refused here.
+    several libraries end the process on a wrong one, so it is checked here.
 
     Raises `PluginBroken` or `PluginIncompatible` when the library cannot be used,
     `InvalidArgument` for an option of a wrong type, and the `PjrtError` of a failing start.
@@ -62,7 +62,7 @@ def create_client(
 
 
 def _cpu_devices(options: Mapping[str, OptionValue]) -> int:
-    """Returns how many devices XLA's CPU client will have, if the library turns out to be it."""
+    """Returns how many devices XLA's CPU client would create with these options."""
     stated = options.get("cpu_device_count")
     return (
         stated if isinstance(stated, int) else forced_cpu_devices(os.environ) or _USUAL_CPU_DEVICES

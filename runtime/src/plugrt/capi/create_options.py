@@ -1,4 +1,4 @@
-"""Checks create options before a library sees them."""
+"""`check_options`: type-checks create options before they are passed to a library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import InvalidArgument
 
 OPTION_TYPES: dict[str, type] = {"cpu_device_count": int}
-"""Options whose wrong type ends the process in a real library (``std::bad_variant_access``)."""
+"""Options whose wrong type ends the process (``std::bad_variant_access`` in xla-cpu-pjrt)."""
 
 _KINDS: dict[type, tuple[type, ...]] = {
     int: (int, np.integer),

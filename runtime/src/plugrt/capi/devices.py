@@ -21,7 +21,7 @@ _STATS = (
 
 
 def describe(library: Library, description: Any) -> DeviceDescription:
-    """Returns what a ``PJRT_DeviceDescription*`` says."""
+    """Returns a ``PJRT_DeviceDescription*`` as a `DeviceDescription`."""
 
     def ask(what: str) -> Any:
         return library.call(f"DeviceDescription_{what}", device_description=description)
@@ -37,7 +37,7 @@ def describe(library: Library, description: Any) -> DeviceDescription:
 
 
 def _own_attributes(library: Library, device: Any) -> dict[str, OptionValue]:
-    """Returns what a device says beyond its description (PJRT 0.92 and later)."""
+    """Returns a device's own attributes, beyond its description's (PJRT 0.92 and later)."""
     try:
         args = library.call("Device_GetAttributes", device=device)
     except Unimplemented:
@@ -171,7 +171,7 @@ class Device(interface.Device):
         return self._default_memory
 
     def clear_memory_stats(self) -> None:
-        """Begins the peaks of `memory_stats` anew (PJRT 0.106 and later)."""
+        """Resets the peaks of `memory_stats` (PJRT 0.106 and later)."""
         self._client.handle().library.call("Device_ClearMemoryStats", device=self.pointer)
 
     def memory_stats(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""`Donation`: which arguments a program's launches take for good, and what becomes of them."""
+"""`Donation`: which arguments a program's launches donate, and their invalidation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _UNASKED = frozenset({-1})
 
 
 class Donation:
-    """Makes the arguments unusable that launches of one program take, or were to take.
+    """Invalidates the arguments that launches of one program donate.
 
-    A library copies instead where somebody looks at the memory, and leaves the buffer as it is; to
-    the caller that makes no difference.
+    A library copies a donated argument whose memory is in use elsewhere, and leaves the buffer
+    valid; it is invalidated all the same.
     """
 
     __slots__ = ("_executable", "_taken")
@@ -27,10 +27,10 @@ class Donation:
         self._taken: frozenset[int] | None = _UNASKED
 
     def mark(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> None:
-        """Notes what a launch took; ``kept`` are parameters that it was told not to take."""
+        """Invalidates the donated arguments of a launch, except the parameters ``kept``."""
         if self._taken is _UNASKED:
             self._taken = donated_parameters(self._executable)
-        # Where nobody can tell, the library is asked of each argument.
+        # If the parameters are unknown, the library is asked about each argument.
         certain = self._taken is not None
         taken = range(len(arguments)) if self._taken is None else self._taken.difference(kept)
         for i in taken:
@@ -41,7 +41,7 @@ class Donation:
 def may_donate(program: Program) -> bool:
     """Whether a program may take its arguments' memory, by the attributes that ask for it.
 
-    The attributes' names stand in MLIR text and in bytecode alike; other formats may do anything.
+    The attribute names appear verbatim in MLIR text and bytecode; other formats may donate.
     """
     return program.format != "mlir" or any(mark in program.code for mark in _MARKS)
 

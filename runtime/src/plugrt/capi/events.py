@@ -1,4 +1,4 @@
-"""`Event`: when asynchronous work of a library has happened, and how it ended."""
+"""`Event`: the completion, or failure, of a library's asynchronous work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _on_ready(error: Any, key: Any) -> None:
 
 
 def await_and_destroy(handle: ClientHandle, pointer: Any) -> None:
-    """Waits for an event that nobody else has; raises the error it ended in."""
+    """Waits for an event that the caller owns, destroys it, and raises its error."""
     try:
         handle.library.call("Event_Await", event=pointer)
     finally:

@@ -1,4 +1,4 @@
-"""`Executable`: what a compiled program says of itself."""
+"""`Executable`: a compiled program's types, analyses and serialisation."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Executable(interface.Executable):
     """A ``PJRT_Executable`` that this object owns.
 
     ``keep`` is what must outlive it: a topology, or the handle of a client and the loaded
-    executable that it was got from (a real library crashes when asked for layouts without it).
-    ``exiting`` is filled when nothing may be freed any more.
+    executable that it came from (xla-cpu-pjrt crashes when asked for layouts without it).
+    ``exiting`` is non-empty once nothing may be freed.
     """
 
     __slots__ = ("__weakref__", "_library", "_name", "_origin", "_output_types", "_pointer")

@@ -1,4 +1,4 @@
-"""`Transfers`: host arrays to device buffers, with the source kept as long as it is needed."""
+"""`Transfers`: copies host arrays to device buffers, and keeps the sources alive meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_SPECS = 4096
 _MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
 _MUTABLE_MINOR = 48
-"""The minor version that brought it."""
+"""The minor version that added it."""
 _HANDLES = HANDLES["PJRT_Client_BufferFromHostBuffer_Args"]
 _from_buffer = ffi.from_buffer
 
@@ -33,7 +33,7 @@ _ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 
 
 class _PutArgs:
-    """The argument structs for one type and place, in a free list."""
+    """A free list of argument structs for one type and device."""
 
     __slots__ = ("free", "spec")
 
@@ -42,7 +42,7 @@ class _PutArgs:
         self.free: list[tuple[Prepared, Any]] = []
 
     def new_args(self) -> tuple[Prepared, Any]:
-        """Returns a struct, and what restores it, that lacks only the data and the semantics."""
+        """Returns (prepared, args): a struct complete but for the data and the semantics."""
         spec = self.spec
         prepared = Prepared(_ARGS)
         (args,) = prepared.structs
@@ -166,11 +166,11 @@ class Transfers:
 
 
 class ClosedTransfers:
-    """Stands in for the transfers of a client that was closed."""
+    """Replaces the transfers of a closed client."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def put(self, *_: object) -> NoReturn:
-        """Refuses."""
+        """Raises `FailedPrecondition`."""
         raise FailedPrecondition(f"the client of {self._name!r} is closed")

@@ -1,4 +1,4 @@
-"""`read`: the contents of a buffer as a NumPy array."""
+"""`read`: a buffer's contents as a NumPy array, viewed in place or transferred."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from plugrt.capi.client_handle import ClientHandle
 
 VIEW_HOST_MEMORY = True
-"""Whether memory that the host can address is looked at where it is, instead of transferred."""
+"""Whether memory that the host can address is viewed in place instead of transferred."""
 _BYTES = ffi.typeof("char*")
 
 
 class HostReader:
-    """Waits for buffers and says where they are; its argument structs serve one call at a time."""
+    """Waits for buffers and returns their addresses; for one thread at a time."""
 
     __slots__ = (
         "_address", "_await", "_await_args", "_destroy", "_destroy_args", "_increase",
@@ -57,7 +57,7 @@ class HostReader:
         ) = self._prepared.structs  # fmt: skip
 
     def wait(self, pointer: Any) -> None:
-        """Returns when the buffer's contents are there; raises if making them failed."""
+        """Waits until the buffer is ready; raises if computing it failed."""
         self._prepared.restore()
         self._wait(pointer)
 
@@ -79,10 +79,10 @@ class HostReader:
             self._library.log_failure("Event_Destroy", error)
 
     def address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
-        """Waits for the buffer and returns where it is; the caller releases the reference.
+        """Waits for the buffer and returns its address; the caller releases the reference.
 
-        The reference keeps the memory although the buffer may be deleted or donated meanwhile;
-        XLA's CPU client then copies for the launch that was to take it. `InvalidReply` where the
+        The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
+        CPU client then copies it for the launch that takes the donation. `InvalidReply` where the
         buffer has less than ``size`` bytes, or no address.
         """
         self._prepared.restore()
@@ -121,7 +121,7 @@ def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
 
 
 def wait_for(handle: ClientHandle, pointer: Any) -> None:
-    """Returns when a buffer's contents are there; raises if making them failed."""
+    """Waits until a buffer is ready; raises if computing it failed."""
     try:
         reader = handle.host_readers.pop()
     except IndexError:
@@ -135,8 +135,7 @@ def wait_for(handle: ClientHandle, pointer: Any) -> None:
 def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> npt.NDArray[Any]:
     """Returns the buffer's memory as a read-only array that keeps it alive.
 
-    It keeps the client's handle, not its object: an array of numbers is no reason for a backend
-    to stay.
+    It keeps the client's handle alive, but not the `Client` object.
     """
     try:
         reader = handle.host_readers.pop()
@@ -145,7 +144,7 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
     address = ffi.cast(_BYTES, reader.address(handle, pointer, spec.nbytes))
     handle.host_readers.append(reader)
     drop = handle.drop_reference
-    # What frees the address holds the lease, so that the buffer goes after the reference to it.
+    # The free function holds the owner, so that the buffer is destroyed after the reference.
     kept = own(address, lambda _: drop(owner))
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
@@ -157,7 +156,7 @@ def read(
     """Returns the contents once they are there; strided where the device's order is not C's.
 
     They are a view of the buffer's memory where the host can address it and ``share(pointer)``
-    gives a lease of it.
+    returns an owner of the buffer.
     """
     if spec.direct is None:
         _examine(handle, pointer, spec)
@@ -173,7 +172,7 @@ def read(
 
 
 def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArray[Any]:
-    """Returns the contents as the library copies them to memory of the host's."""
+    """Returns a host copy of the contents, made by the library."""
     library = handle.library
     if library.has("Buffer_OnDeviceSizeInBytes"):
         args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
@@ -198,9 +197,9 @@ def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArr
 
 
 def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
-    """Finds out, once for a spec, in which order and by which way its buffers are read.
+    """Decides, once for a spec, in which order and how its buffers are read.
 
-    The order asked of a transfer is the device's own, because some libraries ignore any other.
+    Transfers use the device's own order, because some libraries ignore any other.
     """
     order = minor_to_major(handle, pointer)
     if order is not None and sorted(order) == list(range(len(spec.shape))):
@@ -225,7 +224,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
 
 
 def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
-    """Refuses a buffer that is of another type than it was announced to be."""
+    """Raises `InvalidReply` for a buffer whose type differs from its spec."""
     library = handle.library
     try:
         dims = library.call("Buffer_Dimensions", buffer=pointer)
@@ -242,7 +241,7 @@ def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
 
 
 def minor_to_major(handle: ClientHandle, pointer: Any) -> tuple[int, ...] | None:
-    """Returns the order of a buffer's dimensions in memory, None where it is not just that."""
+    """Returns the order of a buffer's dimensions in memory, None for other layouts."""
     try:
         args = handle.library.call("Buffer_GetMemoryLayout", buffer=pointer)
     except PjrtError:

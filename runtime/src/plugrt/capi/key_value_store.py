@@ -1,4 +1,4 @@
-"""Key-value callbacks: how the clients of several processes find each other."""
+"""Key-value callbacks through which clients of several processes exchange addresses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from plugrt.errors import DeadlineExceeded, NotFound, PjrtError
 
 
 class KeyValueStore(Protocol):
-    """What a distributed runtime offers: called from any thread, several at a time."""
+    """The store of a distributed runtime; called concurrently from any thread."""
 
     def get(self, key: str, timeout_ms: int) -> bytes:
-        """Returns the value, waiting for it; `DeadlineExceeded` when it does not come."""
+        """Waits for the value and returns it; `DeadlineExceeded` after ``timeout_ms``."""
 
     def try_get(self, key: str) -> bytes | None:
         """Returns the value if it is there."""
@@ -24,7 +24,7 @@ class KeyValueStore(Protocol):
 
 
 class KeyValueCallbacks:
-    """The three C callbacks of one store. Must live as long as the client that has them."""
+    """The three C callbacks of one store. Must outlive the client."""
 
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store

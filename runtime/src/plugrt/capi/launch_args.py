@@ -1,4 +1,4 @@
-"""`LaunchArgs`: the C structs of one launch, prepared once and filled again for each launch."""
+"""`LaunchArgs`: the C structs of a launch, allocated once and refilled for each launch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LaunchArgs:
     """Argument struct, options, and the arrays of arguments and results for each device.
 
     They are one block, in this order: the structs, the lists of the devices' arrays, the results,
-    the arguments. All but the arguments, which each launch writes, is restored before a launch.
+    the arguments. All but the arguments, which each launch sets, is restored before a launch.
     """
 
     __slots__ = (
@@ -56,10 +56,10 @@ class LaunchArgs:
             args, prepared.block, prepared.fixed, prepared.pristine, first, self.all, results
         )  # fmt: skip
         """What a launch on one device needs: ``block[fixed] = pristine`` restores them,
-        ``first[all] = pointers`` sets the arguments, and ``results`` holds what came of it."""
+        ``first[all] = pointers`` sets the arguments, and ``results`` holds the results."""
 
     def restore(self) -> None:
-        """Puts all but the arguments back to how it was before any launch."""
+        """Restores all but the arguments to the state before any launch."""
         self._prepared.restore()
 
     def fill(self, pointers: list[Any], device: int = 0) -> None:
@@ -71,7 +71,7 @@ class LaunchArgs:
         return list(ffi.unpack(self.outputs[device], self._num_results))
 
     def set_options(self, options: ExecuteOptions) -> None:
-        """Sets what a launch says beyond its arguments."""
+        """Sets the execute options."""
         keep = ffi.new("int64_t[]", list(options.non_donatable_input_indices))
         self._keep.append(keep)
         self._options.launch_id = options.launch_id

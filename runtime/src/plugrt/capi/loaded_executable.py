@@ -1,4 +1,4 @@
-"""`LoadedExecutable`: a program on its devices. The path of every launch is `execute`."""
+"""`LoadedExecutable`: a program on its devices. `execute` launches it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._first_specs = self._specs[0] if self._specs else []
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
         self._checked_signature: list[Any] | None = None
-        """The arguments' kinds at the last launch that was checked, on one device."""
+        """The arguments' signatures at the last checked launch, on one device."""
         self._launch = library.hot_slot("LoadedExecutable_Execute")
         self._donation = Donation(self._executable) if donates else None
         self._deleted = False
@@ -86,7 +86,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._launch_args: list[LaunchArgs] = []
 
     def _output_specs(self, device: Device) -> list[BufferSpec]:
-        """Returns the specs of the results on a device: types, and memories by their kinds."""
+        """Returns the specs of the results on a device: types and memories."""
         types = self._executable.output_types
         try:
             kinds = self._executable.output_memory_kinds
@@ -122,9 +122,9 @@ class LoadedExecutable(interface.LoadedExecutable):
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> Sequence[Shards]:
-        # The usual case: buffers of the same types and places as at the last launch that was
-        # looked at closely. A kind is one object, so that comparing them is comparing identities;
-        # it names the client's own device, so that no foreign buffer gets through.
+        # The usual case: buffers of the same signatures as at the last checked launch. Signatures
+        # are interned, so this compares identities; they contain the device, so no other client's
+        # buffer passes.
         try:
             fit = [*map(_signature_of, arguments)] == self._checked_signature
         except AttributeError:
@@ -140,7 +140,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         return self._launch_unchecked if self._one_device else self.execute
 
     def _launch_unchecked(self, arguments: Sequence[Shards]) -> Sequence[Shards]:
-        """Launches on one device with arguments of the right number, kinds and client."""
+        """Launches on one device; the caller guarantees the arguments' number, types and client."""
         try:
             launch_args = self._launch_args.pop()
         except IndexError:
@@ -152,7 +152,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         try:
             places[everything] = [*map(_pointer_of, arguments)]
         except (TypeError, ValueError, AttributeError):
-            return self._execute(arguments, None)  # which finds the fault, if it is one
+            return self._execute(arguments, None)  # which finds the fault, if there is one
         error = self._launch(args)
         if error:
             raise self._launch_error(error, arguments)
@@ -161,7 +161,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             pointer = produced[0]
             if not pointer:
                 raise self._missing_result_error(launch_args)
-            result = _new(Buffer)  # as calling the class, at two thirds of the cost
+            result = _new(Buffer)  # as calling the class, in two thirds of the time
             result._pointer = pointer
             result._spec = spec
             results = [result]
@@ -178,7 +178,7 @@ class LoadedExecutable(interface.LoadedExecutable):
     def _execute_on_all(
         self, arguments: Sequence[Shards], events: Any = ffi.NULL
     ) -> Sequence[Shards]:
-        """Launches on several devices, with as little done for each as on one."""
+        """Launches on several devices, without checking types."""
         handle = self._handle
         try:
             launch_args = self._launch_args.pop()
@@ -212,14 +212,14 @@ class LoadedExecutable(interface.LoadedExecutable):
         return list(zip(*made))  # noqa: B905 - hot
 
     def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
-        """Returns the exception of a launch; what another thread did meanwhile goes first."""
+        """Returns the exception of a launch; a concurrent deletion takes precedence."""
         reported = self._handle.library.take_error(error)
         if self._deleted:
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         return self._find_deleted(arguments) or reported
 
     def _missing_result_error(self, launch_args: LaunchArgs) -> InvalidReply:
-        """Returns the exception of a launch without some results; those that are there go."""
+        """Returns the exception of a launch that lacks results, and frees the others."""
         handle, missing = self._handle, ""
         for device, specs in enumerate(self._specs):
             for i, (pointer, spec) in enumerate(
@@ -236,7 +236,7 @@ class LoadedExecutable(interface.LoadedExecutable):
     def execute_with_events(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], list[Event]]:
-        """As `execute`, and an event for each device that tells when its part is done."""
+        """As `execute`, and an event for each device that is ready when its part is done."""
         events = ffi.new("PJRT_Event*[]", len(self._devices))
         if self._one_device or options is not None or len(arguments) != self._arity:
             results = self._execute(arguments, options, events)
@@ -258,7 +258,7 @@ class LoadedExecutable(interface.LoadedExecutable):
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, events: Any = None
     ) -> Sequence[Shards]:
-        """Launches with everything checked: several devices, options, or the first time."""
+        """Launches with all arguments checked: several devices, options, or the first time."""
         if self._deleted:
             raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
         refusal = self._find_fault(arguments)
@@ -293,7 +293,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         return fault or InvalidArgument("the arguments of the launch changed while it was made")
 
     def _find_fault(self, arguments: Sequence[Shards]) -> Exception | None:
-        """Returns the exception for arguments that cannot be launched with, if any is wrong."""
+        """Returns the exception for invalid arguments, None if they are valid."""
         name = self._executable.name
         if self._arity is not None and len(arguments) != self._arity:
             return InvalidArgument(
@@ -365,5 +365,5 @@ class LoadedExecutable(interface.LoadedExecutable):
 
 def _await_all(events: list[Event]) -> None:
     for event in events:
-        with contextlib.suppress(PjrtError):  # said where a result is read
+        with contextlib.suppress(PjrtError):  # raised where a result is read
             event.wait()

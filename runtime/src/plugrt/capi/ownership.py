@@ -1,4 +1,4 @@
-"""`own`: handles that are freed when nothing refers to them any more, and not before."""
+"""`own`: handles that are freed exactly when the last reference to them is dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plugrt.capi.abi._abi import ffi
 
 
 class _Watch(weakref.ref[Any]):
-    """Waits for the end of one handle."""
+    """A weak reference to one handle, whose callback frees it."""
 
     __slots__ = ("free", "raw")
 
@@ -22,25 +22,26 @@ class _Watch(weakref.ref[Any]):
 
 
 watches: dict[int, _Watch] = {}
-"""The watches of all handles that live, by their own ids."""
+"""The watches of all live handles, by their own ids."""
 
 
 def _end(watch: _Watch, _watches: dict[int, _Watch] = watches) -> None:
-    # The default argument is there when the interpreter has emptied this module at its end.
+    # Default argument: at exit the interpreter may have cleared this module's globals.
     del _watches[id(watch)]
     watch.free(watch.raw)
 
 
 def own(pointer: Any, free: Callable[[Any], None]) -> Any:
-    """Returns ``pointer`` as an object whose end calls ``free(pointer)``, once.
+    """Returns ``pointer`` as an object that calls ``free(pointer)`` once when it is freed.
 
-    ``__del__`` and ``ffi.gc`` will not do. The garbage collector runs the finalisers of all members
-    of a cycle before it takes the cycle apart; the members' own finalisers, a generator's
-    ``finally`` among them, may use the others after that, or keep them for good (PEP 442). A plain
-    pointer of cffi's is no object that the collector looks at: a weak reference to it goes with
-    the last reference to it, and with nothing else.
+    ``__del__`` and ``ffi.gc`` are not enough. The garbage collector runs the finalisers of all
+    members of a cycle before it breaks the cycle; the members' own finalisers, a generator's
+    ``finally`` among them, may use other members after that, or keep them alive (PEP 442). The
+    collector does not track a plain cffi pointer: a weak reference to it is cleared with the last
+    reference to it, and by nothing else.
 
-    ``free`` must not raise: nobody could catch it. What it refers to lives as long as the handle.
+    ``free`` must not raise: nothing could catch it. Objects that it refers to live as long as the
+    handle.
     """
     handle = ffi.cast(ffi.typeof(pointer), pointer)
     watch = _Watch(handle, _end)
@@ -51,13 +52,13 @@ def own(pointer: Any, free: Callable[[Any], None]) -> Any:
 
 
 def _do_nothing(raw: Any) -> None:
-    """Frees nothing."""
+    """Replaces ``free`` at exit."""
 
 
 def stop_freeing() -> None:
-    """Frees nothing from now on of what there is, and keeps what was kept for it for good.
+    """Stops freeing existing handles, and never frees the objects they keep alive.
 
-    For the end of the interpreter, after which libraries may still use memory that they were lent.
+    For interpreter exit, after which libraries may still use memory that was passed to them.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(watches))
     for watch in list(watches.values()):
@@ -67,15 +68,15 @@ def stop_freeing() -> None:
 
 
 kept: list[Any] = []
-"""What freed handles when the interpreter ended."""
+"""The ``free`` functions at interpreter exit, kept alive."""
 
 
-# A process that was forked has the handles, but not the threads of the library behind them.
+# A forked process has the handles, but not the library's threads.
 os.register_at_fork(after_in_child=watches.clear)
 
 
 class _RefcountProbe:
-    """Measures `ALONE` with the very expression that the finaliser of buffers uses."""
+    """Measures `ALONE` with the same expression as the finaliser of buffers."""
 
     def __del__(self, _getrefcount: Callable[[Any], int] = getrefcount) -> None:
         _counts.append(_getrefcount(self))
@@ -84,5 +85,5 @@ class _RefcountProbe:
 _counts: list[int] = []
 _RefcountProbe()
 ALONE = _counts[0]
-"""What ``getrefcount(self)`` gives in a finaliser that the last reference's end has called. It is
-more in one that the garbage collector calls for a member of a cycle, which others refer to."""
+"""``getrefcount(self)`` in a finaliser called for the last reference. It is greater if the garbage
+collector calls the finaliser for a member of a cycle, to which other members refer."""

@@ -1,4 +1,4 @@
-"""`Replies`: what a library left in an argument struct, read without trust."""
+"""`Replies`: reads a library's outputs from argument structs, with every pointer checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt.errors import InvalidReply
 from plugrt.interface import OptionValue
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What steers a terminal; messages may have several lines."""
+"""Terminal control characters; line breaks and tabs are allowed."""
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -28,10 +28,10 @@ def _function_of(args: Any) -> str:
 
 
 class Replies:
-    """Reads fields; what the API does not allow raises `InvalidReply` with function and field."""
+    """Reads fields; values that the API does not allow raise `InvalidReply`."""
 
     owner: str
-    """Whose replies they are, for messages."""
+    """The library's name for messages."""
 
     def invalid(self, args: Any, what: str) -> InvalidReply:
         """Returns the exception for a reply that cannot be used; ``what`` follows "it ..."."""
@@ -47,13 +47,13 @@ class Replies:
             raise self.invalid(args, f"its {field} cannot be read: {message}") from None
 
     def check_handles(self, args: Any, fields: tuple[str, ...]) -> None:
-        """Refuses NULL in the fields in which a function returns a handle."""
+        """Raises `InvalidReply` for NULL in a field in which a function returns a handle."""
         for field in fields:
             if not getattr(args, field):
                 raise self.invalid(args, f"it gave no {field} (NULL)")
 
     def text(self, args: Any, field: str) -> str:
-        """Returns a string whose size is in ``<field>_size``, fit to be printed."""
+        """Returns a string whose size is in ``<field>_size``, control characters escaped."""
         pointer, size = getattr(args, field), getattr(args, f"{field}_size")
         if size and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
@@ -96,7 +96,7 @@ class Replies:
             return c_values.read_named_values(getattr(args, field), getattr(args, count))
 
     def owned_bytes(self, args: Any, field: str, owner: str, deleter: str) -> bytes:
-        """Returns bytes that the library lends, and calls its deleter for the owner once."""
+        """Returns a copy of bytes that the library owns, and calls its deleter once."""
         free, holder = self.function(args, deleter), getattr(args, owner)
         if holder and not is_memory(int(ffi.cast("uintptr_t", holder)), 1):
             raise self.invalid(args, f"its {owner} is {holder}, which is no memory")
@@ -107,7 +107,7 @@ class Replies:
                 free(holder)
 
     def function(self, args: Any, field: str) -> Callable[[Any], None] | None:
-        """Returns a function that the library wants called, None for NULL."""
+        """Returns a function pointer of a reply, None for NULL."""
         found: Callable[[Any], None] = getattr(args, field)
         address = int(ffi.cast("uintptr_t", found))
         if address and not AddressMap().executable(address):

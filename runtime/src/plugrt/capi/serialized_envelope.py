@@ -1,7 +1,7 @@
-"""The envelope of a serialised executable: who made it, and whether it arrived whole.
+"""A header for serialised executables: the library that made them, and a checksum.
 
-Libraries load what other versions of themselves made without a check, and some do worse than
-fail. So `plugrt` puts before a library's bytes a line of JSON that says where they come from.
+Libraries load executables of other versions without a check, and some crash on them. So a line of
+JSON before a library's bytes states where they come from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Origin:
     platform_version: str
 
     def facts(self) -> dict[str, Any]:
-        """What must be equal for an executable to be loaded without further questions."""
+        """Facts that must be equal for an executable to be loaded without an ABI check."""
         return {
             "platform": self.platform,
             "platform_version": self.platform_version,
@@ -49,7 +49,7 @@ def seal(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Unsealed:
-    """What an envelope held; ``abi`` None when the maker stated none."""
+    """The contents of a sealed executable; ``abi`` is None if its maker stated none."""
 
     payload: bytes
     facts: dict[str, Any]

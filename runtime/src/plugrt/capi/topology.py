@@ -1,4 +1,4 @@
-"""`Topology`: devices that a library can compile for, whether or not they are there."""
+"""`Topology`: devices that a library can compile for, present on this machine or not."""
 
 from __future__ import annotations
 

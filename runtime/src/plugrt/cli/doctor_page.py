@@ -111,7 +111,7 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
     state = element("span", row["state"], class_=f"state {_CLASSES.get(row['state'], 'soft')}")
     why = [element("p", row["reason"])] if row["reason"] else []
     if row["cure"]:
-        why.append(element("p", element("strong", "Cure: "), row["cure"]))
+        why.append(element("p", element("strong", "Fix: "), row["cure"]))
     facts = {key: row[key] for key in ("platform", "source", "value", "library") if row[key]}
     facts |= row.get("probe", {}).get("facts", {})
     listed = "\n".join(f"{key}: {value}" for key, value in facts.items())

@@ -1,1 +1,1 @@
-"""Settings: how they are declared, read and changed for a block of code."""
+"""Settings: their declarations, how they are read, and context managers that change them."""

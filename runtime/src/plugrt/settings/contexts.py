@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @with_argument_errors
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
-    """Has jitted functions run operation by operation, so that Python sees every value."""
+    """Runs jitted functions operation by operation, so that Python sees every value."""
     return config.override(disable_jit=disable)
 
 
 @with_argument_errors
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
-    """Has every result checked for NaN; a jitted function that makes one is run again operation by
-    operation, and `FloatingPointFault` names the one at fault."""
+    """Checks every result for NaN; a jitted function that makes one is run again operation by
+    operation, and `FloatingPointFault` names the operation."""
     return config.override(debug_nans=enable)
 
 
@@ -33,11 +33,11 @@ def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
-    """Has each compilation logged, with its name, argument types and duration."""
+    """Logs each compilation with its name, argument types and duration."""
     return config.override(log_compiles=enable)
 
 
 @with_argument_errors
 def default_device(device: Device | str | None) -> AbstractContextManager[None]:
-    """Has uncommitted arrays put, and computations run, on this device (or ``"platform:0"``)."""
+    """Puts uncommitted arrays and runs computations on this device (or ``"platform:0"``)."""
     return config.override(default_device=device)

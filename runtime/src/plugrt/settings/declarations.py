@@ -1,7 +1,7 @@
-"""`config`: every setting that plugrt honours, declared once, with the variable that sets it.
+"""`config`: every setting of plugrt, declared once, with its environment variable.
 
-The documentation's table (``docs/configuration.md``) is generated from here; so is what
-``python -m plugrt.settings`` prints. Names are JAX's where JAX has the setting.
+The table in ``docs/configuration.md`` and the output of ``python -m plugrt.settings`` are generated
+from it. Names are JAX's where JAX has the setting.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def _parse_boolean(text: str) -> bool:
 
 def _instance_of(*types: type[T]) -> Any:
     def check(value: Any) -> T:
-        # bool is an int to Python, but never what a count or a text was meant to be.
+        # bool is a subclass of int, but no valid count or text.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise ValueError(f"a {type(value).__name__} was given")
         return value
@@ -41,7 +41,7 @@ def _instance_of(*types: type[T]) -> Any:
 
 
 def _int64(value: str | int) -> int:
-    """Returns a whole number that the C structs of libraries can hold."""
+    """Returns a whole number that fits 64 bits, as in the C structs of libraries."""
     number = int(value)
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"{number} does not fit 64 bits")
@@ -62,7 +62,7 @@ def integer(minimum: int | None = None) -> OptionType[int]:
 
 
 def count(minimum: int, unset: int) -> OptionType[int | None]:
-    """A whole number from ``minimum``, or the number that JAX has for "unset"."""
+    """A whole number from ``minimum``, or the number that means "unset" in JAX."""
     whole = integer(minimum)
 
     def check(value: Any) -> int | None:
@@ -87,12 +87,12 @@ def number(minimum: float = 0.0, maximum: float = math.inf) -> OptionType[float]
 
 
 def seconds() -> OptionType[float]:
-    """A duration that a timer can wait for."""
+    """A duration in seconds, not above `threading.TIMEOUT_MAX`."""
     return number(0.0, math.floor(threading.TIMEOUT_MAX))
 
 
 def choice(*words: str) -> OptionType[str]:
-    """One of some words; case does not matter."""
+    """One of ``words``; case does not matter."""
 
     def check(value: Any) -> str:
         word: str = _instance_of(str)(value).lower()
@@ -149,11 +149,11 @@ def option_value(text: str) -> OptionValue:
 
 
 def _check_folder(value: Any) -> str:
-    """Returns a path as it is; a URL is refused, which would become a folder named ``gs:``."""
+    """Returns a path as it is; refuses a URL, which would become a folder named ``gs:``."""
     path: str = _instance_of(str)(value)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise ValueError(
-            "plugrt keeps files in folders of this machine only. Cure: name such a folder, one "
+            "plugrt keeps files in folders of this machine only. Fix: name such a folder, one "
             "that the storage is mounted on, say"
         )
     return path

@@ -1,6 +1,6 @@
-"""`Option` and `Options`: how a setting is declared, read, checked, overridden and made a key.
+"""`Option` and `Options`: declared, checked and overridable settings, and their cache key.
 
-`plugrt.settings.declarations` declares what plugrt honours; this file is the machinery.
+`plugrt.settings.declarations` declares plugrt's settings with these classes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ D = TypeVar("D")
 
 @dataclass(frozen=True)
 class OptionType(Generic[T_co]):
-    """What an option accepts: ``parse`` reads text, ``check`` admits a Python value.
+    """What an option accepts: ``parse`` reads text, ``check`` validates a Python value.
 
-    Both raise `ValueError` for what they do not accept; ``accepts`` says in words what they do.
+    Both raise `ValueError` for what they do not accept; ``accepts`` describes what they accept.
     """
 
     name: str
@@ -40,9 +40,8 @@ class Option(Generic[T]):
     ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
     ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
     affects what is traced, ``launched`` that it affects how a traced program is placed or checked:
-    both are part of `Options.token`; ``at_start`` that backends read it when they start, so that
-    it cannot change while they live; ``pending`` that what it sets is not built yet, so that it
-    has no effect.
+    both are part of `Options.token`; ``at_start`` that backends read it when they start, so it
+    cannot change while they live; ``pending`` that it has no effect yet.
     """
 
     def __init__(
@@ -89,15 +88,15 @@ class Option(Generic[T]):
         for variable in filter(None, (self.env, self.also)):
             text = environ.get(variable, "").strip()
             value = self._parse(text, f"{variable}={text!r}") if text else None
-            if value is not None:  # some types have a word for "unset"
+            if value is not None:  # some types have a value for "unset"
                 return value, "environment"
         derived = self.derive(environ) if self.derive else None
         return (self.default, "default") if derived is None else (derived, "environment")
 
     def validate(self, value: Any) -> T:
-        """Returns ``value`` if the option admits it, and raises `ConfigError` if not.
+        """Returns ``value`` if it is valid for the option; raises `ConfigError` otherwise.
 
-        The default (often None) is always admitted; text is read as the environment's would be.
+        The default (often None) is always valid; text is parsed as in the environment.
         """
         if value is None and self.default is None:
             return self.default
@@ -131,7 +130,7 @@ def option(
 class Token:
     """One combination of the settings that affect calls; equal settings give the same object.
 
-    ``trace`` stands in the same way for those of them that affect what is traced.
+    ``trace`` is the token of those settings that affect what is traced.
     """
 
     __slots__ = ("__weakref__", "trace", "values")
@@ -158,7 +157,7 @@ class Options:
     """Base of `Config`: the values of the options that the subclass declares.
 
     A value comes from the innermost `override` of this thread, else from `update`, else from the
-    environment as it was when the option was first asked for, else it is the default.
+    environment when the option was first read, else it is the default.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -207,20 +206,20 @@ class Options:
             return self._updated[name], "update"
         found = self._read.get(name)
         if found is None:
-            # Not under the lock: two threads that race here read the same environment.
+            # Without the lock: two threads that race here read the same environment.
             found = self._read[name] = option.read(self._environ)
         return found
 
     def update(self, name: str, value: Any) -> None:
         """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
 
-        Raises `ConfigError` for an unknown name or a value that the option does not admit, and
-        `SettingInUse` (a ``RuntimeError``, as in JAX) where started backends have read another.
+        Raises `ConfigError` for an unknown name or an invalid value, and `SettingInUse` (a
+        ``RuntimeError``, as in JAX) where started backends have read another value.
         """
         option, checked = self._validate(name, value)
         with self._lock:
             self._updated = {**self._updated, option.name: checked}
-            self._token = _ThreadToken()  # forgets the cached token of every thread at once
+            self._token = _ThreadToken()  # drops the cached token of every thread
 
     @contextmanager
     def override(self, **values: Any) -> Iterator[None]:
@@ -244,7 +243,7 @@ class Options:
             self.lookup(option)
 
     def hold(self, holder: object, why: str) -> None:
-        """Refuses changes of what is read at the start while ``holder`` lives; ``why`` says why."""
+        """Refuses changes of ``at_start`` options while ``holder`` lives; ``why`` is the reason."""
         self._holders[holder] = why
 
     def release(self, holder: object) -> None:
@@ -252,28 +251,28 @@ class Options:
         self._holders.pop(holder, None)
 
     def reread(self) -> None:
-        """Forgets what was read of the environment: it is read anew; updates stay."""
+        """Reads the environment again at the next lookup; updates stay."""
         with self._lock:
             self._read = {}
             self._token = _ThreadToken()
 
     def reset(self) -> None:
-        """Forgets updates, this thread's overrides, and what was read of the environment."""
+        """Drops updates, this thread's overrides, and values read from the environment."""
         with self._lock:
             self._read, self._updated = {}, {}
             self._overrides.values = {}
             self._token = _ThreadToken()
 
     def token(self) -> Token:
-        """Returns an object that stands for this thread's settings that affect calls.
+        """Returns an object that represents this thread's settings that affect calls.
 
-        The same object for equal settings, so that a cache compares it with ``is``.
+        It is the same object for equal settings, so that a cache compares it with ``is``.
         """
         return self._token.value or self._make_token()
 
     def _make_token(self) -> Token:
-        # The holder is read first: an update that comes in between replaces it, and then the
-        # token made of the old values is kept nowhere.
+        # The holder is read first: a concurrent update replaces it, and the token made of the old
+        # values is then not kept.
         holder = self._token
         declared = self.declared().values()
         traced = tuple(self.lookup(o)[0] for o in declared if o.traced)
@@ -291,7 +290,7 @@ class Options:
         return token
 
     def _validate(self, name: str, value: Any) -> tuple[Option[Any], Any]:
-        """Returns the option of that name and the value, if it admits it and may change now."""
+        """Returns the option of that name and the value, if it is valid and may change now."""
         option = self._option(name)
         checked = option.validate(value)
         if option.at_start and self._holders and checked != self.lookup(option)[0]:

@@ -1,1 +1,1 @@
-"""The PJRT C ABI: declarations, what is generated of them, and values across the boundary."""
+"""The PJRT C ABI: declarations, the modules generated from them, and conversion of C values."""

@@ -17,7 +17,7 @@ _INT64_LIMIT = 1 << 63
 
 
 def data(pointer: Any, size: int) -> bytes:
-    """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` where no memory is."""
+    """Returns ``size`` bytes at a pointer, none for NULL; `InvalidReply` for invalid memory."""
     if not size or pointer == ffi.NULL:
         return b""
     return read_memory(int(ffi.cast("uintptr_t", pointer)), size)
@@ -29,12 +29,12 @@ def text(pointer: Any, size: int) -> str:
 
 
 def chars(content: str | bytes) -> tuple[Any, int]:
-    """Returns (``char*``, size) of a string, alive as long as the first of them."""
+    """Returns (``char*``, size) of a string, valid as long as the pointer object lives."""
     try:
         encoded = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:
         raise InvalidArgument(
-            f"{content!r} is no text that a library could read: {error}"
+            f"{content!r} cannot be passed to a library as text: {error}"
         ) from None
     return ffi.from_buffer(encoded), len(encoded)
 
@@ -43,12 +43,12 @@ def unpack(pointer: Any, count: int) -> list[Any]:
     """Returns ``count`` elements at a pointer; nothing for NULL."""
     if not count or pointer == ffi.NULL:
         return []
-    data(pointer, count * ffi.sizeof(ffi.typeof(pointer).item))  # refuses what is no memory
+    data(pointer, count * ffi.sizeof(ffi.typeof(pointer).item))  # raises for invalid memory
     return list(ffi.unpack(pointer, count))
 
 
 def room(size: int) -> Any:
-    """Returns ``char[size]`` to be filled; `InvalidReply` for more than there is memory for."""
+    """Returns a zeroed ``char[size]``; `InvalidReply` if there is not enough memory."""
     try:
         return ffi.new("char[]", max(size, 1))
     except (OverflowError, MemoryError):
@@ -56,7 +56,7 @@ def room(size: int) -> Any:
 
 
 def read_named_values(pointer: Any, count: int) -> dict[str, OptionValue]:
-    """Returns an array of ``PJRT_NamedValue`` as a dict; kinds unknown to us are left out."""
+    """Returns an array of ``PJRT_NamedValue`` as a dict, without values of unknown types."""
     found: dict[str, OptionValue] = {}
     for item in unpack(pointer, count):
         name = text(item.name, item.name_size)

@@ -1,4 +1,4 @@
-"""NumPy and ml_dtypes dtypes and PJRT's element types, both ways."""
+"""Converts between NumPy and ml_dtypes dtypes and PJRT's element types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FROM_TYPE: dict[int, np.dtype[Any]] = {
     if name is not None and (dtype := _dtype(name)) is not None
 }
 _SINCE = {23: 50, 24: 55, 25: 55, 26: 55, 27: 55, 28: 63, 29: 63, 30: 94, 31: 94, 32: 114, 33: 114}
-"""The minor version that brought an element type; a library that is older aborts on it."""
+"""The minor version that added an element type; older libraries abort on it."""
 
 _FROM_TYPE[TOKEN] = np.dtype("V")
 TYPE_OF: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}

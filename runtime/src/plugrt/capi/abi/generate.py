@@ -33,7 +33,7 @@ def _struct(name: str, entry: d.Entry, prefix: str = "PJRT_") -> str:
     if prefix != "PJRT_":
         header = ("size_t struct_size;",)
     fields = " ".join(f"{_add_prefix(f, prefix)};" for f in entry.fields)
-    # A bool of C has two values; what a library writes into its byte may be any of 256.
+    # uint8_t for bool: the byte that a library writes may hold any value.
     fields = re.sub(r"\bbool\b", "uint8_t", fields)
     return f"struct {name} {{ {' '.join(header)} {fields} }};"
 
@@ -109,7 +109,7 @@ _HANDLE = re.compile(r"(?:const )?(\w+)\* (\w+)")
 def handles() -> dict[str, tuple[str, ...]]:
     """Returns argument struct to the fields in which its function returns a handle.
 
-    What comes with a function that frees it is no handle to work with, and may be NULL.
+    Pointers that come with a function that frees them are no handles, and may be NULL.
     """
     members = [*d.functions(), *(e for t in d.EXTENSIONS.values() for e in d.entries(t))]
     opaque = {*OPAQUE, *EXTENSION_OPAQUE}

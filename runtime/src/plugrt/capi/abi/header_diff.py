@@ -1,4 +1,4 @@
-"""Compares the declarations with an upstream ``pjrt_c_api.h``: what is new, and what differs."""
+"""Compares the declarations with an upstream ``pjrt_c_api.h``: additions and conflicts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _HEADER_FIELDS = ("struct_size", "extension_start")
 
 @dataclass(slots=True)
 class HeaderDiff:
-    """Empty ``conflicts`` mean that a library of that header can be driven.
+    """A library of that header is compatible if ``conflicts`` is empty.
 
-    ``added`` is what the header has beyond the declarations, ``older`` what it lacks of them.
+    ``added`` is only in the header, ``older`` only in the declarations.
     """
 
     version: tuple[int, int]
@@ -76,7 +76,7 @@ def _version(text: str) -> tuple[int, int]:
 def compare(header: str) -> HeaderDiff:
     """Returns how the text of a header differs from the declarations.
 
-    Raises `ValueError` for text that is no such header.
+    Raises `ValueError` for other text.
     """
     diff = HeaderDiff(_version(header))
     text = _strip_comments(header)
@@ -103,7 +103,7 @@ def compare(header: str) -> HeaderDiff:
 
 
 _OTHER_STRUCTS = ("Api", "Api_Version", "Extension_Base", "Error", "Memory")
-"""Structs that `plugrt.capi.abi.generate` writes itself, or that plugrt does not look into."""
+"""Structs that `plugrt.capi.abi.generate` writes itself, or whose fields plugrt does not use."""
 
 
 def _compare_struct(diff: HeaderDiff, name: str, entry: d.Entry, theirs: list[str]) -> None:
@@ -119,7 +119,7 @@ def _compare_struct(diff: HeaderDiff, name: str, entry: d.Entry, theirs: list[st
 def _compare_lists(
     diff: HeaderDiff, what: str, where: str, own: list[str], theirs: list[str]
 ) -> None:
-    """Notes where two lists, of which each may only be the other's beginning, differ."""
+    """Records where two lists differ: one may only extend the other."""
     for i, (mine, other) in enumerate(zip(own, theirs, strict=False)):
         if mine != other:
             diff.conflicts.append(f"{where}: {what} {i} is {other!r} there and {mine!r} here")

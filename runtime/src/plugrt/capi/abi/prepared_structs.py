@@ -1,4 +1,4 @@
-"""`Prepared`: argument structs that are made once and used for many calls."""
+"""`Prepared`: argument structs that are allocated once and reused for many calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.function_table import struct_type
 
 _WORD = 8
-"""What every struct of the API is aligned to."""
+"""The alignment of every struct of the API, in bytes."""
 
 
 class Prepared:
-    """Structs side by side in one block, which is put back to how it was before each use.
+    """Structs in one block of memory, which is restored before each use.
 
-    A library may have written to any of it, to what it should only read, too; and what it should
-    write and did not must not be what it wrote the last time.
+    A library may have written to any part of it, including its inputs; and an output that it fails
+    to write must not keep the value of the last call.
     """
 
     __slots__ = ("block", "fixed", "pristine", "structs")
@@ -36,7 +36,7 @@ class Prepared:
         self.fix()
 
     def fix(self, size: int | None = None) -> None:
-        """Takes what the first ``size`` bytes hold now (None: all) as what is restored."""
+        """Makes the first ``size`` bytes as they are now (None: all) what `restore` restores."""
         size = ffi.sizeof(self.block) if size is None else size
         self.fixed = slice(0, size)
         self.pristine = ffi.new("char[]", size)
@@ -44,5 +44,5 @@ class Prepared:
         ffi.memmove(self.pristine, self.block, size)
 
     def restore(self) -> None:
-        """Puts the memory back to how it was."""
+        """Restores the memory as it was at the last `fix`."""
         self.block[self.fixed] = self.pristine

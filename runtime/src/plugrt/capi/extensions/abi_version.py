@@ -1,4 +1,4 @@
-"""AbiVersion: whether an executable fits a runtime, asked before it is loaded."""
+"""AbiVersion: checks an executable's compatibility with a runtime before loading it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callback: being told of a client's fatal events before they end the process."""
+"""Callback: functions called at a client's fatal events, before they end the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from plugrt.capi.client import Client
 
 SLICE_BUILDER, PREFATAL = 1, 2
-"""Kinds of callback: a slice of accelerators failed to form; a fatal error is about to happen."""
+"""Callback types: a slice of accelerators failed to form; a fatal error is about to happen."""
 
 
 def on_prefatal(client: Client, callback: Callable[[PjrtError], None]) -> None:
@@ -47,7 +47,7 @@ def _register(client: Client, kind: int, run: Callable[[Any, Any], None]) -> Non
 
 
 def invoke_prefatal(client: Client, error: PjrtError) -> None:
-    """Has the client call its prefatal callbacks, to try them."""
+    """Makes the client call its prefatal callbacks, for tests."""
     handle = client.handle()
     told = ffi.new("PJRT_Callback_PrefatalArgs*")
     told.struct_size = ffi.sizeof("PJRT_Callback_PrefatalArgs")

@@ -28,7 +28,7 @@ _API_MAJOR, _API_MINOR = 0, 1
 _INTERNAL = 13
 
 _registered: list[Any] = []
-"""Callbacks that libraries hold for as long as the process lives: none can be taken back."""
+"""Callbacks that libraries hold until the process ends; they cannot be unregistered."""
 
 _DTYPES: dict[int, int] = {
     1: 1, 30: 30, 26: 24, 21: 21, 2: 2, 3: 3, 4: 4, 5: 5, 31: 31, 27: 25, 22: 22, 6: 6, 7: 7,
@@ -43,7 +43,7 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
 
     It runs on a thread of the library with the interpreter's lock, for memory that the host can
     address. An exception becomes the error of the launch: a `PjrtError` with its code. Handlers
-    stay for the life of the process; what a second one of a name does is up to the library.
+    stay for the life of the process; the library decides what a second one of a name does.
     """
 
     def run(frame: Any) -> Any:
@@ -79,7 +79,7 @@ def register_c_handler(library: Library, target: str, handler: Any, platform: st
 
 
 def _answer_metadata(frame: Any) -> bool:
-    """Answers the question for the handler's version, which libraries ask when it is registered."""
+    """Answers the query for the handler's version, which libraries make at registration."""
     base = frame.extension_start
     if base == ffi.NULL or base.type != _METADATA:
         return False

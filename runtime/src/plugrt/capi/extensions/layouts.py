@@ -1,4 +1,4 @@
-"""Layouts: how arrays lie in a device's memory, in XLA's text form such as ``{1,0}``."""
+"""Layouts: memory layouts of arrays on a device, in XLA's text form such as ``{1,0}``."""
 
 from __future__ import annotations
 

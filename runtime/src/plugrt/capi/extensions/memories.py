@@ -1,4 +1,4 @@
-"""MemoryDescriptions: the memories of a device that need not be there."""
+"""MemoryDescriptions: the memories of a device that may be absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plugrt.capi.loading.library import Library
 
 @dataclass(frozen=True, slots=True)
 class MemoryDescription:
-    """A kind of memory, such as ``device``, and the library's number for that kind."""
+    """A memory kind, such as ``device``, and the library's number for it."""
 
     kind: str
     kind_id: int

@@ -1,4 +1,4 @@
-"""PhaseCompile: running a compiler's phases one by one."""
+"""PhaseCompile: runs a compiler's phases separately."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PhaseCompiler:
         return [name.decode("utf-8", "backslashreplace") for name in content]
 
     def _take(self, args: Any, field: str) -> list[bytes]:
-        """Returns the strings of arrays that the library gave, and frees those."""
+        """Returns copies of the strings in arrays of the library, and frees the arrays."""
         table, count = self._table, f"num_{field}"
         try:
             pointers = table.items(args, field, count)
@@ -52,7 +52,7 @@ class PhaseCompiler:
         topology: Topology,
         options: CompileOptions | None = None,
     ) -> list[bytes]:
-        """Returns what ``phases`` make of ``programs`` (serialised ``PartialProgramProto``)."""
+        """Returns ``programs`` (serialised ``PartialProgramProto``) after the ``phases``."""
         inputs = [ffi.from_buffer(p) for p in programs]
         names = [ffi.from_buffer(p.encode()) for p in phases]
         encoded, size = c_values.chars(

@@ -1,4 +1,4 @@
-"""Profiler: a trace of what a library's devices did, for TensorBoard and xprof."""
+"""Profiler: records a trace of a library's devices, for TensorBoard and xprof."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Profiler:
         )
         if args.buffer == room and args.buffer_size_in_bytes > size:
             raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
-        # Some libraries lend memory of their own instead of filling ours.
+        # Some libraries return memory of their own instead of filling ours.
         content = self._table.data(args, "buffer", "buffer_size_in_bytes")
         return content[:-1] if _has_terminator(content) else content
 
@@ -77,7 +77,7 @@ class Profiler:
 
 
 def _has_terminator(content: bytes) -> bool:
-    """Whether a NUL follows the proto: XLA's profiler counts one in, and no reader takes it."""
+    """Whether a NUL follows the proto: XLA's profiler counts it in, and readers reject it."""
     if not content.endswith(b"\0"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Shardings: how a compiled program wants its arguments, and gives its results, distributed."""
+"""Shardings: the shardings of a compiled program's parameters and results."""
 
 from __future__ import annotations
 

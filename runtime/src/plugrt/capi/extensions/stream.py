@@ -1,4 +1,4 @@
-"""Stream: ordering a device's work with work that others put on its streams."""
+"""Stream: orders a device's work with work that other libraries enqueue on its streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from plugrt.capi.devices import Device
 
 
 def stream_for_external_ready_events(device: Device) -> int:
-    """Returns the stream on which others wait for, or record, events of a device."""
+    """Returns the stream on which other libraries wait for, or record, events of a device."""
     table = device.client.library.extension("Stream")
     args = table.call("Get_Stream_For_External_Ready_Events", device=device.pointer)
     return int(args.stream)

@@ -1,1 +1,1 @@
-"""Loading a PJRT library: its file, its function table and extensions, checked without trust."""
+"""Loading a PJRT library: its file, its function table and extensions, all checked before use."""

@@ -1,4 +1,4 @@
-"""What an ELF file says of itself: machine, needed libraries, and which of them are not there."""
+"""Reads ELF files: machine, needed libraries, and which of those are missing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read_elf(path: str) -> ElfFacts:
 
 
 def build_id(path: str) -> str:
-    """Returns the ID that the linker gave an ELF file; empty for one without, and for no ELF."""
+    """Returns the linker's build ID of an ELF file; empty if it has none or is no ELF file."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -102,11 +102,11 @@ def build_id(path: str) -> str:
 
 
 def is_cut_short(path: str) -> bool:
-    """Whether a 64-bit little-endian ELF file ends before what its header says it holds.
+    """Whether a 64-bit little-endian ELF file is shorter than its header states.
 
-    The loader maps such a file, and the process dies of a bus error when it reads past the end;
-    so this is asked before, and reads 64 bytes and the segment table only. Raises `FileRefused`
-    for what is no regular file: the loader would wait for ever at a FIFO.
+    The loader maps such a file, and reading past its end kills the process with a bus error. This
+    check reads 64 bytes and the segment table only. Raises `FileRefused` for other than regular
+    files: the loader would block at a FIFO.
     """
     try:
         with open_regular(path) as stream:
@@ -152,7 +152,7 @@ def _cached_libraries() -> frozenset[str]:
 
 
 def _loaded() -> dict[str, str]:
-    """Returns the names of the libraries that this process has, with their paths."""
+    """Returns the libraries loaded in this process, name to path."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
     except OSError:
@@ -162,7 +162,7 @@ def _loaded() -> dict[str, str]:
 
 
 def _find(name: str, search: tuple[str, ...], loaded: dict[str, str]) -> str | None:
-    """Returns a path, ``""`` when it is there at a place unknown, or None."""
+    """Returns the path of a library, ``""`` if it exists at an unknown path, or None."""
     if "/" in name:
         return name if os.path.exists(name) else None
     folders = [*search, *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
@@ -178,7 +178,7 @@ def _find(name: str, search: tuple[str, ...], loaded: dict[str, str]) -> str | N
 
 
 def missing_libraries(path: str) -> Iterator[tuple[str, str]]:
-    """Yields (library that is not found, file that needs it), followed through dependencies."""
+    """Yields (missing library, file that needs it), for all transitive dependencies."""
     loaded = _loaded()
     queue, seen = [path], {path}
     while queue and len(seen) < _MAX_LIBRARIES:

@@ -1,4 +1,4 @@
-"""The chain of extensions of a library, read without trust."""
+"""`read_chain`: reads a library's chain of extensions, with every pointer checked."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def extension_name(kind: int) -> str:
 def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
     """Returns extension name to its ``PJRT_Extension_Base*``, the first of each type.
 
-    Raises `PluginBroken` for a chain with a cycle, a wild pointer, a size that makes no sense,
-    or more nodes than any library has.
+    Raises `PluginBroken` for a chain with a cycle, an invalid pointer, an implausible size, or more
+    than `MAX_EXTENSIONS` nodes.
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""`Table`: functions of a library behind a guard for what it lacks; errors become exceptions."""
+"""`Table`: calls a library's functions; missing functions and errors become exceptions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Table(Replies):
 
     ``slots`` maps each name to the library's function, or, where the struct is too short or the
     slot is NULL, to a stub that raises `Unimplemented`. ``size`` is the size that the struct states
-    and ``owner`` says whose it is.
+    and ``owner`` names the library in messages.
     """
 
     prefix = "PJRT_"
@@ -95,7 +95,7 @@ class Table(Replies):
         """Calls a function with these fields; returns its argument struct, results filled in.
 
         Raises the `PjrtError` that the library reports, and `InvalidReply` where it reports none
-        and gives NULL for a handle. What ``inputs`` point to is alive until the call returns.
+        and gives NULL for a handle. ``inputs`` are kept alive until the call returns.
         """
         struct = f"{self.prefix}{name}_Args"
         args = new_struct(f"struct {struct}")
@@ -114,23 +114,22 @@ class Table(Replies):
         return args
 
     def dispose(self, name: str, field: str, pointer: Any) -> None:
-        """Calls a function that frees ``pointer``; a failure has no one to tell but the log."""
+        """Calls a function that frees ``pointer``; a failure is only logged."""
         try:
             self.call(name, **{field: pointer})
         except PlugrtError as error:
             _log.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
 
     def log_failure(self, name: str, error: Any) -> None:
-        """Frees the error of a function that frees something, and tells the log."""
+        """Logs and frees the error of a destructor."""
         _log.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
 
     def own(
         self, name: str, field: str, pointer: Any, keep: object = None, unless: Sequence[bool] = ()
     ) -> Any:
-        """Returns ``pointer`` as an object whose end frees it by the function ``name``.
+        """Returns ``pointer`` as an object that frees it with the function ``name``.
 
-        ``keep`` is what must outlive it; where ``unless`` has come to hold something, nothing is
-        freed any more.
+        ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty.
         """
 
         def free(raw: Any, _keep: object = keep) -> None:
@@ -140,7 +139,7 @@ class Table(Replies):
         return own(pointer, free)
 
     def hot_slot(self, name: str) -> Slot:
-        """Returns a function with its error as a number, 0 for none: 60 ns less for each call."""
+        """Returns a function whose error is a number, 0 for none: saves 60 ns a call."""
         function = self.slots[name]
         if not isinstance(function, ffi.CData):
             return function

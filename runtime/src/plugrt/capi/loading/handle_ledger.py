@@ -1,4 +1,4 @@
-"""`Ledger`: how many handles of each kind a library made and was told to destroy."""
+"""`Ledger`: counts the handles of each type that a library created and destroyed."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _DESTROYS: dict[str, tuple[str, str]] = {
 
 
 class Ledger:
-    """Counts at the table itself, so that nothing which plugrt forgets is missing.
+    """Counts in the function table itself, independently of plugrt's own bookkeeping.
 
-    It costs nothing until it is opened, and then two dictionary updates a call: clients made
-    after that are counted, older ones are not.
+    Without a ledger there is no cost; with one, two dictionary updates a call. Only clients created
+    after the ledger are counted.
     """
 
     def __init__(self, library: Library) -> None:
@@ -61,13 +61,13 @@ class Ledger:
         self._lock = threading.Lock()
         self._loaded: dict[Any, Any] = {}
         self._outputs: dict[Any, int] = {}
-        """Results on a device, by ``PJRT_LoadedExecutable*``: a launch does not say."""
+        """The number of results on a device, by ``PJRT_LoadedExecutable*``."""
         for name in list(library.slots):
             if library.has(name):
                 library.slots[name] = self._watch(name, library.slots[name])
 
     def open_handles(self) -> dict[str, int]:
-        """Returns how many handles of each kind are not destroyed; kinds with none are left out."""
+        """Returns the number of live handles of each type; types without are left out."""
         with self._lock:
             kinds = set(self.created) | set(self.destroyed)
             left = {kind: self.created[kind] - self.destroyed[kind] for kind in sorted(kinds)}
@@ -115,7 +115,7 @@ class Ledger:
             self._outputs[loaded] = args.num_output_types
 
     def _count_results(self, args: Any) -> None:
-        """Counts results and events; how many results there are only the executable knows."""
+        """Counts results and events; the number of results is known from the executable."""
         self.created["Buffer"] += args.num_devices * self._outputs[args.executable]
         if args.device_complete_events != ffi.NULL:
             self.created["Event"] += args.num_devices

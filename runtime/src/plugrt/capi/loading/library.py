@@ -1,4 +1,4 @@
-"""A loaded PJRT library: its table of functions behind guards, and its errors as exceptions."""
+"""`Library`: a loaded PJRT library, with its checked function table and extensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plugrt.errors import (
 from plugrt.interface import OptionValue
 
 OLDEST_MINOR = 29
-"""The oldest minor version that hosts accept (JAX has the same limit)."""
+"""The oldest supported minor version (JAX has the same limit)."""
 
 _API_FIELDS = ffi.typeof("PJRT_Api").fields
 _SLOTS = tuple(name for name, _ in _API_FIELDS[3:])
@@ -40,7 +40,7 @@ _BASE_TABLE = _table_size(90)
 _REARRANGED_MINOR = 57
 """Version 0.57 moved slots of the table's tail without a new major version."""
 _SETTLED_TABLE = _table_size(94)
-"""Where the part ends that has been the same before and after that."""
+"""The size of the part that is equal before and after that version."""
 _CHAIN_MINOR = 45
 """Before version 0.45 an extension did not state its size."""
 
@@ -109,9 +109,9 @@ class Library(Table):
         return self._tables[name]
 
     def initialize(self) -> None:
-        """Initialises the library once; the second call gives the first one's outcome.
+        """Initialises the library once; later calls have the first call's outcome.
 
-        Nothing else may be called after a failure: a real library aborts the process then.
+        After a failure no other function may be called: some libraries abort the process then.
         """
         with self._initializing:
             if self._initialize_outcome is False:
@@ -167,8 +167,8 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
             f"{path} is not a shared library, or is cut short: the file ends before what its "
             "header announces. Install the package that brings it again"
         )
-    # NODELETE because a library whose threads or exit handlers outlive dlclose ends the
-    # interpreter with a segmentation fault, and LOCAL so that two versions do not mix.
+    # NODELETE because a library whose threads or exit handlers outlive dlclose crashes the
+    # interpreter (SIGSEGV), and LOCAL so that two versions do not share symbols.
     flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
     try:
         opened = ffi.dlopen(path, flags)

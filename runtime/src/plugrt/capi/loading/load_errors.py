@@ -1,4 +1,4 @@
-"""Why a file cannot be loaded as a PJRT library, read from the file itself."""
+"""`why_not_loaded`: explains from the file itself why the loader refused a library."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ _MAGICS = {
 
 
 def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginError:
-    """Returns the exception that says why the loader refused ``path`` and what would help.
+    """Returns the exception for a ``path`` that the loader refused, with reason and cure.
 
-    ``hints`` maps the name of a shared library (or the part before ``.so``) to the package that
-    brings it.
+    ``hints`` maps the name of a shared library (or the part before ``.so``) to its package.
     """
     wrong = _wrong_file(path)
     if wrong is not None:
@@ -46,7 +45,7 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
 
 
 def _wrong_file(path: str) -> PluginError | None:
-    """Returns the exception for a file that no loader could open here."""
+    """Returns the exception for a file that cannot be loaded on this machine, else None."""
     if fault := why_no_file(path):
         return PluginBroken(f"{path} {fault}; the path of a shared library was expected")
     try:

@@ -1,4 +1,4 @@
-"""`probe_library`: what an unknown library does, found out where it can do no harm."""
+"""`probe_library`: tries an unknown library in a child process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def probe_library(
 ) -> ProbeResult:
     """Loads a library in a child process, starts a client there, and returns how far that went.
 
-    Whatever the library does (print, abort, crash, hang, leave the process, fail to leave it) is
-    a result. ``start`` False stops after the initialisation; ``trial`` goes on to compute
-    something small. ``timeout`` is in seconds; ``env`` are variables to set for the child.
+    Anything the library does (print, abort, crash, hang, exit, fail to exit) is a result. ``start``
+    False stops after the initialisation; ``trial`` goes on to compute something small. ``timeout``
+    is in seconds; ``env`` are variables to set for the child.
     """
     request = {
         "path": os.fspath(path),
@@ -44,7 +44,7 @@ def probe_library(
 
 
 def _read_result(outcome: Outcome, elapsed: int) -> ProbeResult:
-    """Returns what the child said, unless the way in which it ended says otherwise."""
+    """Returns the child's result, unless the way in which it ended contradicts that."""
     facts: dict[str, Any] = {"elapsed_ms": elapsed}
     remarks: list[str] = []
     stage, said = "", None
@@ -63,7 +63,7 @@ def _read_result(outcome: Outcome, elapsed: int) -> ProbeResult:
 
 
 def _explain_end(outcome: Outcome, where: str) -> ProbeResult:
-    """Returns the verdict on a library whose process did not end as it should."""
+    """Returns the result for a library whose process did not end normally."""
     if outcome.how == "lost":
         cure = "PLUGRT_PROBE_LIBRARIES=0 opens libraries without a trial"
         return ProbeResult("broken", f"the process that tried it {outcome.ending}", cure)

@@ -1,4 +1,4 @@
-"""`examine`: the child's side of `probe_library`, which loads the library and says how it goes."""
+"""`examine`: the child's side of `probe_library`; loads a library and reports each stage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plugrt.trial import check_devices, try_client
 
 
 def examine(request: dict[str, Any], say: Any) -> None:
-    """Says each stage as it begins, what was learnt, and the verdict."""
+    """Reports each stage as it begins, the facts found, and the result."""
     stages: list[str] = []
 
     def begin(stage: str) -> None:
@@ -36,7 +36,7 @@ def examine(request: dict[str, Any], say: Any) -> None:
     except BaseException as error:  # noqa: BLE001 whatever comes out is the library's doing
         verdict = _verdict(error, STAGES[stages[-1]])
     say(result={k: v for k, v in asdict(verdict).items() if k != "facts"}, stage="end")
-    # What the library does when the process ends is part of the answer.
+    # What the library does at process exit is part of the result.
 
 
 def _verdict(error: BaseException, where: str) -> ProbeResult:

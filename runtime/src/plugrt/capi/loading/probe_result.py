@@ -1,4 +1,4 @@
-"""`ProbeResult`: what `probe_library` and the child that it asks say of a library."""
+"""`ProbeResult`: the result of `probe_library` and of its child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Effects`: what a library changed of the process that it was loaded into."""
+"""`Effects`: detects changes that a library made to its process (signals, streams…)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZE = 512
 
 
 class Effects:
-    """Remembers the state of the process when made, and says what is different later."""
+    """Records the state of the process when created, and reports later changes."""
 
     def __init__(self) -> None:
         self._folder = _folder()
@@ -32,7 +32,7 @@ class Effects:
         self._output = {number: _file(number) for number in _OUTPUT}
 
     def remarks(self) -> list[str]:
-        """Returns a sentence for each thing that programs may stumble over."""
+        """Returns a sentence for each change that may break a program."""
         found = []
         if _folder() != self._folder:
             found.append(f"it changed the working folder to {_folder()}")
@@ -69,7 +69,7 @@ def _file(number: int) -> tuple[int, int] | None:
 
 
 def _handler(number: int) -> bytes:
-    """Returns the address of a signal's handler; Python knows only of those that it set itself."""
+    """Returns the address of a signal's handler, also of one that Python did not set."""
     state = ctypes.create_string_buffer(_SIZE)
     ctypes.CDLL(None).sigaction(int(number), None, state)
     return state.raw[: ctypes.sizeof(ctypes.c_void_p)]

@@ -1,4 +1,4 @@
-"""What of this process's memory can be read and run, so that a wild pointer is refused."""
+"""Checks pointers against this process's readable and executable memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END = 1 << 63
 
 
 class _Spans:
-    """Stretches of addresses, in order."""
+    """Sorted intervals of addresses."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -25,7 +25,7 @@ class _Spans:
         return bool(self._starts)
 
     def add(self, start: int, end: int) -> None:
-        """Adds a stretch that begins where the last one ends, or later."""
+        """Adds an interval that begins at or after the end of the last one."""
         if self._ends and self._ends[-1] == start:
             self._ends[-1] = end
         else:
@@ -33,7 +33,7 @@ class _Spans:
             self._ends.append(end)
 
     def hold(self, address: int, size: int) -> bool:
-        """Whether all bytes from ``address`` on are in one stretch."""
+        """Whether all ``size`` bytes from ``address`` on are in one interval."""
         i = bisect_right(self._starts, address) - 1
         return i >= 0 and address + size <= self._ends[i]
 
@@ -65,14 +65,14 @@ class AddressMap:
 
 
 class _OwnMemory:
-    """This process's memory as a file: what is not mapped is an error there, not a signal."""
+    """This process's memory as a file: reading an unmapped address is an error, not a signal."""
 
     def __init__(self) -> None:
         self._file: int | None = None
         self.reopen()
 
     def reopen(self) -> None:
-        """Opens the file of the process that this one is, which a fork has changed."""
+        """Opens the file again, which is another one after a fork."""
         if self._file is not None:
             os.close(self._file)
         try:
@@ -105,9 +105,9 @@ def is_memory(address: int, size: int) -> bool:
 
 
 def read_memory(address: int, size: int) -> bytes:
-    """Returns a copy of ``size`` bytes; `InvalidReply` where they are not all memory.
+    """Returns a copy of ``size`` bytes; `InvalidReply` unless all are mapped memory.
 
-    Whoever gave the address may be wrong about it: reading through it would end the process.
+    The address comes from a library; dereferencing a wrong one would end the process.
     """
     if not size:
         return b""
