@@ -57,7 +57,7 @@ def asarray(
     >>> xp.asarray([1.5, 2], dtype=xp.bfloat16).dtype.name
     'bfloat16'
     """
-    try:  # not a decorator: a frame more is half of what it costs to pass an array through
+    try:  # not a decorator: another frame would cost half as much as passing an array through
         target = None if dtype is None else as_dtype(dtype)
         if isinstance(obj, Array):
             return _from_array(obj, target, device, copy)
@@ -156,7 +156,7 @@ def _default_dtype(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
     """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
     found = "i" if leaves and all(isinstance(x, int) for x in leaves) else kind_of(host.dtype)
     if found in "iu" and host.dtype != np.bool_:
-        # NumPy makes uint64, floats or objects of integers beyond int64, which no scalar has.
+        # For integers beyond int64 NumPy chooses uint64, float64 or object, never ours.
         ends = (min(leaves), max(leaves))
         return max((scalar_dtype(int(x)) for x in ends), key=lambda dtype: dtype.itemsize)
     return {"f": default_float(), "c": default_complex()}.get(found, host.dtype)

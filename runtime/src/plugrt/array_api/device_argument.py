@@ -49,7 +49,7 @@ def shard_like(x: Array, model: Array) -> Array:
 
 def copy_array(x: Array) -> Array:
     """Returns a copy of ``x`` in memory of its own."""
-    # Traced, an identity would be forwarded: the argument itself would come back.
+    # A traced identity would be forwarded and return the argument itself, hence the barrier.
     if type(x) is Array and current_trace() is None:
         return duplicate(x)
     source = as_tracer(x)

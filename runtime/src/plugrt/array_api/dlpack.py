@@ -29,7 +29,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     `asarray`. Writing to shared memory is not defined: arrays are taken not to change.
     """
     if type(x) is Tracer:
-        x.__dlpack__()  # has no memory yet, and says so
+        x.__dlpack__()  # raises `ConcretizationError`
     if isinstance(x, Array):
         result: Array = device_put(x, device)
         return duplicate(result) if copy and result._shards is x._shards else result

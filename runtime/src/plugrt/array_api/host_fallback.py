@@ -16,7 +16,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def require_concrete(function: str, x: Any, cure: str, name: str = "x") -> Array:
-    """Returns an argument whose data can be read now.
+    """Returns an argument as a concrete array.
 
     Raises `DataDependentShape` with the ``cure`` for a traced array, `NotAnArray` for others.
     """

@@ -20,10 +20,10 @@ _NAMES = (
 
 
 class Info:
-    """The inspection API: what there is, and what is used where nothing is asked for."""
+    """The inspection API: capabilities, devices, dtypes and defaults."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Returns what is there: boolean indexing, data-dependent shapes, the most dimensions.
+        """Returns support of boolean indexing and data-dependent shapes, and the most dimensions.
 
         Both work on arrays and are refused while tracing. Arrays are read through NumPy, which
         has at most 64 dimensions.
@@ -31,7 +31,7 @@ class Info:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Returns the device of arrays that nobody places."""
+        """Returns the device of arrays created without ``device``."""
         return default_device()
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, np.dtype[Any]]:

@@ -1,4 +1,4 @@
-"""The methods of arrays that users of NumPy and JAX expect, each a call of a function."""
+"""Methods of arrays as in NumPy and JAX, each a call of a function of `array_api`."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ _PLAIN = (int, float, bool)
 
 
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    # Two arrays go the short way of `Operation.__call__`, which stands here again because a call
-    # more is a tenth of what an operator costs. Anything else goes to `mixed`.
+    # The fast path of `Operation.__call__`, repeated here because another call costs a tenth of an
+    # operator's time. Anything but two arrays goes to `mixed`.
     find, token, state = function.find, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
@@ -152,7 +152,7 @@ def _table() -> dict[str, Any]:
         result[f"__{name}__"] = _unary(function)
     result.update({name: property(function) for name, function in PROPERTIES.items()})
     result.update(METHODS)
-    for name in METHODS.keys() - {"__getitem__"}:  # which looks at its key itself
+    for name in METHODS.keys() - {"__getitem__"}:  # which checks its key itself
         result[name] = with_argument_errors(METHODS[name])
     return result
 

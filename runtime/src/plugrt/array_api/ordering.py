@@ -34,21 +34,21 @@ def sorts_before(x: Tracer, y: Tracer) -> Tracer:
 
 
 def larger(x: Tracer, y: Tracer) -> Tracer:
-    """Returns the larger of both, and NaN where one is. One shape and dtype.
+    """Returns the larger of both, NaN where one is NaN. One shape and dtype.
 
-    Of complex numbers JAX gives NaN only where the second is NaN; a reduction that depends on the
-    order of its elements is of use to nobody.
+    For complex numbers JAX (0.10) gives NaN only where the second is NaN, so that reductions depend
+    on the order of elements; this function is commutative.
     """
     return _choose(x, y, "GT") if kind_of(x.dtype) == "c" else emit(hlo.maximum, x, y)
 
 
 def smaller(x: Tracer, y: Tracer) -> Tracer:
-    """Returns the smaller of both, and NaN where one is. One shape and dtype."""
+    """Returns the smaller of both, NaN where one is NaN. One shape and dtype."""
     return _choose(x, y, "LT") if kind_of(x.dtype) == "c" else emit(hlo.minimum, x, y)
 
 
 def _choose(x: Tracer, y: Tracer, direction: str) -> Tracer:
-    # A number is not chosen beside NaN.
+    # NaN wins over any number.
     wins = emit(hlo.and_, compare_ordered(x, y, direction), compare(y, y, "EQ"))
     return select(emit(hlo.or_, wins, compare(x, x, "NE")), x, y)
 

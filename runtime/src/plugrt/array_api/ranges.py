@@ -26,7 +26,7 @@ from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
 
 Dtype = np.dtype[Any]
 _ON_HOST = 1 << 16
-"""Up to so many elements are cheaper to make on the host than to compile a program for."""
+"""Up to this many elements are made on the host, which is cheaper than compiling a program."""
 
 
 @with_argument_errors

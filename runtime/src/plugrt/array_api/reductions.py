@@ -72,12 +72,12 @@ def accumulate(combine: Combine, x: Tracer, initial: Any, axis: int) -> Tracer:
 
 
 def lowest(dtype: Dtype) -> Any:
-    """Returns the identity of maximum: minus infinity, or the least number there is."""
+    """Returns the identity of maximum: minus infinity, or the dtype's least number."""
     return _extreme(dtype, highest=False)
 
 
 def highest(dtype: Dtype) -> Any:
-    """Returns the identity of minimum: infinity, or the greatest number there is."""
+    """Returns the identity of minimum: infinity, or the dtype's greatest number."""
     return _extreme(dtype, highest=True)
 
 

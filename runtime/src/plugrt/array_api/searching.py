@@ -102,7 +102,7 @@ def _first_extreme(
         axes = (along,)
         require_elements(function, x, axes)
     index = default_int()
-    # Past every position, so that the identity loses even to elements that equal it.
+    # Beyond every position, so that the identity loses ties against elements equal to it.
     start = constant(np.iinfo(index).max, index)
     _, found = reduce(
         [x, iota(x.shape, along, index)],
@@ -208,7 +208,7 @@ def searchsorted(
 def bisect(ordered: Tracer, wanted: Tracer, *, left: bool) -> Tracer:
     """Returns the position of each wanted element in a sorted array of one dimension, not empty.
 
-    Halves for each the range of positions it can have, as often as the longest range needs.
+    A binary search for all elements at once, with as many steps as the array's size needs.
     """
     trace = active_trace()
     shape, index, steps = wanted.shape, default_int(), ordered.shape[0].bit_length()

@@ -101,7 +101,7 @@ def unique_values(x: ArrayLike, /) -> Array:
 
 def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
     flat = np.asarray(x).reshape(-1)
-    # NumPy sorts the NaNs of ml_dtypes' floats anywhere; float32 and int8 hold them all exactly.
+    # NumPy 2 does not sort NaNs of ml_dtypes' floats last; float32 and int8 hold all values.
     _, indices, inverse, counts = np.unique(
         flat.astype(_SORTABLE[kind_of(x.dtype)]) if x.dtype.kind == "V" else flat,
         return_index=True,

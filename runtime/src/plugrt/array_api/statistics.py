@@ -115,7 +115,7 @@ def _extreme(
 
 
 def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
-    """Raises `ShapeError` if a reduction without identity would reduce nothing to something."""
+    """Raises `ShapeError` if a reduction without identity has no elements to reduce."""
     if x.size == 0 and 0 not in reduced_shape(x.shape, axes, keepdims=False):
         raise ShapeError(
             f"{function} over axes {axes} got x of shape {x.shape}, which has no elements there "
@@ -247,7 +247,7 @@ def _accumulate(
     include_initial: bool,
 ) -> Tracer:
     if x.ndim == 0:
-        x = reshape(x, (1,))  # as NumPy has it; the standard asks for one dimension or more
+        x = reshape(x, (1,))  # as NumPy; the standard requires at least one dimension
     if axis is None and x.ndim != 1:
         raise ShapeError(
             f"{function} got x of shape {x.shape} and no axis; axis may be left out for arrays "

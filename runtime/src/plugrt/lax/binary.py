@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from plugrt.array_api.ordering import larger, smaller
+from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
 from plugrt.tracing.emit import chlo, compare, convert, emit, hlo, strong, with_weakness
 from plugrt.tracing.operation import operation
@@ -15,12 +16,17 @@ from plugrt.tracing.tracer import Tracer
 Binary: TypeAlias = Callable[[Any, Any], Any]
 
 
-def _make_operation(body: Callable[..., Any], name: str, says: str) -> Binary:
-    body.__name__ = body.__qualname__ = name
-    body.__module__ = __name__
-    body.__doc__ = (
-        f"Returns {says}, elementwise, of arrays of one dtype and shape (scalars go with any). As "
-        f"``jax.lax.{name}``."
+def _make_operation(
+    body: Callable[..., Any], name: str, says: str, kinds: str, gives: str = "that dtype"
+) -> Binary:
+    name_operation(
+        body,
+        __name__,
+        name,
+        f"Returns {says}, elementwise.",
+        f"The arrays have one dtype, one of these: {kind_words(kinds)} (else `DtypeError`), and "
+        "one shape (else `ShapeError`); scalars go with any. The result has that shape and "
+        f"{gives}.",
     )
     made: Binary = operation(body)
     return made
@@ -32,14 +38,15 @@ def _make_binary(name: str, builder: Callable[..., Any], kinds: str, says: str) 
         result: Tracer = emit(builder, x, y)
         return result
 
-    return _make_operation(body, name, says)
+    gives = "a complex dtype" if name == "complex" else "that dtype"
+    return _make_operation(body, name, says, kinds, gives)
 
 
 def _make_choice(name: str, choose: Callable[[Tracer, Tracer], Tracer], says: str) -> Binary:
     def body(x: Tracer, y: Tracer) -> Tracer:
         return choose(*prepare_operands(name, x, y, "biufc"))
 
-    return _make_operation(body, name, says)
+    return _make_operation(body, name, says, "biufc")
 
 
 def _make_comparison(name: str, direction: str, kinds: str, says: str) -> Binary:
@@ -47,7 +54,7 @@ def _make_comparison(name: str, direction: str, kinds: str, says: str) -> Binary
         x, y = prepare_operands(name, x, y, kinds)
         return compare(x, y, direction)
 
-    return _make_operation(body, name, f"whether {says}")
+    return _make_operation(body, name, f"whether {says}", kinds, "dtype bool")
 
 
 def prepare_operands(
@@ -64,7 +71,11 @@ def prepare_operands(
 
 @operation
 def nextafter(x1: Tracer, x2: Tracer) -> Tracer:
-    """Returns the number next to x1 towards x2, elementwise. As ``jax.lax.nextafter``."""
+    """Returns the number next to x1 towards x2, elementwise.
+
+    Real floats of one dtype and shape (scalars go with any). Raises `DtypeError` or `ShapeError`.
+    As ``jax.lax.nextafter``.
+    """
     result: Tracer = emit(
         chlo.next_after, *prepare_operands("nextafter", x1, x2, "f", ("x1", "x2"))
     )
@@ -73,14 +84,22 @@ def nextafter(x1: Tracer, x2: Tracer) -> Tracer:
 
 @operation
 def zeta(x: Tracer, q: Tracer) -> Tracer:
-    """Returns Hurwitz's zeta function, elementwise. As ``jax.lax.zeta``."""
+    """Returns Hurwitz's zeta function, elementwise.
+
+    Real floats of one dtype and shape (scalars go with any). Raises `DtypeError` or `ShapeError`.
+    As ``jax.lax.zeta``.
+    """
     result: Tracer = emit(chlo.zeta, *prepare_operands("zeta", x, q, "f", "xq"))
     return result
 
 
 @operation
 def polygamma(m: Tracer, x: Tracer) -> Tracer:
-    """Returns the m-th derivative of digamma at x, elementwise. As ``jax.lax.polygamma``."""
+    """Returns the m-th derivative of digamma at x, elementwise.
+
+    Real floats of one dtype and shape (scalars go with any). Raises `DtypeError` or `ShapeError`.
+    As ``jax.lax.polygamma``.
+    """
     result: Tracer = emit(chlo.polygamma, *prepare_operands("polygamma", m, x, "f", "mx"))
     return result
 
@@ -117,7 +136,8 @@ ge = _make_comparison("ge", "GE", "biuf", "x >= y")
 def pow(x: Tracer, y: Tracer) -> Tracer:
     """Returns x to the power y, elementwise: a float or complex x; y of its dtype or an integer.
 
-    As ``jax.lax.pow``.
+    The result has the dtype of x. Raises `DtypeError` or `ShapeError` otherwise. As
+    ``jax.lax.pow``.
     """
     check_dtype_kind("pow", "x", x.dtype, "fc")
     is_weak = x.weak and y.weak

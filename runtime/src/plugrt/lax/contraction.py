@@ -35,11 +35,12 @@ def dot_general(
 ) -> Tracer:
     """Returns products summed over contracting dimensions, for each place of the batch dimensions.
 
-    Of dtypes that differ both take the higher, as XLA orders them: complex before real, then by
-    the range of exponents, the digits and the bits; weak ones count as any. The result has the
-    batch dimensions, then the others of ``lhs``, then those of ``rhs``; it is weak where both are.
-    Sums are in ``preferred_element_type``, that of the operands unless given. As
-    ``jax.lax.dot_general``.
+    Of dtypes that differ both take the higher, as XLA orders them: complex before real, then by the
+    range of exponents, the digits and the bits; weak ones count as any. The result has the batch
+    dimensions, then the others of ``lhs``, then those of ``rhs``; it is weak where both are. Sums
+    are in ``preferred_element_type``, that of the operands unless given. Numeric dtypes and bool.
+    Raises `ShapeError` where the sizes of paired dimensions differ, `AxisError` for a dimension out
+    of range. As ``jax.lax.dot_general``.
 
     >>> x, y = xp.ones((5, 2, 3)), xp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
@@ -100,7 +101,8 @@ def dot(
 ) -> Tracer:
     """Returns the product of two vectors or matrices, or what `dot_general` gives with numbers.
 
-    As ``jax.lax.dot``.
+    Dtypes that differ are promoted. Raises `ArgumentError` for other ranks and `ShapeError` where
+    the contracted sizes differ. As ``jax.lax.dot``.
     """
     numbers = dimension_numbers
     if numbers is None:

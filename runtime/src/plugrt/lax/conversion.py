@@ -17,7 +17,8 @@ from plugrt.typing import DTypeLike
 def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the elements in another dtype; ``float``, ``int`` and ``complex`` are the defaults.
 
-    Floats lose their fraction as integers, complex numbers their imaginary part as real ones. As
+    Floats lose their fraction as integers, complex numbers their imaginary part as real ones. The
+    shape stays. Raises `UnsupportedDtype` for a dtype that devices lack. As
     ``jax.lax.convert_element_type``.
     """
     return strong(convert(operand, as_dtype(new_dtype)))
@@ -27,8 +28,9 @@ def convert_element_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
 def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
     """Returns the same bits as elements of another dtype.
 
-    A wider dtype takes the last dimension away, which must hold one element; a narrower one adds
-    a last dimension. As ``jax.lax.bitcast_convert_type``.
+    A wider dtype takes the last dimension away, which must hold one element; a narrower one adds a
+    last dimension. Any dtypes but bool. Raises `DtypeError` for bool and `ShapeError` where the
+    last dimension does not fit. As ``jax.lax.bitcast_convert_type``.
 
     >>> lax.bitcast_convert_type(xp.asarray(1.0), xp.uint32)
     Array(1065353216, dtype=uint32)
@@ -55,7 +57,11 @@ def bitcast_convert_type(operand: Tracer, new_dtype: DTypeLike) -> Tracer:
 
 @operation(static=("exponent_bits", "mantissa_bits"))
 def reduce_precision(operand: Tracer, exponent_bits: int, mantissa_bits: int) -> Tracer:
-    """Returns floats rounded as if they had this many bits. As ``jax.lax.reduce_precision``."""
+    """Returns floats rounded as if they had this many bits.
+
+    The shape and dtype of ``operand`` stay. Raises `DtypeError` for dtypes that are no real floats
+    and `ArgumentError` for impossible numbers of bits. As ``jax.lax.reduce_precision``.
+    """
     check_dtype_kind("reduce_precision", "operand", operand.dtype, "f")
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(

@@ -37,7 +37,9 @@ def conv_dimension_numbers(
     """Returns dimension numbers given as such, as three strings, or as None for the usual order.
 
     Strings name dimensions: N and C of lhs and out, O and I of rhs, other characters for spatial
-    ones, as in ("NHWC", "HWIO", "NHWC"). As ``jax.lax.conv_dimension_numbers``.
+    ones, as in ("NHWC", "HWIO", "NHWC"). Raises `ShapeError` for shapes of other ranks and
+    `ArgumentError` for numbers that do not name each dimension once. As
+    ``jax.lax.conv_dimension_numbers``.
     """
     if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
         raise ShapeError(
@@ -98,9 +100,11 @@ def conv_general_dilated(
     """Returns the convolution (a cross-correlation: no flip) of ``lhs`` with the kernels ``rhs``.
 
     Without ``dimension_numbers`` lhs is (batch, feature, spatial…) and rhs (output feature, input
-    feature, spatial…); see `conv_dimension_numbers` for others. ``lhs_dilation`` puts zeros
-    between the elements of lhs (a transposed convolution), ``rhs_dilation`` between those of the
-    kernels. Groups split features or the batch. As ``jax.lax.conv_general_dilated``.
+    feature, spatial…); see `conv_dimension_numbers` for others. ``lhs_dilation`` puts zeros between
+    the elements of lhs (a transposed convolution), ``rhs_dilation`` between those of the kernels.
+    Groups split features or the batch. Numeric dtypes, one for both. Raises `DtypeError`,
+    `ShapeError` where features or batch do not fit, and `ArgumentError` for wrong strides, padding,
+    dilations or groups. As ``jax.lax.conv_general_dilated``.
     """
     function = "conv_general_dilated"
     lhs, rhs = same_dtype(function, ("lhs", "rhs"), [lhs, rhs])
@@ -198,7 +202,9 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Returns a plain convolution, (batch, feature, spatial…). As ``jax.lax.conv``.
+    """Returns a plain convolution, (batch, feature, spatial…).
+
+    Raises as `conv_general_dilated`. As ``jax.lax.conv``.
 
     >>> lax.conv(xp.ones((1, 1, 5)), xp.ones((1, 1, 3)), (1,), "SAME")
     Array([[[2., 3., 3., 3., 2.]]], dtype=float32)

@@ -47,13 +47,15 @@ def custom_call(
     result_layouts: Sequence[Sequence[int]] | None = None,
     output_operand_aliases: Mapping[int, int] | None = None,
 ) -> Any:
-    """Returns what a function that the backend knows by name makes of the operands.
+    """Returns the results of a function that is registered with the backend under a name.
 
-    ``result_types`` is something with shape and dtype, or a sequence of such (then the result is
-    a list). ``api_version`` 4 is XLA's typed FFI, whose attributes are the mapping
-    ``backend_config``; earlier versions take a string. Layouts order dimensions from the fastest
-    to the slowest; ``output_operand_aliases`` maps results to the operands whose memory they
-    take. With ``has_side_effect`` the call stays even if nobody uses its results.
+    ``result_types`` is something with shape and dtype, or a sequence of such (then the result is a
+    list). ``api_version`` 4 is XLA's typed FFI, whose attributes are the mapping
+    ``backend_config``; earlier versions take a string. Layouts order dimensions from the fastest to
+    the slowest; ``output_operand_aliases`` maps results to the operands whose memory they take.
+    With ``has_side_effect`` the call stays even if nobody uses its results. Raises
+    `ArgumentTypeError` for ``result_types`` without shape and dtype, `ArgumentError` for a
+    configuration that does not fit ``api_version``, and the backend's error for an unknown name.
     """
     several = isinstance(result_types, tuple | list)
     listed = result_types if several else [result_types]
@@ -211,8 +213,9 @@ def rng_bit_generator(
 ) -> list[Tracer]:
     """Returns a new key and unsigned integers of random bits, by the backend's own generator.
 
-    The key is uint32[4] or uint64[2]; the bits may differ between backends (see
-    `plugrt.random` for numbers that do not). As ``jax.lax.rng_bit_generator``.
+    The key is uint32[4] or uint64[2]; the bits may differ between backends (see `plugrt.random` for
+    numbers that do not). Raises `DtypeError` for other keys, and for a ``dtype`` that is no
+    integer. As ``jax.lax.rng_bit_generator``.
     """
     kind = as_dtype(dtype)
     if kind_of(kind) not in "iu" or kind.kind == "V":

@@ -18,6 +18,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import describe
 from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
+from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import (
     as_tracer,
@@ -53,8 +54,10 @@ def reduce(
     """Returns arrays of one shape reduced together over ``dimensions``.
 
     ``operands`` and ``init_values`` (scalars of the same dtypes) are pytrees of one structure;
-    ``computation`` takes two such trees of scalars and returns one. It must be associative and
-    may use no arrays from around it. As ``jax.lax.reduce``.
+    ``computation`` takes two such trees of scalars and returns one. It must be associative and may
+    use no arrays from around it. Any dtypes; results lack the dimensions. Raises `StructureError`,
+    `ShapeError` or `DtypeError` where operands, initial values and results do not fit, and
+    `TracingError` for captured arrays. As ``jax.lax.reduce``.
 
     >>> lax.reduce(xp.asarray([1, 2, 3]), xp.asarray(0), lambda a, b: a + b, (0,))
     Array(6, dtype=int32)
@@ -138,9 +141,14 @@ def _make_reduction(
         along = normalize_dimensions(name, axes, operand.ndim)
         return strong(fold(combine, operand, initial(operand.dtype), along, keepdims=False))
 
-    body.__name__ = body.__qualname__ = name
-    body.__module__ = __name__
-    body.__doc__ = f"Returns {says} over the dimensions ``axes``. As ``jax.lax.{name}``."
+    name_operation(
+        body,
+        __name__,
+        name,
+        f"Returns {says} over the dimensions ``axes``, which the result lacks.",
+        f"The dtype is one of these: {kind_words(kinds)} (else `DtypeError`), and stays. Raises "
+        "`AxisError` for a dimension out of range.",
+    )
     # As in JAX: sums of weak integers are weak, their bits taken together are not.
     weak_by: Any = "none" if kinds == "biu" else "all"
     made: Reduction = operation(static=("axes",), weak_by=weak_by)(body)
@@ -174,11 +182,13 @@ def _make_cumulative(
         result = accumulate(combine, x, initial(operand.dtype), along)
         return emit(hlo.reverse, result, dimensions=[along]) if reverse else strong(result)
 
-    body.__name__ = body.__qualname__ = name
-    body.__module__ = __name__
-    body.__doc__ = (
-        f"Returns {says} of the elements so far along ``axis``, with ``reverse`` from its end. As "
-        f"``jax.lax.{name}``."
+    name_operation(
+        body,
+        __name__,
+        name,
+        f"Returns {says} of the elements so far along ``axis``, with ``reverse`` from its end.",
+        f"The dtype is one of these: {kind_words(kinds)} (else `DtypeError`); it stays, and so "
+        "does the shape. Raises `AxisError` for an axis out of range.",
     )
     made: Running = operation(static=("axis", "reverse"))(body)
     return made
@@ -196,7 +206,8 @@ cummin = _make_cumulative("cummin", smaller, "biufc", highest, "the smallest")
 def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the largest element along an axis: the first, and NaN is the largest.
 
-    As ``jax.lax.argmax``.
+    Real dtypes and bool; the result has ``index_dtype`` and lacks the axis. Raises `DtypeError`,
+    `AxisError`, and `ArgumentError` for an axis of length 0. As ``jax.lax.argmax``.
 
     >>> lax.argmax(xp.asarray([3, 9, 4]), 0, xp.int32)
     Array(1, dtype=int32)
@@ -208,7 +219,8 @@ def argmax(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
 def argmin(operand: Tracer, axis: int, index_dtype: DTypeLike) -> Tracer:
     """Returns the index of the smallest element along an axis: the first, and NaN is the smallest.
 
-    As ``jax.lax.argmin``.
+    Real dtypes and bool; the result has ``index_dtype`` and lacks the axis. Raises `DtypeError`,
+    `AxisError`, and `ArgumentError` for an axis of length 0. As ``jax.lax.argmin``.
     """
     return _first_extreme("argmin", operand, axis, index_dtype, "LT", highest)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrt.errors import TracingError
 from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
+from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import (
@@ -63,12 +64,15 @@ def _make_scatter(
         flags = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         return _emit_scatter(name, combine, (operand, indices, updates), numbers, flags)
 
-    body.__name__ = body.__qualname__ = name
-    body.__module__ = __name__
-    body.__doc__ = (
-        f"Returns ``operand`` with {says} the places ``scatter_indices``.\n\n"
-        "    Updates beyond the array are left out, or with ``mode`` 'clip' moved into it. With\n"
-        f"    places that meet, the order is not fixed. As ``jax.lax.{name}``."
+    name_operation(
+        body,
+        __name__,
+        name,
+        f"Returns ``operand`` with {says} the places ``scatter_indices``.",
+        "Updates beyond the array are left out, or with ``mode`` 'clip' moved into it; updates of "
+        "one place are applied in unspecified order. ``operand`` and ``updates`` have one dtype, "
+        f"one of these: {kind_words(kinds)}; the indices are integers. Raises `DtypeError` for "
+        "others, `ArgumentError` for an unknown mode, `TracingError` for numbers that do not fit.",
     )
     static = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
     made: Scatter = operation(static=static, weak_by=("operand",))(body)

@@ -24,8 +24,8 @@ from plugrt.tracing.tracer import Tracer
 def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
     """Returns ``on_true`` where ``pred`` holds, else ``on_false``.
 
-    The two have one shape and dtype; ``pred`` is a boolean array of that shape, or a scalar. As
-    ``jax.lax.select``.
+    The two have one shape and dtype; ``pred`` is a boolean array of that shape, or a scalar. Raises
+    `DtypeError` or `ShapeError` otherwise. As ``jax.lax.select``.
 
     >>> lax.select(xp.asarray([True, False]), xp.asarray([1, 2]), xp.asarray([3, 4]))
     Array([1, 4], dtype=int32)
@@ -39,8 +39,8 @@ def select(pred: Tracer, on_true: Tracer, on_false: Tracer) -> Tracer:
 def select_n(which: Tracer, *cases: Tracer) -> Tracer:
     """Returns the element of ``cases[which]``; ``which`` is boolean (two cases) or int32.
 
-    Cases have one shape and dtype; ``which`` has that shape, or is a scalar. As
-    ``jax.lax.select_n``.
+    Cases have one shape and dtype; ``which`` has that shape, or is a scalar. Raises `DtypeError` or
+    `ShapeError` otherwise, and `ArgumentError` without cases. As ``jax.lax.select_n``.
 
     >>> lax.select_n(xp.asarray([1, 0]), xp.asarray([1, 2]), xp.asarray([3, 4]))
     Array([3, 2], dtype=int32)
@@ -92,7 +92,8 @@ def _select_by_halving(which: Tracer, values: list[Tracer], first: int) -> Trace
 def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
     """Returns x, or ``min`` or ``max`` where it is below or above; NaN stays.
 
-    All have one dtype; the limits have the shape of x or are scalars. As ``jax.lax.clamp``.
+    All have one dtype; the limits have the shape of x or are scalars. Real dtypes and bool. Raises
+    `DtypeError` or `ShapeError` otherwise. As ``jax.lax.clamp``.
 
     >>> lax.clamp(0.0, xp.asarray([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)

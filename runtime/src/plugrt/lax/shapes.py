@@ -24,7 +24,8 @@ def reshape(
 ) -> Tracer:
     """Returns the elements in row-major order in another shape of as many elements.
 
-    ``dimensions`` is an order of dimensions to read them in. As ``jax.lax.reshape``.
+    ``dimensions`` is an order of dimensions to read them in. Any dtype. Raises `ShapeError` where
+    the numbers of elements differ. As ``jax.lax.reshape``.
     """
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -36,7 +37,11 @@ def reshape(
 
 @operation(static=("permutation",))
 def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
-    """Returns the dimensions in another order. As ``jax.lax.transpose``."""
+    """Returns the dimensions in another order.
+
+    Any dtype. Raises `ShapeError` unless ``permutation`` names each dimension once. As
+    ``jax.lax.transpose``.
+    """
     order = tuple(int(d) for d in permutation)
     if sorted(order) != list(range(operand.ndim)):
         raise ShapeError(
@@ -47,7 +52,10 @@ def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
 
 @operation(static=("sizes",))
 def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
-    """Returns copies along new leading dimensions. As ``jax.lax.broadcast``."""
+    """Returns copies along new leading dimensions.
+
+    The result has the shape ``(*sizes, *operand.shape)``. Any dtype. As ``jax.lax.broadcast``.
+    """
     return e.broadcast_to(operand, (*(int(n) for n in sizes), *operand.shape))
 
 
@@ -57,7 +65,8 @@ def broadcast_in_dim(
 ) -> Tracer:
     """Returns ``operand`` with its dimension i as dimension ``broadcast_dimensions[i]``.
 
-    Dimensions of 1 are repeated, others must be as long. As ``jax.lax.broadcast_in_dim``.
+    Dimensions of 1 are repeated, others must be as long. Any dtype. Raises `ShapeError` where it
+    does not fit. As ``jax.lax.broadcast_in_dim``.
 
     >>> lax.broadcast_in_dim(xp.asarray([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
@@ -79,7 +88,11 @@ def broadcast_in_dim(
 
 @operation(static=("dimensions",))
 def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
-    """Returns the array without these dimensions, which have length 1. As ``jax.lax.squeeze``."""
+    """Returns the array without these dimensions, which have length 1.
+
+    Any dtype. Raises `ShapeError` for a dimension of another length, `AxisError` for one out of
+    range. As ``jax.lax.squeeze``.
+    """
     gone = normalize_dimensions("squeeze", dimensions, array.ndim)
     if any(array.shape[d] != 1 for d in gone):
         raise ShapeError(f"lax.squeeze of dimensions {gone} of shape {array.shape}: not all are 1")
@@ -90,7 +103,8 @@ def squeeze(array: Tracer, dimensions: Sequence[int]) -> Tracer:
 def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
     """Returns the array with new dimensions of 1 at these places of the result.
 
-    As ``jax.lax.expand_dims``.
+    Any dtype. Raises `AxisError` for a place out of range or named twice. As
+    ``jax.lax.expand_dims``.
     """
     listed = tuple(dimensions)
     new = normalize_dimensions("expand_dims", listed, array.ndim + len(listed))
@@ -100,7 +114,9 @@ def expand_dims(array: Tracer, dimensions: Sequence[int]) -> Tracer:
 
 @operation(static=("start_dimension", "stop_dimension"))
 def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None = None) -> Tracer:
-    """Returns the dimensions from start up to stop joined to one. As ``jax.lax.collapse``.
+    """Returns the dimensions from start up to stop joined to one.
+
+    Any dtype. Raises `ShapeError` where stop is before start. As ``jax.lax.collapse``.
 
     >>> lax.collapse(xp.ones((2, 3, 4)), 1).shape
     (2, 12)
@@ -114,7 +130,10 @@ def collapse(operand: Tracer, start_dimension: int, stop_dimension: int | None =
 
 @operation(static=("dimensions",))
 def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
-    """Returns the elements in reverse order along dimensions. As ``jax.lax.rev``."""
+    """Returns the elements in reverse order along dimensions.
+
+    Any dtype. Raises `AxisError` for a dimension out of range. As ``jax.lax.rev``.
+    """
     along = normalize_dimensions("rev", dimensions, operand.ndim)
     result: Tracer = emit(hlo.reverse, strong(operand), dimensions=list(along))
     return result
@@ -122,7 +141,11 @@ def rev(operand: Tracer, dimensions: Sequence[int]) -> Tracer:
 
 @operation(static=("dimension",))
 def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
-    """Returns arrays of one dtype joined along a dimension. As ``jax.lax.concatenate``."""
+    """Returns arrays of one dtype joined along a dimension.
+
+    Raises `DtypeError` or `ShapeError` unless dtypes and other lengths are equal, `AxisError`, and
+    `ArgumentError` for no arrays. As ``jax.lax.concatenate``.
+    """
     names = [f"operands[{i}]" for i in range(len(operands))]
     if not operands:
         raise ArgumentError("lax.concatenate needs at least one array")
@@ -137,7 +160,9 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 @operation(static=("sizes", "axis"))
 def split(operand: Tracer, sizes: Sequence[int], axis: int = 0) -> list[Tracer]:
-    """Returns parts of these lengths along an axis, which they fill. As ``jax.lax.split``.
+    """Returns parts of these lengths along an axis, which they fill.
+
+    Any dtype. Raises `ShapeError` where the lengths do not add up. As ``jax.lax.split``.
 
     >>> lax.split(xp.arange(5), (2, 3))
     [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
@@ -163,8 +188,9 @@ def pad(
 ) -> Tracer:
     """Returns ``operand`` with a scalar before, after and between the elements of each dimension.
 
-    ``padding_config`` holds (low, high, interior) for each; negative low and high cut elements
-    off. As ``jax.lax.pad``.
+    ``padding_config`` holds (low, high, interior) for each; negative low and high cut elements off.
+    Any dtype, one for both. Raises `DtypeError`, `ShapeError` for a value that is no scalar,
+    `ArgumentError` for a wrong configuration. As ``jax.lax.pad``.
 
     >>> lax.pad(xp.asarray([1, 2]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 0], dtype=int32)
@@ -192,7 +218,9 @@ def pad(
 
 @operation(static=("dtype", "size"))
 def iota(dtype: DTypeLike, size: int) -> Tracer:
-    """Returns the numbers from 0 up to ``size`` in a dtype. As ``jax.lax.iota``.
+    """Returns the numbers from 0 up to ``size`` in a dtype.
+
+    Raises `DtypeError` for bool. As ``jax.lax.iota``.
 
     >>> lax.iota(xp.int32, 3)
     Array([0, 1, 2], dtype=int32)
@@ -203,7 +231,11 @@ def iota(dtype: DTypeLike, size: int) -> Tracer:
 
 @operation(static=("dtype", "shape", "dimension"))
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Tracer:
-    """Returns an array that counts along one dimension. As ``jax.lax.broadcasted_iota``."""
+    """Returns an array that counts along one dimension.
+
+    Raises `DtypeError` for bool, `AxisError` for a dimension out of range. As
+    ``jax.lax.broadcasted_iota``.
+    """
     kind = as_dtype(dtype)
     if kind_of(kind) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
@@ -215,7 +247,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
 def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = None) -> Tracer:
     """Returns a shape filled with a scalar, in its dtype or the one asked for.
 
-    As ``jax.lax.full``.
+    Raises `ShapeError` for a value that is no scalar. As ``jax.lax.full``.
     """
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
@@ -231,7 +263,11 @@ def full_like(
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
 ) -> Tracer:
-    """Returns an array like ``x`` filled with a scalar, in its dtype. As ``jax.lax.full_like``."""
+    """Returns an array like ``x`` filled with a scalar, in its dtype.
+
+    ``shape`` and ``dtype`` replace those of ``x``. Raises `ShapeError` for a value that is no
+    scalar. As ``jax.lax.full_like``.
+    """
     kind = x.dtype if dtype is None else as_dtype(dtype)
     result: Tracer = full(x.shape if shape is None else shape, fill_value, kind)
     return e.with_weakness(result, dtype is None and x.weak)

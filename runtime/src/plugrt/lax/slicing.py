@@ -35,7 +35,8 @@ def slice(
 ) -> Tracer:
     """Returns the elements from start up to limit, in steps, of each dimension; Python integers.
 
-    The bounds lie within the array. As ``jax.lax.slice``.
+    The bounds lie within the array. Any dtype. Raises `ShapeError` for bounds outside of the array,
+    `ArgumentError` for wrong numbers of them. As ``jax.lax.slice``.
     """
     starts = per_dimension("slice", "start_indices", start_indices, operand.ndim)
     limits = per_dimension("slice", "limit_indices", limit_indices, operand.ndim)
@@ -59,7 +60,8 @@ def slice_in_dim(
 ) -> Tracer:
     """Returns a slice of one dimension; negative indices count from its end.
 
-    As ``jax.lax.slice_in_dim``.
+    Any dtype. Raises `ShapeError` for bounds outside of the array, `AxisError`. As
+    ``jax.lax.slice_in_dim``.
 
     >>> lax.slice_in_dim(xp.arange(6), 1, 6, stride=2)
     Array([1, 3, 5], dtype=int32)
@@ -80,7 +82,8 @@ def slice_in_dim(
 def index_in_dim(operand: Tracer, index: int, axis: int = 0, keepdims: bool = True) -> Tracer:
     """Returns one place of a dimension, which stays with length 1 if ``keepdims``.
 
-    As ``jax.lax.index_in_dim``.
+    Any dtype. Raises `ShapeError` for an index out of range, `AxisError`. As
+    ``jax.lax.index_in_dim``.
     """
     at = normalize_dimension("index_in_dim", axis, operand.ndim)
     length = operand.shape[at]
@@ -101,8 +104,10 @@ def dynamic_slice(
     """Returns a block of ``slice_sizes`` that begins at computed indices.
 
     ``start_indices`` are integer scalars, one for each dimension, or an array of them. Negative
-    ones count from the end, where ``allow_negative_indices`` (one for all dimensions, or one
-    each) holds; then the block is moved to lie within the array. As ``jax.lax.dynamic_slice``.
+    ones count from the end, where ``allow_negative_indices`` (one for all dimensions, or one each)
+    holds; then the block is moved to lie within the array. Any dtype. Raises `ShapeError` for sizes
+    or a number of indices that do not fit, `DtypeError` for indices that are no integers. As
+    ``jax.lax.dynamic_slice``.
 
     >>> lax.dynamic_slice(xp.arange(6), (2,), (3,))
     Array([2, 3, 4], dtype=int32)
@@ -130,7 +135,8 @@ def dynamic_update_slice(
 ) -> Tracer:
     """Returns ``operand`` with the block ``update`` at computed indices.
 
-    Indices as in `dynamic_slice`. As ``jax.lax.dynamic_update_slice``.
+    Indices as in `dynamic_slice`. Raises `DtypeError` where the dtypes differ, `ShapeError` where
+    the update does not fit. As ``jax.lax.dynamic_update_slice``.
 
     >>> lax.dynamic_update_slice(xp.arange(5), xp.asarray([9, 9]), (3,))
     Array([0, 1, 2, 9, 9], dtype=int32)
@@ -165,7 +171,8 @@ def dynamic_slice_in_dim(
 ) -> Tracer:
     """Returns ``slice_size`` places of a dimension from a computed index on.
 
-    As ``jax.lax.dynamic_slice_in_dim``.
+    Any dtype. Raises `ShapeError` where the size does not fit, `DtypeError` for an index that is no
+    integer, `AxisError`. As ``jax.lax.dynamic_slice_in_dim``.
     """
     at = normalize_dimension("dynamic_slice_in_dim", axis, operand.ndim)
     sizes = list(operand.shape)
@@ -188,7 +195,8 @@ def dynamic_index_in_dim(
 ) -> Tracer:
     """Returns one place, computed, of a dimension, which stays with length 1 if ``keepdims``.
 
-    As ``jax.lax.dynamic_index_in_dim``.
+    Any dtype. Raises `DtypeError` for an index that is no integer, `AxisError`. As
+    ``jax.lax.dynamic_index_in_dim``.
     """
     at = normalize_dimension("dynamic_index_in_dim", axis, operand.ndim)
     result: Tracer = dynamic_slice_in_dim(
@@ -208,7 +216,7 @@ def dynamic_update_slice_in_dim(
 ) -> Tracer:
     """Returns ``operand`` with ``update`` at a computed index of a dimension.
 
-    As ``jax.lax.dynamic_update_slice_in_dim``.
+    Raises as `dynamic_update_slice`, and `AxisError`. As ``jax.lax.dynamic_update_slice_in_dim``.
     """
     at = normalize_dimension("dynamic_update_slice_in_dim", axis, operand.ndim)
     starts = _start_indices(start_index, at, operand.ndim)
@@ -229,8 +237,8 @@ def dynamic_update_index_in_dim(
 ) -> Tracer:
     """Returns ``operand`` with ``update`` at one computed place of a dimension.
 
-    ``update`` lacks that dimension or has it with length 1. As
-    ``jax.lax.dynamic_update_index_in_dim``.
+    ``update`` lacks that dimension or has it with length 1. Raises `ArgumentError` for an update of
+    another shape, and as `dynamic_update_slice`. As ``jax.lax.dynamic_update_index_in_dim``.
     """
     at = normalize_dimension("dynamic_update_index_in_dim", axis, operand.ndim)
     if update.ndim == operand.ndim - 1:

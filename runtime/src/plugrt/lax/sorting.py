@@ -36,7 +36,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Several are sorted together: by the first, at equal elements by the next, as many as
     ``num_keys``; the others follow. NaN comes last, -0 equals 0, complex numbers go by their real
-    and then their imaginary part. As ``jax.lax.sort``.
+    and then their imaginary part. Any dtype. Raises `ShapeError` where the shapes differ,
+    `AxisError`, and `ArgumentError` for a wrong ``num_keys``. As ``jax.lax.sort``.
 
     >>> lax.sort((xp.asarray([2, 1]), xp.asarray([20, 10])))
     (Array([1, 2], dtype=int32), Array([10, 20], dtype=int32))
@@ -60,7 +61,11 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 @operation(static=("dimension", "is_stable"), weak_by="body")
 def sort_key_val(keys: Tracer, values: Tracer, dimension: int = -1, is_stable: bool = True) -> Any:
-    """Returns keys in ascending order and their values. As ``jax.lax.sort_key_val``."""
+    """Returns keys in ascending order and their values.
+
+    Both have one shape; any dtypes. Raises `ShapeError` or `AxisError`. As
+    ``jax.lax.sort_key_val``.
+    """
     return sort((keys, values), dimension, is_stable, 1)
 
 
@@ -68,7 +73,9 @@ def sort_key_val(keys: Tracer, values: Tracer, dimension: int = -1, is_stable: b
 def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
     """Returns the k largest elements along an axis, descending, and their indices (int32).
 
-    Of equal elements the first comes first; NaN is the largest. As ``jax.lax.top_k``.
+    Of equal elements the first comes first; NaN is the largest. Real dtypes and bool. Raises
+    `DtypeError`, `AxisError`, and `ArgumentError` for a ``k`` beyond the axis. As
+    ``jax.lax.top_k``.
 
     >>> lax.top_k(xp.asarray([3, 9, 4]), 2)
     [Array([9, 4], dtype=int32), Array([1, 2], dtype=int32)]

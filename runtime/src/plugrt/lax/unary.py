@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.errors import ArgumentError
+from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
@@ -17,24 +18,35 @@ from plugrt.tracing.tracer import Tracer
 Unary: TypeAlias = Callable[[Any], Any]
 
 
-def _make_unary(name: str, builder: Callable[..., Any], kinds: str, says: str) -> Unary:
+def _make_unary(
+    name: str, builder: Callable[..., Any], kinds: str, says: str, gives: str = "its dtype"
+) -> Unary:
     def body(x: Tracer) -> Tracer:
         check_dtype_kind(name, "x", x.dtype, kinds)
         result: Tracer = emit(builder, strong(x))
         return result
 
-    body.__name__ = body.__qualname__ = name
-    body.__module__ = __name__
-    body.__doc__ = f"Returns {says}, elementwise. As ``jax.lax.{name}``."
+    name_operation(
+        body,
+        __name__,
+        name,
+        f"Returns {says}, elementwise.",
+        f"The dtype of x is one of these: {kind_words(kinds)} (else `DtypeError`); the result has "
+        f"the shape of x and {gives}.",
+    )
     made: Unary = operation(body)
     return made
 
 
-abs = _make_unary("abs", hlo.abs, "ifc", "the absolute value, of complex numbers the modulus")
+abs = _make_unary(
+    "abs", hlo.abs, "ifc", "the absolute value, of complex numbers the modulus", "real dtype"
+)
 neg = _make_unary("neg", hlo.negate, "iufc", "-x, of unsigned integers modulo their range")
 floor = _make_unary("floor", hlo.floor, "f", "the largest integer that is not above x")
 ceil = _make_unary("ceil", hlo.ceil, "f", "the smallest integer that is not below x")
-is_finite = _make_unary("is_finite", hlo.is_finite, "f", "whether x is neither infinite nor NaN")
+is_finite = _make_unary(
+    "is_finite", hlo.is_finite, "f", "whether x is neither infinite nor NaN", "dtype bool"
+)
 exp = _make_unary("exp", hlo.exponential, "fc", "e to the power x")
 expm1 = _make_unary("expm1", hlo.exponential_minus_one, "fc", "exp(x) - 1, exact near 0")
 log = _make_unary("log", hlo.log, "fc", "the natural logarithm")
@@ -66,13 +78,16 @@ population_count = _make_unary(
     "population_count", hlo.popcnt, "iu", "the number of bits that are 1"
 )
 clz = _make_unary("clz", hlo.count_leading_zeros, "iu", "the number of 0 bits before the first 1")
-real = _make_unary("real", hlo.real, "c", "the real part")
-imag = _make_unary("imag", hlo.imag, "c", "the imaginary part")
+real = _make_unary("real", hlo.real, "c", "the real part", "a real dtype")
+imag = _make_unary("imag", hlo.imag, "c", "the imaginary part", "a real dtype")
 
 
 @operation
 def sign(x: Tracer) -> Tracer:
-    """Returns -1, 0 or 1 as x is, of complex numbers x / abs(x). As ``jax.lax.sign``."""
+    """Returns -1, 0 or 1 as x is, of complex numbers x / abs(x).
+
+    Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.sign``.
+    """
     check_dtype_kind("sign", "x", x.dtype, "iufc")
     if kind_of(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
@@ -84,7 +99,8 @@ def sign(x: Tracer) -> Tracer:
 def round(x: Tracer, rounding_method: int = 0) -> Tracer:
     """Returns the nearest integer; halves go away from 0, with ``rounding_method`` 1 to even.
 
-    As ``jax.lax.round``, whose ``RoundingMethod`` is accepted.
+    Real floating dtypes; the shape and dtype stay. Raises `DtypeError`, and `ArgumentError` for
+    another method. As ``jax.lax.round``, whose ``RoundingMethod`` is accepted.
     """
     check_dtype_kind("round", "x", x.dtype, "f")
     method = int(getattr(rounding_method, "value", rounding_method))
@@ -96,7 +112,10 @@ def round(x: Tracer, rounding_method: int = 0) -> Tracer:
 
 @operation
 def exp2(x: Tracer) -> Tracer:
-    """Returns 2 to the power x, elementwise. As ``jax.lax.exp2``."""
+    """Returns 2 to the power x, elementwise.
+
+    Floating dtypes; the shape and dtype stay. Raises `DtypeError` for others. As ``jax.lax.exp2``.
+    """
     check_dtype_kind("exp2", "x", x.dtype, "fc")
     factor = full(x.shape, np.log(2.0), x.dtype)
     result: Tracer = emit(hlo.exponential, emit(hlo.multiply, x, factor))
@@ -105,7 +124,10 @@ def exp2(x: Tracer) -> Tracer:
 
 @operation
 def square(x: Tracer) -> Tracer:
-    """Returns x * x, elementwise. As ``jax.lax.square``."""
+    """Returns x * x, elementwise.
+
+    Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.square``.
+    """
     check_dtype_kind("square", "x", x.dtype, "iufc")
     result: Tracer = emit(hlo.multiply, x, x)
     return result
@@ -113,7 +135,11 @@ def square(x: Tracer) -> Tracer:
 
 @operation
 def reciprocal(x: Tracer) -> Tracer:
-    """Returns 1 / x, elementwise. As ``jax.lax.reciprocal``."""
+    """Returns 1 / x, elementwise.
+
+    Floating dtypes; the shape and dtype stay. Raises `DtypeError` for others. As
+    ``jax.lax.reciprocal``.
+    """
     check_dtype_kind("reciprocal", "x", x.dtype, "fc")
     result: Tracer = emit(hlo.divide, full(x.shape, 1, x.dtype), x)
     return result
@@ -121,7 +147,10 @@ def reciprocal(x: Tracer) -> Tracer:
 
 @operation
 def conj(x: Tracer) -> Tracer:
-    """Returns the complex conjugate, of floats as complex numbers. As ``jax.lax.conj``."""
+    """Returns the complex conjugate, of floats as complex numbers.
+
+    Floating dtypes. Raises `DtypeError` for others. As ``jax.lax.conj``.
+    """
     check_dtype_kind("conj", "x", x.dtype, "fc")
     if x.dtype.kind != "c":
         return convert(x, np.complex128 if itemsize_bits(x.dtype) == 64 else np.complex64)
@@ -133,7 +162,8 @@ def conj(x: Tracer) -> Tracer:
 def integer_pow(x: Tracer, y: int) -> Tracer:
     """Returns x to the power of a Python integer, by repeated squaring.
 
-    Negative powers take floats or complex numbers. As ``jax.lax.integer_pow``.
+    Negative powers take floats or complex numbers. Numeric dtypes; the shape and dtype stay. Raises
+    `DtypeError` for bool, and for integers with a negative power. As ``jax.lax.integer_pow``.
 
     >>> lax.integer_pow(xp.asarray([2.0, 3.0]), -2)
     Array([0.25      , 0.11111111], dtype=float32)

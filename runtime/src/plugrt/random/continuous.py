@@ -27,8 +27,9 @@ finfo: Any = ml_dtypes.finfo
 def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns unsigned integers of random bits.
 
-    Without a dtype they are uint32, or uint64 where ``config.enable_x64`` is True. As
-    ``jax.random.bits``.
+    Without a dtype they are uint32, or uint64 where ``config.enable_x64`` is True. ``key`` is one
+    key, uint32[2]. Raises `DtypeError` for a dtype that is not unsigned, `ShapeError` for a wrong
+    key or shape. As ``jax.random.bits``.
     """
     check_key("bits", key)
     kind = default_unsigned() if dtype is None else as_dtype(dtype)
@@ -47,7 +48,9 @@ def uniform(
 ) -> Tracer:
     """Returns numbers spread evenly over [minval, maxval), which may be arrays that broadcast.
 
-    As ``jax.random.uniform``, bit for bit.
+    A real floating ``dtype``, the default one for None. Raises `DtypeError` for others, and
+    `ShapeError` for limits that do not broadcast or a wrong key. As ``jax.random.uniform``, bit for
+    bit.
 
     >>> x = random.uniform(random.PRNGKey(0), (100,), minval=-1, maxval=1)
     >>> bool(xp.all(x < 1)), bool(xp.all(x >= -1))
@@ -95,7 +98,8 @@ def broadcast_parameter(
 def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
     """Returns normal numbers of mean 0 and variance 1, real or complex.
 
-    As ``jax.random.normal``.
+    A floating ``dtype``, the default real one for None. Raises `DtypeError` for others,
+    `ShapeError` for a wrong key or shape. As ``jax.random.normal``.
 
     >>> random.normal(random.PRNGKey(0), (2, 3)).shape
     (2, 3)
@@ -130,7 +134,9 @@ def truncated_normal(
 ) -> Tracer:
     """Returns normal numbers within the open interval (lower, upper).
 
-    ``shape`` None is that of the two limits broadcast. As ``jax.random.truncated_normal``.
+    ``shape`` None is that of the two limits broadcast. A real floating ``dtype``. Raises
+    `DtypeError` for others, and `ShapeError` for limits that do not broadcast or a wrong key. As
+    ``jax.random.truncated_normal``.
     """
     check_key("truncated_normal", key)
     kind = float_dtype("truncated_normal", dtype)
@@ -150,7 +156,11 @@ def truncated_normal(
 
 @operation(static=("shape", "dtype"), weak_by="none")
 def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns exponential numbers of mean 1. As ``jax.random.exponential``."""
+    """Returns exponential numbers of mean 1.
+
+    A real floating ``dtype``, the default one for None. Raises `DtypeError` for others,
+    `ShapeError` for a wrong key or shape. As ``jax.random.exponential``.
+    """
     check_key("exponential", key)
     kind = float_dtype("exponential", dtype)
     number = uniform(key, normalize_shape("random.exponential", shape), kind)
@@ -160,7 +170,11 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
 
 @operation(static=("shape", "dtype"), weak_by="none")
 def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns numbers of the standard Cauchy distribution. As ``jax.random.cauchy``."""
+    """Returns numbers of the standard Cauchy distribution.
+
+    A real floating ``dtype``, the default one for None. Raises `DtypeError` for others,
+    `ShapeError` for a wrong key or shape. As ``jax.random.cauchy``.
+    """
     check_key("cauchy", key)
     kind = float_dtype("cauchy", dtype)
     low = constant(finfo(kind).eps, kind)
@@ -172,7 +186,11 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
 
 @operation(static=("shape", "dtype"), weak_by="none")
 def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns numbers of the standard Laplace distribution. As ``jax.random.laplace``."""
+    """Returns numbers of the standard Laplace distribution.
+
+    A real floating ``dtype``, the default one for None. Raises `DtypeError` for others,
+    `ShapeError` for a wrong key or shape. As ``jax.random.laplace``.
+    """
     check_key("laplace", key)
     kind = float_dtype("laplace", dtype)
     low = constant(-1.0 + float(finfo(kind).epsneg), kind)
@@ -183,7 +201,11 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
 
 @operation(static=("shape", "dtype"), weak_by="none")
 def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns numbers of the standard logistic distribution. As ``jax.random.logistic``."""
+    """Returns numbers of the standard logistic distribution.
+
+    A real floating ``dtype``, the default one for None. Raises `DtypeError` for others,
+    `ShapeError` for a wrong key or shape. As ``jax.random.logistic``.
+    """
     check_key("logistic", key)
     kind = float_dtype("logistic", dtype)
     low = constant(finfo(kind).tiny, kind)
@@ -198,8 +220,9 @@ def gumbel(
 ) -> Tracer:
     """Returns numbers of the standard Gumbel distribution.
 
-    ``mode`` "high" draws twice as many bits, for rare events; None and "low" do not. As
-    ``jax.random.gumbel``.
+    ``mode`` "high" draws twice as many bits, for rare events; None and "low" do not. A real
+    floating ``dtype``, the default one for None. Raises `DtypeError` for others, `ShapeError` for a
+    wrong key or shape, `ArgumentError` for another mode. As ``jax.random.gumbel``.
     """
     check_key("gumbel", key)
     kind = float_dtype("gumbel", dtype)

@@ -37,7 +37,9 @@ def randint(
 
     The limits are integers or arrays that broadcast to ``shape``; where ``maxval`` is not above
     ``minval`` that is returned. Twice the bits of a number are drawn, so that the bias of the
-    remainder is small. As ``jax.random.randint``.
+    remainder is small. An integer ``dtype``, the default one for None. Raises `DtypeError` for
+    other dtypes and limits, `ShapeError` for limits that do not broadcast or a wrong key. As
+    ``jax.random.randint``.
 
     >>> random.randint(random.PRNGKey(0), (4,), 0, 10).dtype.name
     'int32'
@@ -110,8 +112,9 @@ def bernoulli(
 ) -> Tracer:
     """Returns booleans that are true with probability ``p``, a float or an array of floats.
 
-    ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small
-    probabilities. As ``jax.random.bernoulli``.
+    ``shape`` None is that of ``p``. ``mode`` "high" draws twice the bits, for small probabilities.
+    Raises `DtypeError` for a ``p`` that is no float, `ShapeError` where it does not broadcast,
+    `ArgumentError` for another mode. As ``jax.random.bernoulli``.
 
     >>> random.bernoulli(random.PRNGKey(0), 0.3, (3,)).dtype.name
     'bool'
@@ -146,7 +149,10 @@ def categorical(
     """Returns indices along ``axis``, drawn with the unnormalised log-probabilities ``logits``.
 
     ``shape`` ends with the shape of ``logits`` without ``axis`` (None: is it); leading dimensions
-    are further draws, each index at most once if not ``replace``. As ``jax.random.categorical``.
+    are further draws, each index at most once if not ``replace``. The result has the default
+    integer dtype. Raises `DtypeError` for logits that are no real floats, `ShapeError` for a shape
+    that does not end so, `AxisError`, and `ArgumentError` for more draws than there are without
+    replacement. As ``jax.random.categorical``.
 
     >>> random.categorical(random.PRNGKey(0), xp.zeros((2, 5)), axis=1).shape
     (2,)
@@ -181,7 +187,11 @@ def categorical(
 
 @operation(static=("shape", "dtype"), weak_by="none")
 def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tracer:
-    """Returns -1 or 1 with equal probability. As ``jax.random.rademacher``."""
+    """Returns -1 or 1 with equal probability.
+
+    A numeric ``dtype``, the default integer for None. Raises `DtypeError` or `ShapeError` for a
+    wrong key or shape. As ``jax.random.rademacher``.
+    """
     check_key("rademacher", key)
     kind = default_int() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.rademacher", shape)

@@ -21,6 +21,8 @@ def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
 
     Seeds of 32 bits, negative ones too, have a high word of 0, as in ``jax.random.PRNGKey``; a
     Python integer that needs 64 bits gives both words. The only ``impl`` is ``threefry2x32``.
+    Raises `DtypeError` for a seed that is no integer, `ShapeError` for one that is no scalar,
+    `ArgumentError` for another ``impl``.
 
     >>> random.PRNGKey(7)
     Array([0, 7], dtype=uint32)
@@ -47,7 +49,8 @@ key = PRNGKey
 def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
     """Returns ``num`` (an integer, or a shape) new keys along leading axes, for unrelated numbers.
 
-    As ``jax.random.split``.
+    The result has the shape ``(*num, 2)``. Raises `DtypeError` or `ShapeError` for what is not one
+    key or a shape. As ``jax.random.split``.
 
     >>> random.split(random.PRNGKey(0), 3).shape
     (3, 2)
@@ -60,7 +63,8 @@ def split(key: Tracer, num: int | Sequence[int] = 2) -> Tracer:
 def fold_in(key: Tracer, data: Tracer) -> Tracer:
     """Returns the key that a key and an integer (its low 32 bits) give together.
 
-    As ``jax.random.fold_in``.
+    Raises `DtypeError` or `ShapeError` for what is not one key or one integer. As
+    ``jax.random.fold_in``.
 
     >>> random.fold_in(random.PRNGKey(0), 7)
     Array([2716826189,  292468403], dtype=uint32)
@@ -82,7 +86,10 @@ def key_data(keys: Array) -> Array:
 
 @with_argument_errors
 def wrap_key_data(key_bits_array: Array, *, impl: str | None = None) -> Array:
-    """Returns words as keys: the array itself. As ``jax.random.wrap_key_data``."""
+    """Returns words as keys: the array itself.
+
+    Raises `ArgumentError` for another ``impl``. As ``jax.random.wrap_key_data``.
+    """
     if impl not in (None, "threefry2x32"):
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
     return key_bits_array

@@ -28,8 +28,8 @@ from plugrt.typing import ArrayLike
 def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
-    With ``independent`` each vector along the axis has an order of its own. As
-    ``jax.random.permutation``.
+    With ``independent`` each vector along the axis has an order of its own. Any dtype. Raises
+    `ShapeError` for a 0-d array or a wrong key, `AxisError`. As ``jax.random.permutation``.
 
     >>> xp.sort(random.permutation(random.PRNGKey(0), 4))
     Array([0, 1, 2, 3], dtype=int32)
@@ -89,7 +89,9 @@ def choice(
     """Returns draws from the places of ``a`` along ``axis``; an integer means a range.
 
     ``p`` are their probabilities (None: all equal). Without ``replace`` none is drawn twice; then
-    ``mode`` is that of `gumbel`. As ``jax.random.choice``.
+    ``mode`` is that of `gumbel`. The result has ``shape`` in the place of the axis. Raises
+    `ArgumentError` for more draws than there are places without replacement, `ShapeError` for a
+    ``p`` of another length or a wrong key, `AxisError`. As ``jax.random.choice``.
 
     >>> random.choice(random.PRNGKey(0), xp.asarray([7, 8, 9]), (5,)).shape
     (5,)

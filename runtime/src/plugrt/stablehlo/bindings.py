@@ -6,7 +6,7 @@ from plugrt.errors import MissingTraceExtra
 from plugrt.xla_environment import quiet_logging
 
 try:
-    with quiet_logging():  # jaxlib is one library; whoever imports it first sets its log level
+    with quiet_logging():  # the first import of jaxlib in a process sets its log level
         from jaxlib.mlir import ir, passmanager
         from jaxlib.mlir._mlir_libs import _jax_mlir_ext
         from jaxlib.mlir.dialects import chlo, func

@@ -18,8 +18,9 @@ def compare_attributes(
     """Returns the attributes of ``stablehlo.compare`` for operands of a dtype.
 
     ``direction`` is one of EQ NE LT LE GT GE; ``total`` orders all floats, NaNs included. The
-    specification lets the type of comparison be left out, but XLA of late 2025 then folds signed
-    constants as if they were not: ``-1 < 0`` is false.
+    compare type is optional in StableHLO, but without it XLA of late 2025 folds signed constants as
+    unsigned, so that ``-1 < 0`` is false (https://github.com/openxla/stablehlo/issues/2354 is about
+    the same omission).
     """
     name = element_name(dtype)
     letters = name if name == "i1" else name.rstrip("0123456789")

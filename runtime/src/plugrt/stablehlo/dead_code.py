@@ -198,7 +198,7 @@ class _Sweep:
         """Puts in an operation's place one with the same regions and some of its results."""
         old = op.operation
         results = [result for result, u in zip(old.results, used, strict=True) if u]
-        # By number, since minors of jaxlib differ in what going through them gives.
+        # By index: iteration yields names in some minor versions of jaxlib, attributes in others.
         given = [old.attributes[i] for i in range(len(old.attributes))]
         new = ir.Operation.create(
             old.name,

@@ -14,7 +14,7 @@ def run_passes(module: ir.Module, pipeline: str) -> None:
 def legalize_chlo(module: ir.Module) -> None:
     """Rewrites CHLO operations to StableHLO, which is all that crosses the plugin boundary.
 
-    A backend need not know CHLO (jax#15608 is what happens when it leaks).
+    Backends need not support CHLO: https://github.com/jax-ml/jax/issues/15608.
     """
     run_passes(module, "func.func(chlo-legalize-to-stablehlo)")
 

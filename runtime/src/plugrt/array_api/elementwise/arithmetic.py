@@ -35,13 +35,13 @@ from plugrt.tracing.promotion import is_open, itemsize_bits, kind_of
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
-# StableHLO says that the sum of booleans is their disjunction, and MLIR folds constants to the
-# exclusive one (true + true came to false): so bool has operations of its own below.
+# stablehlo.add of booleans is specified as OR, but MLIR folds constants with XOR (true + true is
+# false: https://github.com/openxla/stablehlo/issues/2630). So bool has operations of its own below.
 
 
 @operation
 def add(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give whether one holds."""
+    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give their OR."""
     a, b = binary("add", x1, x2, ANY)
     return emit(hlo.or_ if a.dtype.kind == "b" else hlo.add, a, b)
 
@@ -54,7 +54,7 @@ def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give whether both hold."""
+    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give their AND."""
     a, b = binary("multiply", x1, x2, ANY)
     return emit(hlo.and_ if a.dtype.kind == "b" else hlo.multiply, a, b)
 
@@ -70,7 +70,8 @@ def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 / x2`` rounded towards minus infinity, as Python's ``//``. Real dtypes.
 
     Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
-    by 0 gives 0, as in NumPy (XLA alone would give -1).
+    by 0 gives 0, as in NumPy (XLA's own result is -1:
+    https://github.com/jax-ml/jax/issues/11990).
 
     >>> xp.floor_divide(xp.asarray([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
@@ -116,13 +117,13 @@ def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
 
 def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     narrow = a.dtype
-    if itemsize_bits(narrow) < 32:  # (a - rest) / b is exact enough only in a wider format
+    if itemsize_bits(narrow) < 32:  # the quotient (a - rest) / b needs a wider format
         a, b = convert(a, np.float32), convert(b, np.float32)
     zero = full(a.shape, 0, a.dtype)
     rest = emit(hlo.remainder, a, b)
     exact = compare(rest, zero, "EQ")
     quotient = emit(hlo.divide, emit(hlo.subtract, a, rest), b)
-    # The rest takes the divisor's sign, so one divisor is added where the signs differ.
+    # The remainder has the divisor's sign: where the signs differ, one divisor is added.
     differs = emit(hlo.xor, compare(b, zero, "LT"), compare(rest, zero, "LT"))
     low = emit(hlo.and_, differs, emit(hlo.not_, exact))
     quotient = select(low, emit(hlo.subtract, quotient, full(a.shape, 1, a.dtype)), quotient)
@@ -213,7 +214,8 @@ def known_power(x1: Tracer, *, exponent: int) -> Tracer:
 
 def _integer_power(a: Tracer, b: Tracer) -> Tracer:
     zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
-    # XLA heeds six bits of the exponent. They suffice for 1 and -1; even bases come to 0 by then.
+    # XLA uses six bits of the exponent (https://github.com/jax-ml/jax/issues/5987). They suffice
+    # for the bases 1 and -1; powers of even bases have overflowed to 0 by then.
     low = full(a.shape, min(63, int(highest(a.dtype))), a.dtype)
     power = emit(hlo.power, a, emit(hlo.and_, b, low))
     if itemsize_bits(a.dtype) >= 8:
@@ -227,7 +229,7 @@ def _integer_power(a: Tracer, b: Tracer) -> Tracer:
 
 
 def _complex_power(a: Tracer, b: Tracer) -> Tracer:
-    # The logarithm of 0 makes NaN of XLA's result; a positive power of 0 is 0.
+    # XLA (jaxlib 0.10) computes exp(b * log(a)), NaN for a == 0; a positive power of 0 is 0.
     zero, real_part = full(a.shape, 0, a.dtype), emit(hlo.real, b)
     positive_ = compare(real_part, full(a.shape, 0, real_part.dtype), "GT")
     vanishes = emit(hlo.and_, compare(a, zero, "EQ"), positive_)
@@ -255,7 +257,7 @@ def abs(x: Tracer, /) -> Tracer:
     size = emit(hlo.abs, x)
     if kind_of(x.dtype) != "c":
         return size
-    # XLA gives NaN for an infinity beside NaN, where C has the infinity.
+    # XLA gives NaN for (inf, NaN), C99 infinity: https://github.com/jax-ml/jax/issues/37990
     return select(is_infinite(x), full(x.shape, np.inf, size.dtype), size)
 
 

@@ -14,7 +14,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def widen(x: Tracer) -> Tracer:
-    """Returns floats of fewer than 32 bits as float32, for formulas that would lose too much."""
+    """Returns floats of fewer than 32 bits as float32, for formulas that need the precision."""
     return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
 
 
@@ -24,7 +24,7 @@ def exp(x: Tracer, /) -> Tracer:
     x = unary("exp", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.exponential, x)
-    # XLA gives NaN at -inf with an imaginary part that is not finite, where C has 0.
+    # XLA (jaxlib 0.10.2) gives NaN for exp(-inf + i*y) with y infinite or NaN; C99 has 0.
     u, v = complex_parts(x)
     lowest = compare(u, full(u.shape, -np.inf, u.dtype), "EQ")
     vanishes = emit(hlo.and_, lowest, emit(hlo.not_, emit(hlo.is_finite, v)))
@@ -79,7 +79,7 @@ def sqrt(x: Tracer, /) -> Tracer:
 
 
 def _complex_root(z: Tracer) -> Tracer:
-    # XLA gives NaN at (NaN, inf), where C has infinities.
+    # XLA (jaxlib 0.10.2) gives NaN for sqrt(NaN + i*inf); C99 has inf + i*inf.
     y = complex_parts(z)[1]
     infinite = full(y.shape, np.inf, y.dtype)
     both = emit(hlo.complex, infinite, infinite)

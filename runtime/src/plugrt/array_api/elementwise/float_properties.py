@@ -131,5 +131,5 @@ def is_infinite(x: Tracer) -> Tracer:
     if kind_of(x.dtype) == "c":
         result: Tracer = emit(hlo.or_, *[is_infinite(p) for p in complex_parts(x)])
         return result
-    # Formats without infinities turn the constant into NaN, which equals nothing: never infinite.
+    # In formats without infinities the constant becomes NaN, which equals nothing: False.
     return compare(emit(hlo.abs, x), full(x.shape, np.inf, x.dtype), "EQ")

@@ -1,6 +1,6 @@
 """Operand preparation of elementwise functions: dtype checks, promotion, broadcasting.
 
-Which dtypes a function takes, and in which it computes, is said by its kinds alone: `compute_dtype`
+The dtypes that a function takes and computes in follow from its kinds: `compute_dtype`
 has the rule for all of them, which is jax.numpy's.
 """
 
@@ -36,7 +36,7 @@ REAL_OR_BOOLEAN = "biuf"
 FLOATING = "fc"
 REAL_FLOATING = "f"
 NUMERIC = "iufc"
-SIGNED = "iufc!"  # no bool, not even as integers: what jax.numpy refuses to subtract or negate
+SIGNED = "iufc!"  # no bool, not even as integers: jax.numpy refuses to subtract or negate it
 ANY = "biufc"
 
 _WORDS = {

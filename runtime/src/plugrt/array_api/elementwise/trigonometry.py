@@ -24,9 +24,9 @@ def _emit_inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) 
 
 
 def _restore_zero_sign(imaginary: Tracer, slope: Tracer, b: Tracer) -> Tracer:
-    """Returns an imaginary part with the sign of zero that it has where ``b`` is 0: slope * b.
+    """Returns an imaginary part with the right sign of zero where ``b`` is 0: slope * b.
 
-    The exponentials that XLA makes hyperbolic functions of lose it.
+    XLA (jaxlib 0.10) computes hyperbolic functions from exponentials, which lose that sign.
     """
     exact = emit(hlo.and_, compare(b, full(b.shape, 0, b.dtype), "EQ"), emit(hlo.is_finite, slope))
     return select(exact, emit(hlo.multiply, slope, b), imaginary)
@@ -79,7 +79,7 @@ def cos(x: Tracer, /) -> Tracer:
     x = unary("cos", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.cosine, x)
-    # XLA's complex cosine turns infinities into NaN; cos(z) == cosh(iz).
+    # XLA (jaxlib 0.10) gives NaN for some infinite arguments of cos; cos(z) == cosh(i*z) does not.
     u, v = complex_parts(emit(chlo.cosh, _multiply_by_i(x)))
     a, b = complex_parts(x)
     return emit(hlo.complex, u, _restore_zero_sign(v, emit(hlo.negate, emit(hlo.sine, a)), b))

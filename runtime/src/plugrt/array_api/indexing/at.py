@@ -67,9 +67,9 @@ class IndexUpdateRef:
 
     A key is as in ``x[key]``. Values broadcast to the shape of ``x[key]`` and take the dtype of
     ``x``; a value of a higher kind (a float for integers) is refused with `DtypeError`. Where
-    index arrays name an element twice, ``add`` and the like count it twice, and which one ``set``
-    takes is open. ``mode`` says what becomes of positions in arrays that are out of bounds:
-    ``drop`` (the default) leaves them out, ``clip`` moves them to the nearest. Negative ones count
+    index arrays name an element twice, ``add`` and the like apply twice; which value ``set`` takes
+    is unspecified. ``mode`` decides about positions in arrays that are out of bounds:
+    ``drop`` (the default) ignores them, ``clip`` clamps them. Negative ones count
     from the back. A boolean array may be traced if the value does not depend on how many elements
     it picks. ``indices_are_sorted`` and ``unique_indices`` are promises that make updates faster.
     As ``jax.numpy.ndarray.at``.
@@ -115,12 +115,13 @@ class IndexUpdateRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Any:
-        """Returns ``x[key]``; positions in arrays that are out of bounds give by ``mode``
+        """Returns ``x[key]``; ``mode`` decides about positions in arrays that are out of bounds.
 
-        ``clip`` (the default) the nearest element, ``fill`` (the default with a ``fill_value``)
-        the ``fill_value``, by default NaN, the least signed or the greatest unsigned integer.
+        ``clip`` (the default) gives the nearest element, ``fill`` (the default with a
+        ``fill_value``) the ``fill_value``: if None NaN, the least signed or the greatest unsigned
+        integer.
         """
-        del indices_are_sorted, unique_indices  # promises that reading has no use for
+        del indices_are_sorted, unique_indices  # hints without effect on a gather
         key = parse(self._array.shape, self._key, embed=current_trace() is not None)
         return get_at(self._array, key.operands, spec=key.spec, mode=mode, fill_value=fill_value)
 
@@ -161,11 +162,11 @@ class IndexUpdateRef:
 
 
 def _is_mask(key: Any, x: Any, values: Any) -> bool:
-    """Whether an update is a choice between old and new: the mask's count does not matter."""
+    """Whether an update is a select between old and new values: the mask's count is not needed."""
     if not isinstance(key, Array | np.ndarray) or kind_of(key.dtype) != "b" or not key.ndim:
         return False
     if key.shape != x.shape[: key.ndim]:
-        return False  # `parse` says what is wrong
+        return False  # `parse` raises the error
     shape: tuple[int, ...] = getattr(values, "shape", ())
     rest: int = x.ndim - key.ndim
     return len(shape) <= rest or (len(shape) == rest + 1 and shape[0] == 1)
@@ -188,7 +189,7 @@ def get_at(
 def update_where(
     x: Tracer, mask: Tracer, value: Tracer, *, how: str, function: Callable[[Any], Any] | None
 ) -> Tracer:
-    """Returns ``x`` updated where ``mask`` holds by a value that does not depend on how often."""
+    """Returns ``x`` updated where ``mask`` holds, by a value that fits any count of the mask."""
     value = _cast_values(x, value, how)
     rest = x.shape[mask.ndim :]
     if value.ndim > len(rest):
@@ -224,7 +225,7 @@ def update_at(
         return write(y, key, value, combine, mode=mode, sorted_=sorted_, unique=unique)
 
     if how in ("divide", "power"):
-        # A scatter combines in no certain order, which these do not allow: multiply first.
+        # A scatter combines in unspecified order, so the factors are multiplied first.
         factors = written(full(x.shape, 1, x.dtype), _make_combine("multiply", None))
         return emit(_AFTERWARDS[how], x, factors)
     return written(strong(x), _make_combine(how, function))
@@ -256,7 +257,7 @@ def _make_combine(
 
 
 def _cast_values(x: Tracer, value: Tracer, how: str) -> Tracer:
-    """Returns the value in the dtype of ``x``, unless that would drop more than precision."""
+    """Returns the values in the dtype of ``x``; `DtypeError` for values of a higher dtype kind."""
     if _RANK[kind_of(value.dtype)] > _RANK[kind_of(x.dtype)]:
         raise DtypeError(
             f"x.at[key].{how} got values of dtype {value.dtype.name} for x of dtype "

@@ -158,7 +158,7 @@ def take_along_axis(
 
 
 def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
-    """Whether there is nothing to take; `ShapeError` for taking something from nothing."""
+    """Whether the result is empty; `ShapeError` for taking elements of an empty axis."""
     if 0 in result:
         return True
     if shape[axis] == 0:
@@ -167,10 +167,10 @@ def _is_empty(function: str, shape: Shape, axis: int, result: Shape) -> bool:
 
 
 def _setitem(x: Any, key: Any, value: Any, /) -> NoReturn:
-    """What ``x[key] = value`` does: raises a `TypeError` that tells what works instead."""
+    """Refuses ``x[key] = value`` with a `TypeError` that names the alternative."""
     raise ArgumentTypeError(
         "arrays are immutable: x[key] = value does not work. x.at[key].set(value) returns a new "
-        "array with the elements replaced; .add, .multiply, .min, .max and others go along"
+        "array with the elements replaced; .add, .multiply, .min, .max and others work alike"
     )
 
 

@@ -29,7 +29,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """``...`` that stands for no axis, but still parts the arrays on its two sides."""
+    """``...`` that stands for no axis, but separates the arrays on its two sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``count`` elements of an axis that stand together, from the next operand on."""
+    """``count`` consecutive elements of an axis, starting at the next operand."""
 
     count: int
 
@@ -103,7 +103,7 @@ class Key:
 
 
 def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
-    """Returns a key for an array of ``shape``, as NumPy understands it.
+    """Returns a key for an array of ``shape``, by NumPy's rules.
 
     With ``embed``, integers become part of the spec. Raises `InvalidIndex` for integers out of
     bounds, too many indices and wrong types; `DataDependentShape` for a traced boolean array.
@@ -265,7 +265,7 @@ def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: l
     return int(mask.ndim)
 
 
-# --- what follows from a spec ---------------------------------------------------------------------
+# --- properties of a spec ---------------------------------------------------------------------
 
 
 def is_advanced(spec: Spec) -> bool:
@@ -302,8 +302,8 @@ def block_shape(spec: Spec, operands: Sequence[Any]) -> Shape:
 def result_layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
     """Returns the axes of ``x[key]``: the item that each comes from, None for ``block``'s.
 
-    The block of axes that arrays make stands where the arrays stand if they stand together, and
-    in front if something parts them (NumPy's rule).
+    The axes of index arrays are where the arrays are if these are adjacent, else in front (NumPy's
+    rule).
     """
     advanced = [i for i, item in enumerate(spec) if isinstance(item, _ADVANCED)]
     rest = [(i, item) for i, item in enumerate(spec) if isinstance(item, New | Slice | Window)]

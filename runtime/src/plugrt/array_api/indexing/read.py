@@ -84,7 +84,7 @@ def _dynamic_items(items: Sequence[Item]) -> list[Item]:
 
 
 def _remaining_slice(item: Item) -> Item:
-    """Returns what is left to take of an axis when the operand has been followed: all of it."""
+    """Returns the slice that remains to be taken after the dynamic slice: the whole."""
     if isinstance(item, Scalar):
         return Slice(0, 1, 1)
     return Slice(0, item.count, 1) if isinstance(item, Window) else item
@@ -124,14 +124,14 @@ def fills_out_of_bounds(mode: str | None, fill_value: Any) -> bool:
 
 
 def fill_invalid(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any) -> Tracer:
-    """Returns ``x`` with the filling where ``valid``, whose axes are ``where``, does not hold."""
+    """Returns ``x`` with ``fill_value`` where ``valid``, whose axes are ``where``, is False."""
     value = default_fill(x.dtype) if fill_value is None else fill_value
     mask = broadcast_in_dim(valid, x.shape, where) if valid.shape != x.shape else valid
     return select(mask, x, full(x.shape, value, x.dtype))
 
 
 def default_fill(dtype: np.dtype[Any]) -> Any:
-    """Returns JAX's filling: NaN, or for integers the least (signed) or greatest (unsigned)."""
+    """Returns JAX's default fill value: NaN, the least signed, the greatest unsigned integer."""
     kind = kind_of(dtype)
     if kind in "fc":
         return np.nan

@@ -64,8 +64,8 @@ def write(
 ) -> Tracer:
     """Returns ``x`` with the elements at ``key`` combined with ``value``, which broadcasts.
 
-    Where arrays in the key name an element twice, it is combined twice, in no certain order. What
-    lies out of bounds is left out, or with mode ``clip`` goes to the nearest element.
+    Where arrays in the key name an element twice, it is combined twice, in unspecified order.
+    Positions out of bounds are ignored, or with mode ``clip`` clamped.
     """
     block = block_shape(key.spec, key.operands) if is_advanced(key.spec) else ()
     axes = result_layout(key.spec, block)
@@ -140,7 +140,7 @@ def _update_slice(x: Tracer, part: Tracer, scalars: Positions, low: Sequence[int
 
 
 def _replace_strided(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int, int]]) -> Tracer:
-    """Returns ``slab`` with every stride-th element replaced: by padding, not by a scatter."""
+    """Returns ``slab`` with every stride-th element replaced, through interior padding."""
     padding = [
         (low, size - high, stride - 1)
         for (low, high, stride), size in zip(bounds, slab.shape, strict=True)
@@ -165,7 +165,7 @@ def _replace_strided(slab: Tracer, part: Tracer, bounds: Sequence[tuple[int, int
 
 @dataclass
 class _ScatterAxes:
-    """How the axes of an update meet those of the array: as whole windows, or step by step."""
+    """How a scatter handles each axis of the update: as a window, or index by index."""
 
     windows: list[int] = field(default_factory=list)
     """Axes of the update that are copied as a whole: slices of step 1."""

@@ -21,7 +21,9 @@ def associative_scan(
     """Returns the running combinations along an axis of a pytree of arrays.
 
     ``fn`` combines two trees of slices of arrays, elementwise along the axis, and must be
-    associative. With ``reverse`` from the end. As ``jax.lax.associative_scan``.
+    associative. With ``reverse`` from the end. Any dtypes; the results have the shapes of
+    ``elems``. Raises `ShapeError` where the lengths along the axis differ, `ArgumentError` for a
+    tree without arrays. As ``jax.lax.associative_scan``.
 
     >>> lax.associative_scan(lambda a, b: a * b, xp.asarray([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)

@@ -45,8 +45,10 @@ def cond(
 ) -> Any:
     """Returns ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
 
-    ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one
-    runs; they return the same structure, shapes and dtypes. As ``jax.lax.cond``.
+    ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one runs;
+    they return the same structure, shapes and dtypes. Raises `ShapeError` for a ``pred`` that is no
+    scalar, and `StructureError`, `ShapeError` or `DtypeError` where the results of the functions
+    differ. As ``jax.lax.cond``.
 
     >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
     Array(2., dtype=float32)
@@ -73,8 +75,9 @@ def switch(
 ) -> Any:
     """Returns ``branches[index](*operands)``, with the index clamped to those there are.
 
-    All branches are traced, one runs; they return the same structure, shapes and dtypes. As
-    ``jax.lax.switch``.
+    All branches are traced, one runs; they return the same structure, shapes and dtypes. Raises
+    `ShapeError` or `DtypeError` for an ``index`` that is no integer scalar, and `StructureError`,
+    `ShapeError` or `DtypeError` where the results of the branches differ. As ``jax.lax.switch``.
 
     >>> lax.switch(1, [lambda x: x, lambda x: -x], xp.asarray(2.0))
     Array(-2., dtype=float32)

@@ -27,9 +27,10 @@ T = TypeVar("T")
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Returns the value after ``body_fun`` was applied while ``cond_fun`` gave true.
 
-    The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns
-    a boolean scalar. Both functions are traced once, and may use arrays from around them. As
-    ``jax.lax.while_loop``.
+    The value is a pytree whose structure, shapes and dtypes the body keeps; ``cond_fun`` returns a
+    boolean scalar. Both functions are traced once, and may use arrays from around them. Raises
+    `StructureError`, `ShapeError` or `DtypeError` where the body changes the value's type or
+    ``cond_fun`` returns something else. As ``jax.lax.while_loop``.
 
     >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
     Array(96, dtype=int32)
@@ -84,8 +85,9 @@ def fori_loop(
 
     Bounds that are Python integers make a loop of known length, of which ``unroll`` steps (True:
     all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
-    index is int32 unless the bounds are arrays of another integer dtype. As
-    ``jax.lax.fori_loop``.
+    index is int32 unless the bounds are arrays of another integer dtype. Raises `DtypeError` or
+    `ShapeError` for bounds that are no integer scalars, and where the body changes the type of the
+    value; `ArgumentError` for ``unroll`` with traced bounds. As ``jax.lax.fori_loop``.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, xp.asarray(0))
     Array(10, dtype=int32)

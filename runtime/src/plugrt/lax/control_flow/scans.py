@@ -26,8 +26,10 @@ def scan(
 
     ``xs`` is a pytree of arrays with one leading length (None: ``length`` steps without input);
     carries keep their structure, shapes and dtypes. ``reverse`` goes from the last to the first,
-    outputs staying at their inputs' places; ``unroll`` steps (True: all) stand in one round of
-    the loop. As ``jax.lax.scan``.
+    outputs staying at their inputs' places; ``unroll`` steps (True: all) stand in one round of the
+    loop. Raises `ShapeError` where leading lengths differ or a leaf is 0-d, `ArgumentError` without
+    both ``xs`` and ``length``, and `StructureError`, `ShapeError` or `DtypeError` where ``f``
+    changes the carry's type. As ``jax.lax.scan``.
 
     >>> lax.scan(lambda c, x: (c + x, c), xp.asarray(0), xp.asarray([1, 2, 3]))
     (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
@@ -51,8 +53,8 @@ def scan(
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Returns the stacked results of ``f(x)`` for each x along the leading axis of ``xs``.
 
-    ``batch_size`` elements are laid out in one round of the loop. As ``jax.lax.map``, which
-    vectorises them instead.
+    ``batch_size`` elements are laid out in one round of the loop. Raises as `scan`. As
+    ``jax.lax.map``, which vectorises them instead.
 
     >>> lax.map(lambda x: x * x, xp.asarray([1, 2, 3]))
     Array([1, 4, 9], dtype=int32)

@@ -45,7 +45,8 @@ def all_gather(
     """Returns each device's ``x``, in the order of the axis, stacked along a new ``axis``.
 
     With ``tiled`` they are joined along the existing ``axis`` instead. Over no axes at all, ``()``,
-    it is ``x`` itself. As ``jax.lax.all_gather``.
+    it is ``x`` itself. Any dtype. Raises `UnboundAxis`, and `ShapeError` for an ``axis`` out of
+    range. As ``jax.lax.all_gather``.
     """
     size = group_size(axis_name, axis_index_groups)
 
@@ -74,7 +75,8 @@ def all_gather(
 def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     """Returns the ``x`` of the device that sends here by the (source, target) pairs of ``perm``.
 
-    Devices that are no target get zeros. As ``jax.lax.ppermute``.
+    Devices that are no target get zeros. Any shape and dtype, which stay. Raises `UnboundAxis`, and
+    `ArgumentError` for an index out of range or named twice. As ``jax.lax.ppermute``.
     """
     rows = replica_groups(axis_name)
     size = len(rows[0])
@@ -101,7 +103,11 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
 
 @with_argument_errors
 def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
-    """Returns at index i the ``x`` of index ``perm[i]``. As ``jax.lax.pshuffle``."""
+    """Returns at index i the ``x`` of index ``perm[i]``.
+
+    Raises `UnboundAxis`, and `ArgumentError` unless ``perm`` is a permutation. As
+    ``jax.lax.pshuffle``.
+    """
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
         raise ArgumentError(
@@ -123,8 +129,9 @@ def all_to_all(
     """Returns the parts that all devices have for this one, of ``x`` split along ``split_axis``.
 
     The parts are stacked along a new ``concat_axis`` and ``split_axis``, as long as the mapped
-    axis, is gone; with ``tiled`` chunks of ``split_axis`` are joined along ``concat_axis``. As
-    ``jax.lax.all_to_all``.
+    axis, is gone; with ``tiled`` chunks of ``split_axis`` are joined along ``concat_axis``. Any
+    dtype. Raises `UnboundAxis`, and `ShapeError` for axes out of range or lengths that do not
+    divide. As ``jax.lax.all_to_all``.
     """
     size = group_size(axis_name, axis_index_groups)
 
@@ -151,7 +158,7 @@ def all_to_all(
 def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T:
     """Returns ``x`` with the mapped axis and ``axis``, which must be as long, exchanged.
 
-    As ``jax.lax.pswapaxes``.
+    Raises as `all_to_all`. As ``jax.lax.pswapaxes``.
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
@@ -183,7 +190,8 @@ def psum_scatter(
     """Returns this device's part of ``psum(x)``, split along ``scatter_dimension``.
 
     That dimension, as long as the mapped axis, is gone; with ``tiled`` it becomes as many times
-    shorter. As ``jax.lax.psum_scatter``.
+    shorter. Numeric dtypes. Raises `UnboundAxis`, and `ShapeError` for a dimension out of range or
+    of another length. As ``jax.lax.psum_scatter``.
     """
     size = group_size(axis_name, axis_index_groups)
 

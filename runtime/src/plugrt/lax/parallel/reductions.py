@@ -45,7 +45,8 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
     Over no axes at all, ``()``, it is ``x`` itself. Python scalars, the same on each device, are
     multiplied with the size of the axis, without communication: ``psum(1, 'i')`` is a Python
-    integer. As ``jax.lax.psum``.
+    integer. Shapes and numeric dtypes stay, bool becomes int32. Raises `UnboundAxis`. As
+    ``jax.lax.psum``.
 
     >>> plugrt.pmap(lambda x: lax.psum(x, "i"), "i", devices=plugrt.devices()[:1])(xp.ones((1, 2)))
     Array([[1., 1.]], dtype=float32)
@@ -74,7 +75,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """Returns the mean of ``x`` over the axis: `psum` divided as `array_api.divide` does.
 
-    As ``jax.lax.pmean``.
+    Shapes stay. Raises `UnboundAxis`. As ``jax.lax.pmean``.
     """
     size = group_size(axis_name, axis_index_groups)
 
@@ -87,13 +88,21 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
 @with_argument_errors
 def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """Returns the largest of each element over the axis. As ``jax.lax.pmax``."""
+    """Returns the largest of each element over the axis.
+
+    Shapes and dtypes stay. Raises `UnboundAxis`, and `DtypeError` for complex numbers. As
+    ``jax.lax.pmax``.
+    """
     return _extremum("pmax", x, axis_name, axis_index_groups, hlo.maximum)
 
 
 @with_argument_errors
 def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
-    """Returns the smallest of each element over the axis. As ``jax.lax.pmin``."""
+    """Returns the smallest of each element over the axis.
+
+    Shapes and dtypes stay. Raises `UnboundAxis`, and `DtypeError` for complex numbers. As
+    ``jax.lax.pmin``.
+    """
     return _extremum("pmin", x, axis_name, axis_index_groups, hlo.minimum)
 
 
@@ -136,7 +145,10 @@ def _all_reduce(
 
 @with_argument_errors
 def axis_index(axis_name: AxisName) -> Array:
-    """Returns this device's index along the axis, an int32 scalar. As ``jax.lax.axis_index``."""
+    """Returns this device's index along the axis, an int32 scalar.
+
+    Raises `UnboundAxis` outside of a function mapped over that axis. As ``jax.lax.axis_index``.
+    """
     positions = axis_positions(axis_name)
     replica = emit(hlo.replica_id)
     uint32 = replica.dtype
@@ -154,5 +166,8 @@ def axis_index(axis_name: AxisName) -> Array:
 
 @with_argument_errors
 def axis_size(axis_name: AxisName) -> int:
-    """Returns the number of devices along the axis, a Python integer. As ``jax.lax.axis_size``."""
+    """Returns the number of devices along the axis, a Python integer.
+
+    Raises `UnboundAxis` outside of a function mapped over that axis. As ``jax.lax.axis_size``.
+    """
     return group_size(axis_name)
