@@ -32,7 +32,7 @@ from plugrt.monitoring.names import (
     READ,
     TRACE,
 )
-from plugrt.monitoring.timeline import timeline
+from plugrt.monitoring.trace_events import timeline
 
 __all__ = [
     "AWAIT",
