@@ -1,4 +1,8 @@
-"""`plugrt.config`: reading, checking, overriding, and the token that stands for settings."""
+"""`plugrt.config`: reading, checking, overriding, and the token that stands for settings.
+
+Same as JAX: `JAX_PLATFORMS` and the other variables of [Settings](configuration.md): names, values,
+order, errors.
+"""
 
 from __future__ import annotations
 

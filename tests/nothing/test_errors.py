@@ -1,4 +1,11 @@
-"""The tree of exceptions: every PJRT code has its class, and messages name the code."""
+"""The tree of exceptions: every PJRT code has its class, and messages name the code.
+
+Differs from JAX: errors of a backend | one class, `XlaRuntimeError` | a class for each PJRT code,
+under `plugrt.errors.PjrtError`.
+
+Differs from JAX: exceptions for wrong calls | `TypeError`, `ValueError` | classes of
+`plugrt.errors` that are also `TypeError` or `ValueError`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A name of JAX's that is not there: the error says why, and what to do instead."""
+"""A name of JAX's that is not there: the error says why, and what to do instead.
+
+Differs from JAX: `grad`, `vmap`, `custom_jvp`, … | yes | no; the error says how to run what JAX
+exports.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """What plugrt compiles ahead of time against JAX's own way on the same library.
 
 Each side runs in a child process of its own: libraries keep state, and libtpu has a lock.
+
+Same as JAX: `lower`, `compile`, `cost_analysis`; flops and bytes for TPUs and GPUs that are not
+there.
 """
 
 from __future__ import annotations

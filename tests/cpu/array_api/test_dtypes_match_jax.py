@@ -1,6 +1,8 @@
 """Every function over every dtype: jax.numpy says what is taken and what dtype results.
 
 One trace on each side holds all the calls, so that a grid of thousands costs seconds.
+
+Same as JAX: result dtypes of array functions are those of `jax.numpy`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A NumPy name that is not there: the error says what to write, and that computes the same."""
+"""A NumPy name that is not there: the error says what to write, and that computes the same.
+
+Differs from JAX: array functions | `jax.numpy`, NumPy's names | `plugrt.array_api`, the array API
+standard's names; a NumPy name gets an error that says what to write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pmap loops that never wait run to their end, however many steps they take."""
+"""Pmap loops that never wait run to their end, however many steps they take.
+
+Differs from JAX: many launches with collectives on the cpu | hang | the oldest is awaited.
+"""
 
 from __future__ import annotations
 

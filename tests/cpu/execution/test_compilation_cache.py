@@ -1,4 +1,7 @@
-"""The persistent compilation cache: what is kept, found again, refused, and let go."""
+"""The persistent compilation cache: what is kept, found again, refused, and let go.
+
+Same as JAX: the persistent compilation cache's settings.
+"""
 
 from __future__ import annotations
 

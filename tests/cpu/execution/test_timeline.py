@@ -1,4 +1,8 @@
-"""A timeline of real calls: what was traced, compiled, put, launched, awaited and read."""
+"""A timeline of real calls: what was traced, compiled, put, launched, awaited and read.
+
+Differs from JAX: a timeline | `jax.profiler`, of host and device | `monitoring.timeline(path)`, of
+the host's steps, as JSON for Perfetto.
+"""
 
 from __future__ import annotations
 

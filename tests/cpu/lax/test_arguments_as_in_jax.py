@@ -1,4 +1,7 @@
-"""Arguments that jax.lax takes, or refuses, and that plugrt.lax once did not."""
+"""Arguments that jax.lax takes, or refuses, and that plugrt.lax once did not.
+
+Same as JAX: `lax` takes and refuses what `jax.lax` does.
+"""
 
 from __future__ import annotations
 

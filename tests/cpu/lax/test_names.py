@@ -18,6 +18,7 @@ NOT_JAXS = {"custom_call"}
 
 @pytest.mark.parametrize("module", ["lax", "random"])
 def test_functions_take_jaxs_parameters(module: str) -> None:
+    """Same as JAX: `lax` and `random`: functions, parameters and their order."""
     ours, different = getattr(plugrt, module), {}
     for name in sorted(set(ours.__all__) - NOT_JAXS):
         asked = RECORD[module][name]

@@ -1,3 +1,8 @@
+"""`plugrt.random`: keys, distributions and shuffles beside jax.random.
+
+Same as JAX: random numbers: the same key gives the same bits.
+"""
+
 from __future__ import annotations
 
 from typing import Any

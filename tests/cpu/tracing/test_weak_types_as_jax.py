@@ -1,6 +1,8 @@
 """Every public function with weak operands: dtype and weakness as in JAX, eager as in a trace.
 
 One trace on each side holds thousands of calls (`support.weak_calls`), so that they cost seconds.
+
+Same as JAX: weak types: a Python number does not widen an array.
 """
 
 from __future__ import annotations

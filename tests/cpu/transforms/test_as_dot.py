@@ -1,4 +1,8 @@
-"""`Lowered.as_dot` and `Compiled.as_dot`: pictures of programs, in Graphviz's language."""
+"""`Lowered.as_dot` and `Compiled.as_dot`: pictures of programs, in Graphviz's language.
+
+Differs from JAX: a picture of a program | none of a stage | `as_dot` of a lowered and of a compiled
+program, for Graphviz.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What `jit` is told about a function's arguments: accepted and refused as JAX does it."""
+"""What `jit` is told about a function's arguments: accepted and refused as JAX does it.
+
+Same as JAX: `jit`: static and donated arguments by number and name, what is refused.
+"""
 
 from __future__ import annotations
 

@@ -317,6 +317,9 @@ def test_settings_of_one_thread_do_not_reach_another() -> None:
 
 
 def test_sharded_arguments_are_gathered() -> None:
+    """Differs from JAX: results of a `jit` call with a sharded argument | keep the sharding | put
+    together on one device, for now.
+    """
     f = jit(lambda x: add(x, 1))
     x = device_put(np.arange(8.0).reshape(4, 2), PmapSharding(devices()[:4]))
     np.testing.assert_array_equal(f(x), np.arange(8.0).reshape(4, 2) + 1)

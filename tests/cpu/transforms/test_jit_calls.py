@@ -1,4 +1,8 @@
-"""`jit`: the forms of functions and of calls."""
+"""`jit`: the forms of functions and of calls.
+
+Differs from JAX: `JAX_ENABLE_X64` unset | 64-bit data are narrowed | 64-bit data keep their width,
+creation functions make 32 bits; `0` is JAX's behaviour.
+"""
 
 from __future__ import annotations
 

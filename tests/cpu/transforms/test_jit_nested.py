@@ -1,4 +1,7 @@
-"""`jit` in `jit`: one function of the module for each signature, captures, and failures."""
+"""`jit` in `jit`: one function of the module for each signature, captures, and failures.
+
+Same as JAX: nested `jit` calls are traced once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`jit`: committed and uncommitted arguments, and where programs run."""
+"""`jit`: committed and uncommitted arguments, and where programs run.
+
+Same as JAX: committed and uncommitted arrays decide the device.
+"""
 
 from __future__ import annotations
 

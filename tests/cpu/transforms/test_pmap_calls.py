@@ -1,4 +1,7 @@
-"""`pmap`: what it computes, in all forms of arguments, with JAX as the oracle."""
+"""`pmap`: what it computes, in all forms of arguments, with JAX as the oracle.
+
+Same as JAX: `pmap`: axes, static arguments, results that stay on their devices.
+"""
 
 from __future__ import annotations
 

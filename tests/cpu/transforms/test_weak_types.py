@@ -1,4 +1,7 @@
-"""Python scalars keep their weakness through functions, eager and jitted alike, as in JAX."""
+"""Python scalars keep their weakness through functions, eager and jitted alike, as in JAX.
+
+Same as JAX: weak types: a Python number does not widen an array.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """What JAX 0.10 gets wrong with plugins (measured), one test a row: plugrt does the right thing.
 
 Each runs in a process of its own, with distributions installed as pip would leave them.
+
+Same as JAX: `JAX_PLATFORMS` and the other variables of [Settings](configuration.md): names, values,
+order, errors.
 """
 
 from __future__ import annotations

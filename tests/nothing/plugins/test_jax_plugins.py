@@ -1,4 +1,7 @@
-"""Plugins made for JAX: initialize() with our recorder, or their library among the files."""
+"""Plugins made for JAX: initialize() with our recorder, or their library among the files.
+
+Same as JAX: which plugins made for JAX are found, and how they register.
+"""
 
 from __future__ import annotations
 

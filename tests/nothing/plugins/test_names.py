@@ -1,4 +1,8 @@
-"""`Table.find`: what a name means; and which candidates the settings and others leave in use."""
+"""`Table.find`: what a name means; and which candidates the settings and others leave in use.
+
+Differs from JAX: which plugin wins without `JAX_PLATFORMS` | priority; each is imported | priority
+among plugins made for plugrt; those made for JAX by name only.
+"""
 
 from __future__ import annotations
 

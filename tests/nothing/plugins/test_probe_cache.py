@@ -1,4 +1,7 @@
-"""What is remembered of libraries that were tried apart."""
+"""What is remembered of libraries that were tried apart.
+
+Differs from JAX: an unknown PJRT library | opened in the process | tried in a child process first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Whose fault it is decides how loud it is: absent hardware, named libraries, settings."""
+"""Whose fault it is decides how loud it is: absent hardware, named libraries, settings.
+
+Differs from JAX: a plugin that fails | a warning or a traceback, per plugin | a row with reason and
+cure; a warning; an error where asked by name.
+"""
 
 from __future__ import annotations
 
