@@ -8,11 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.execution import host_assembly, resharding
 from plugrt.interface import Client
 
 
+def move_by_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has parts moved by programs on the devices, whose memory may be the host's, until its end."""
+    monkeypatch.setattr(host_assembly, "MAX_BYTES", 0)
+    resharding._exchanges.clear()
+
+
 def watch(monkeypatch: pytest.MonkeyPatch, client: Client) -> list[str]:
-    """Returns a list that grows by a line for each array put on, or read from, the client."""
+    """Returns a list that grows by a line for each array put on, or read from, the client.
+
+    What would be put together in main memory is moved as on devices with memory of their own.
+    """
+    move_by_programs(monkeypatch)
     found = list[str]()
     assert client.capabilities  # some are found out by trying, once
     device = client.devices()[0]

@@ -11,6 +11,7 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
+from plugrt.execution import host_assembly, resharding
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
@@ -112,7 +113,7 @@ def test_parts_that_lie_right_are_kept_and_others_sent_as_they_are(traffic: list
     check_contents(y, X, y.sharding)
 
 
-def test_what_moves_parts_is_compiled_once() -> None:
+def test_what_moves_parts_is_compiled_once(traffic: list[str]) -> None:
     x, y = device_put(X, PmapSharding(devices()[:4])), device_put(-X, PmapSharding(devices()[:4]))
     target = PmapSharding(devices()[:3], 1)
     plugrt.clear_caches()
@@ -155,3 +156,51 @@ def test_parts_from_and_to_other_memories(traffic: list[str]) -> None:
         check_contents(again, X, x.sharding)
         [buffer] = whole._live()
         assert buffer.memory.kind == kind
+
+
+@pytest.fixture
+def on_host() -> None:
+    """Forgets how other tests moved arrays: by programs."""
+    resharding._exchanges.clear()
+
+
+@pytest.mark.usefixtures("on_host")
+@pytest.mark.parametrize("seed", range(20))
+def test_small_arrays_are_put_together_in_main_memory_without_a_program(seed: int) -> None:
+    with counting() as counts:
+        check_moves(np.random.default_rng(seed), [*devices()], [])
+    assert counts[monitoring.COMPILE] == 0
+
+
+@pytest.mark.usefixtures("on_host")
+def test_what_is_put_together_in_main_memory_is_copied_once(puts: Puts) -> None:
+    x = parts()
+    reads = [s.data.unsafe_buffer_pointer() for s in x.addressable_shards]
+    puts.clear()
+    y = device_put(x, devices()[5])
+    [(host, device)] = puts
+    assert device is devices()[5]
+    assert y.unsafe_buffer_pointer() == host.__array_interface__["data"][0]
+    assert y.unsafe_buffer_pointer() not in reads
+    check_contents(y, X, SingleDeviceSharding(devices()[5]))
+
+
+@pytest.mark.usefixtures("on_host")
+def test_large_arrays_are_moved_by_programs() -> None:
+    large = np.zeros((4, host_assembly.MAX_BYTES), np.int8)
+    x = device_put(large, PmapSharding(devices()[:4]))
+    with counting() as counts:
+        device_put(x, devices()[0])
+    assert counts[monitoring.COMPILE] == 1
+
+
+@pytest.mark.usefixtures("on_host")
+def test_what_was_put_together_in_main_memory_may_be_donated_and_deleted() -> None:
+    x = parts()
+    for _ in range(3):
+        whole = device_put(x, devices()[1])
+        y = jit(lambda v: v + 1, donate_argnums=0)(whole)
+        assert whole.is_deleted()
+        np.testing.assert_array_equal(np.asarray(y), X + 1)
+        device_put(x, devices()[1]).delete()
+    check_contents(x, X, x.sharding)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.array import Array
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.caches import BoundedCache
+from plugrt.execution.host_assembly import HostAssembly, Pieces, assembles_on_host
 from plugrt.execution.part_programs import (
     LoadedPartProgram,
     PartProgram,
@@ -50,7 +52,8 @@ def exchange(x: Array, sharding: Sharding, *, share: bool = True) -> list[Buffer
 
     With ``share``, those that are where they are needed are the same. Where parts have to be taken
     out of others or put together, that is done by programs on the devices, which are compiled once
-    for a shape, a dtype and the two shardings. None where it cannot be: for parts in other
+    for a shape, a dtype and the two shardings; small arrays on devices that use the host's memory
+    are put together there (see `HostAssembly`). None where it cannot be: for parts in other
     processes, between clients, on a backend that does not copy from device to device or does not
     compile such a program, and for an array without elements, which has nothing to move.
     """
@@ -89,7 +92,7 @@ class Exchange:
     def __init__(
         self,
         memory_kinds: tuple[str | None, str | None],
-        steps: Sequence[_Step],
+        steps: Sequence[Callable[[Sequence[Buffer]], list[Buffer]]],
         parts: Sequence[tuple[Device, int]],
     ) -> None:
         """``memory_kinds`` are those of the memories before and after."""
@@ -125,8 +128,12 @@ def _plan_exchange(
     plan = _Plan(shape, source, target)
     if not plan.is_possible():
         return None
+    memory_kinds = source.memory_kind, target.memory_kind
+    clients = {device.client for device in target.addressable_devices}
+    if all(assembles_on_host(client, math.prod(shape) * dtype.itemsize) for client in clients):
+        return Exchange(memory_kinds, *plan.on_host(dtype))
     try:
-        return Exchange((source.memory_kind, target.memory_kind), *plan.loaded(dtype))
+        return Exchange(memory_kinds, *plan.loaded(dtype))
     except (PjrtError, UnsupportedDtype) as error:
         quiet = isinstance(error, Unimplemented | UnsupportedDtype)
         logger.log(
@@ -204,6 +211,20 @@ class _Plan:
             for part in group:
                 parts[part], made = made, made + 1
         return steps, [*zip(devices, parts, strict=True)]
+
+    def on_host(self, dtype: np.dtype[Any]) -> tuple[list[HostAssembly], list[tuple[Device, int]]]:
+        """Returns what `loaded` does, with a step that puts all parts together in main memory."""
+        parts: list[tuple[Device, int]] = []
+        made: list[tuple[Device, Region, Pieces]] = []
+        for device, pieces in self._pieces.items():
+            i, piece = pieces[0]
+            if piece == self._held[i][1] and not self._is_made(pieces):
+                parts.append((device, i))
+                continue
+            parts.append((device, len(self._held) + len(made)))
+            of = [(i, self._held[i][1], piece) for i, piece in pieces]
+            made.append((device, self._wanted[device], of))
+        return [HostAssembly(self._part_shape, dtype, made)] if made else [], parts
 
     def _slices(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
         """Returns, by its number, what cuts each source buffer that has to be cut."""

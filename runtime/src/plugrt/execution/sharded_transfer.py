@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.array import Array, array_of_shards, new_array
+from plugrt.execution.host_assembly import allocate_aligned
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import signature_of
 from plugrt.interface import Buffer
-
-_ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a copy
 
 
 def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
@@ -67,9 +66,7 @@ def gather(x: Array) -> npt.NDArray[Any]:
         )
     for shard in shards:
         shard.copy_to_host_async()
-    memory = np.empty(x.nbytes + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    host = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    host = allocate_aligned(x.shape, x.dtype)
     where = x.sharding.devices_indices_map(x.shape)
     for device, shard in zip(x.sharding.addressable_devices, shards, strict=True):
         host[where[device]] = shard.to_host()

@@ -1,0 +1,86 @@
+"""`HostAssembly`: parts of an array put together in main memory, where the devices have theirs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.execution.regions import Region, region_shape, relative_region
+from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
+
+MAX_BYTES = 1 << 20
+"""Of an array; programs on the devices, which copy in parallel, are faster with larger ones."""
+
+_ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a copy
+
+_ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+
+Pieces = Sequence[tuple[int, Region, Region]]
+"""For each piece the number of the buffer that holds it, that buffer's region, and its own."""
+
+
+def assembles_on_host(client: Client, nbytes: int) -> bool:
+    """Whether parts of arrays of this size are put together in main memory.
+
+    So they are where reading a buffer and putting one are no copies: the devices' memory is the
+    host's. One copy by NumPy then takes as long as to launch a program does, and has no program to
+    compile. It waits for the parts, though.
+    """
+    can = client.capabilities
+    return can.zero_copy_get and can.zero_copy_put and nbytes <= MAX_BYTES
+
+
+class HostAssembly:
+    """What makes parts of one shape and dtype of the pieces that lie in buffers."""
+
+    __slots__ = ("_dtype", "_parts", "_shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        parts: Sequence[tuple[Device, Region, Pieces]],
+    ) -> None:
+        """``parts`` names for each its device, its region, and what it consists of."""
+        self._shape, self._dtype = shape, dtype
+        self._parts = [
+            (
+                device,
+                region_shape(region),
+                [
+                    (number, region_shape(held), _index(piece, held), _index(piece, region))
+                    for number, held, piece in pieces
+                ],
+            )
+            for device, region, pieces in parts
+        ]
+
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Returns the parts as buffers that look at new memory. Waits for ``buffers``."""
+        used = {number for _, _, pieces in self._parts for number, _, _, _ in pieces}
+        views = {number: buffers[number].to_host() for number in used}
+        made = []
+        for device, shape, pieces in self._parts:
+            host = allocate_aligned(shape, self._dtype)
+            for number, held, source, target in pieces:
+                host[target] = views[number].reshape(held)[source]
+            whole = host.reshape(self._shape)
+            made.append(device.client.buffer_from_host(whole, device, None, _ALIAS))
+        return made
+
+
+def allocate_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Returns a new array that a backend on the host's memory can take without a copy."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    memory = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
+    host: npt.NDArray[Any] = memory[start : start + nbytes].view(dtype).reshape(shape)
+    return host
+
+
+def _index(piece: Region, whole: Region) -> tuple[slice, ...]:
+    return tuple(slice(*bounds) for bounds in relative_region(piece, whole))
