@@ -84,6 +84,12 @@ def test_an_hlo_module_of_a_few_fields() -> None:
     assert graph.frames() == [("entry main",)]
 
 
+def test_an_operand_that_is_not_there_is_named() -> None:
+    dangling = MODULE.replace(message(36, b"\x07\x07"), message(36, b"\x07\x05"))
+    with pytest.raises(Unimplemented, match="%y names the operand 5, which is not there"):
+        hlo_graph(Program(dangling, "hlo", "m"))
+
+
 def test_bytes_that_are_no_hlo_module_are_refused() -> None:
     draw = random.Random(3)
     refused = 0

@@ -46,7 +46,7 @@ def hlo_graph(program: Program) -> str:
     """
     try:
         return _HloGraph(read_module(program), program.name).draw()
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         raise Unimplemented(
             f"the optimised program {program.name!r} is no HLO module: {error}"
         ) from error
@@ -84,6 +84,10 @@ class _HloGraph:
         for instruction in instructions:
             operands = integers(instruction, 36)
             for i, operand in enumerate(operands):
+                if operand not in nodes:
+                    raise ValueError(
+                        f"%{_text(instruction, 1)} names the operand {operand}, which is not there"
+                    )
                 label = str(i) if len(operands) > 1 else ""
                 self._dot.edge(nodes[operand], nodes[_integer(instruction, 35)], label)
         self._dot.close_cluster()
