@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt
+from plugrt import array_api
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import device_put
@@ -90,6 +92,105 @@ def test_nans_that_the_function_is_given_are_not_its_fault_alone() -> None:
     f = jit(lambda x: add(x, 1))
     with config.override(debug_nans=True), pytest.raises(FloatingPointFault, match="add"):
         f(np.float32([np.nan]))
+
+
+# --- debug checks for every kind of call -------------------------------------------------------
+
+BAD = np.float32([[-1, 1]])
+
+
+def first_log(x: Any) -> Any:
+    return x, array_api.multiply(jit(array_api.log)(x), 2)  # the line that messages name
+
+
+LINE = rf"{Path(__file__).name}:{first_log.__code__.co_firstlineno + 1}"
+PROGRAM = """
+module @m {
+  func.func private @g(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %y = stablehlo.log %x : tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+  func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %y = func.call @g(%x) : (tensor<2xf32>) -> tensor<2xf32>
+    %z = stablehlo.add %y, %y : tensor<2xf32>
+    return %x, %z : tensor<2xf32>, tensor<2xf32>
+  }
+}"""
+ONE: dict[str, Any] = {"devices": plugrt.devices()[:1]}
+KINDS_OF_CALLS: dict[str, tuple[Any, str]] = {
+    "jit": (lambda: jit(first_log), rf"log of \(float32\[1,2\]\), called at .*{LINE}"),
+    "compiled": (
+        lambda: jit(first_log).lower(BAD).compile(),
+        rf"log of \(float32\[1,2\]\), called at .*{LINE}",
+    ),
+    "pmap": (
+        lambda: plugrt.pmap(first_log, **ONE),
+        r"pmapped 'first_log' of \(float32\[1,2\]\).*result 1, float32\[1,2\]; it comes from "
+        rf"stablehlo.log of \(float32\[2\]\) at .*{LINE}",
+    ),
+    "compiled pmap": (
+        lambda: plugrt.pmap(first_log, **ONE).lower(BAD).compile(),
+        r"compiled 'first_log' of \(float32\[1,2\]\).*result 1, float32\[1,2\]; it comes from "
+        rf"stablehlo.log of \(float32\[2\]\) at .*{LINE}",
+    ),
+    "loaded program": (
+        lambda: lambda x: plugrt.compile(PROGRAM)(x[0]),
+        r"program 'main' of \(float32\[2\]\).*result 1, float32\[2\]; it comes from "
+        r"stablehlo.log of \(float32\[2\]\) in line 4 of its text",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CALLS)
+@pytest.mark.parametrize("looked_for", ["nan", "inf"])
+def test_each_kind_of_call_names_operation_line_and_types(kind: str, looked_for: str) -> None:
+    make, said = KINDS_OF_CALLS[kind]
+    call = make()
+    settings: Any = {f"debug_{looked_for}s": True}
+    with config.override(**settings):
+        call(BAD + 2)
+        for given in (BAD, device_put(BAD)):
+            with pytest.raises(FloatingPointFault, match=rf"\({looked_for}\)(?s:.*){said}"):
+                call(given if looked_for == "nan" else given * 0)
+
+
+@pytest.mark.parametrize("mapped", [False, True], ids=["jit", "pmap"])
+def test_what_was_there_before_the_call_is_told(mapped: bool) -> None:
+    def transform(f: Any) -> Any:
+        return plugrt.pmap(f, **ONE) if mapped else jit(f)
+
+    held = device_put(np.float32([1, np.nan]))
+    has_nan = np.float32([[1, np.nan]])
+    with config.override(debug_nans=True):
+        with pytest.raises(FloatingPointFault, match=r"before.*argument t\['a'\]\[0\] .*32\[1,2\]"):
+            transform(lambda t: add(t["a"][0], 1))({"a": [has_nan]})
+        with pytest.raises(FloatingPointFault, match=r"before.*array in the closure.*32\[2\]"):
+            transform(lambda x: add(x, held))(BAD)
+    if mapped:
+        constant = np.float32([1, np.nan])
+        with (
+            config.override(debug_nans=True),
+            pytest.raises(FloatingPointFault, match=r"in a constant of the program, float32\[2\]"),
+        ):
+            transform(lambda x: add(x, constant))(BAD)
+
+
+def test_an_infinity_that_a_reduction_starts_from_is_not_to_blame() -> None:
+    f = plugrt.pmap(lambda x: array_api.max(x / 0.0), **ONE)
+    with config.override(debug_infs=True), pytest.raises(FloatingPointFault, match="divide"):
+        f(BAD)
+
+
+def test_values_that_do_not_reach_a_result_are_not_to_blame() -> None:
+    def f(x: Any) -> Any:
+        safe = array_api.where(x > 0, array_api.log(x), 1.0)
+        return array_api.sqrt(x - 3) * safe
+
+    with (
+        config.override(debug_nans=True),
+        pytest.raises(FloatingPointFault, match=r"stablehlo\.sqrt"),
+    ):
+        plugrt.pmap(f, **ONE)(BAD)
 
 
 # --- logs and dumps ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.default_device import gather_device
+from plugrt.execution.float_checks import Rerun
 from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -75,6 +76,8 @@ class CompiledCall(CompiledBase):
     """Whether arguments that are committed to other devices are moved."""
     _any_scalar = False
     """Whether a Python scalar of any kind takes the parameter's dtype."""
+    _rerun: Rerun | None = None
+    """Makes a call again operation by operation, for the debug checks."""
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class CompiledCall(CompiledBase):
         if run is None:
             self._check(avals)
             what = f"the output of {self._title}"
-            run = make_runner(self._program_for(avals), self._out_tree, avals, what)
+            run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
             self._runners.keep(key, run)
         return run(values)
 

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import FloatingPointFault
+from plugrt.execution.arguments import Aval
 from plugrt.execution.array import Array
+from plugrt.execution.float_origins import find_origin
+from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.user_frames import called_at
 from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[Any]], Sequence[Array]]
-Rerun = Callable[[Sequence[Any], FloatingPointFault], None]
+Rerun = Callable[[Sequence[Any]], None]
 """Runs a call again operation by operation, so that the one at fault raises by its own name."""
 
 
@@ -22,32 +25,72 @@ def float_checks_enabled() -> bool:
     return bool(config.debug_nans or config.debug_infs)
 
 
-def add_float_checks(run: Run, what: str, rerun: Rerun | None) -> Run:
-    """Returns ``run`` with a look at the floating-point results after each launch.
+def add_float_checks(
+    program: LoadedProgram,
+    avals: Sequence[Aval],
+    what: str,
+    rerun: Rerun | None,
+    is_operation: bool,
+) -> Run:
+    """Returns what runs a program and looks at the floating-point results after each launch.
 
-    Raises `FloatingPointFault` naming ``what`` was launched, the types and the user's line; before
-    that, ``rerun`` gets the arguments, to find the operation.
+    Raises `FloatingPointFault` that names ``what`` was launched, the types, the user's line, and
+    the arguments and captured arrays that hold what was found already. ``rerun`` gets the
+    arguments, to find the operation; where it does not, the operation is looked for in the module,
+    unless the program ``is_operation``, one of its own.
     """
+    # The arguments must survive, so that the call can be made again.
+    run = program.runner(avals, keep_donated=True)
     nans, infs = bool(config.debug_nans), bool(config.debug_infs)
 
     def run_checked(values: Sequence[Any]) -> Sequence[Array]:
         outputs = run(values)
-        found = next(filter(None, (_fault(a, nans, infs) for a in outputs)), None)
-        if found:
-            types = ", ".join(_type(v) for v in values)
-            fault = FloatingPointFault(
-                f"invalid value ({found}) encountered in {what} of ({types}){called_at()}"
-            )
-            if rerun:
-                rerun(values, fault)
-            raise fault
+        for i, output in enumerate(outputs):
+            if found := _fault(output, nans, infs):
+                said = _describe(i, found, values)
+                _blame(said, _given(values), values)
         return outputs
+
+    def _describe(i: int, found: str, values: Sequence[Any]) -> str:
+        types = ", ".join(str(aval.tensor_type) for aval in avals)
+        which = program.outputs[i].tensor_type
+        result = f"; it is in result {i}, {which}" if len(program.outputs) > 1 else ""
+        return f"invalid value ({found}) encountered in {what} of ({types}){called_at()}{result}"
+
+    def _given(values: Sequence[Any]) -> str:
+        """Returns a sentence on what held a NaN or an infinity before the call."""
+        plan = program.plan
+        holding = [
+            f"{plan.describe(i)} of {plan.name!r} ({avals[i].tensor_type})"
+            for i in plan.needed
+            if _fault(values[i], nans, infs)
+        ] + [
+            f"an array in the closure of {plan.name!r} ({constant._signature.tensor_type})"
+            for constant in program.constants
+            if _fault(constant, nans, infs)
+        ]
+        if not holding:
+            return ""
+        return f"; before the call it was in {' and in '.join(holding)}"
+
+    def _blame(said: str, given: str, values: Sequence[Any]) -> None:
+        if is_operation:
+            raise FloatingPointFault(said + given)
+        if rerun is not None:
+            try:
+                rerun(values)
+            except FloatingPointFault as inner:
+                if not given:
+                    raise
+                raise FloatingPointFault(f"{inner}{given}") from inner
+        origin = find_origin(program, avals, values, nans, infs)
+        raise FloatingPointFault(f"{said}; {origin}{given}" if origin else said + given)
 
     return run_checked
 
 
-def _fault(array: Array, nans: bool, infs: bool) -> str:
-    host = np.asarray(array)
+def _fault(value: Any, nans: bool, infs: bool) -> str:
+    host = np.asarray(value)
     if host.dtype.kind not in "fc":
         if not host.dtype.name.startswith(("bfloat", "float")):
             return ""
@@ -55,7 +98,3 @@ def _fault(array: Array, nans: bool, infs: bool) -> str:
     if nans and np.isnan(host).any():
         return "nan"
     return "inf" if infs and np.isinf(host).any() else ""
-
-
-def _type(value: Any) -> str:
-    return str(value._signature.tensor_type) if type(value) is Array else repr(np.shape(value))

@@ -72,10 +72,11 @@ class Plan:
 class LoadedProgram:
     """An executable with the data it closed over, loaded for one `Launch`.
 
-    ``outputs`` are the signatures of the flat outputs, in their order.
+    ``outputs`` are the signatures of the flat outputs, in their order; ``module`` gives the
+    StableHLO module, for the debug checks, or None where it cannot be read.
     """
 
-    __slots__ = ("constants", "executable", "launch", "outputs", "plan", "types")
+    __slots__ = ("constants", "executable", "launch", "module", "outputs", "plan", "types")
 
     def __init__(
         self,
@@ -85,8 +86,10 @@ class LoadedProgram:
         executable: LoadedExecutable | None,
         constants: Sequence[Array],
         outputs: Sequence[Signature],
+        module: Callable[[], Any] | None = None,
     ) -> None:
         self.plan = plan
+        self.module = module
         self.types = tuple(types)
         self.launch = launch
         self.executable = executable

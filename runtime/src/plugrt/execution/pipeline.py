@@ -44,18 +44,19 @@ class Pipeline(Generic[T]):
         place: Callable[[T, Sequence[Aval]], Launch],
         what: str,
         rerun: Rerun | None = None,
+        is_operation: bool = False,
     ) -> Runner:
         """Returns what runs a call with arguments of these avals.
 
         ``head`` stands for the structure and the static values of the call. Where nothing is kept
         for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
-        launch. ``what`` and ``rerun`` serve the debug checks.
+        launch. ``what``, ``rerun`` and ``is_operation`` serve the debug checks.
         """
 
         def make() -> Runner:
             traced = self.traced(head, avals, trace)
             program = load(traced, place(traced, avals))
-            return make_runner(program, traced.out_tree, avals, what, rerun)
+            return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
 
         return self.calls.get_or_make((config.token(), head, *avals), make)
 
@@ -81,9 +82,10 @@ def make_runner(
     avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None = None,
+    is_operation: bool = False,
 ) -> Runner:
     """Returns what places arguments of these avals, launches, checks, and builds the results."""
-    run = _runner(program, out_tree, avals, what, rerun)
+    run = _runner(program, out_tree, avals, what, rerun, is_operation)
     return _recorded(run, program) if config.record_launches else run
 
 
@@ -109,10 +111,10 @@ def _runner(
     avals: Sequence[Aval],
     what: str,
     rerun: Rerun | None,
+    is_operation: bool,
 ) -> Runner:
     if float_checks_enabled():
-        # The arguments must survive, so that the call can be made again operation by operation.
-        run: Any = add_float_checks(program.runner(avals, keep_donated=True), what, rerun)
+        run: Any = add_float_checks(program, avals, what, rerun, is_operation)
     else:
         if tree.is_leaf_spec(out_tree) and (single := program.single_runner(avals)):
             return single

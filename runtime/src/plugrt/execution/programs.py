@@ -32,6 +32,10 @@ class TracedProgram(Protocol):
         """Shape, dtype and weakness of each flat argument, on one device."""
 
     @property
+    def module(self) -> Any:
+        """The StableHLO module, of which the program is made."""
+
+    @property
     def output_types(self) -> tuple[TensorType, ...]:
         """The types of all flat outputs, on one device."""
 
@@ -64,7 +68,9 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
             traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True
         )
     ]  # fmt: skip
-    return LoadedProgram(traced.plan, traced.types, launch, executable, constants, outputs)
+    return LoadedProgram(
+        traced.plan, traced.types, launch, executable, constants, outputs, lambda: traced.module
+    )
 
 
 def resolve_launch(

@@ -180,7 +180,12 @@ class CompiledProgram(CompiledCall):
             signature_of(t.shape, t.dtype, here, True)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
-        return LoadedProgram(plan, types, launch, self._runtime, (), results)
+        return LoadedProgram(plan, types, launch, self._runtime, (), results, self._read_module)
+
+    def _read_module(self) -> Any:
+        if self.program.format != "mlir" or not has_bindings():
+            return None
+        return parse_program(self.program)[0]
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         return self._loaded(parameter_types(avals)) if self._types is None else self._program

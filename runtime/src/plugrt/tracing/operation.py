@@ -149,6 +149,7 @@ class Operation(Generic[P, R]):
             lambda types: self._trace(args, kwargs, types, names),
             _place,
             self._title,
+            is_operation=True,
         )
         if all(type(a) is Array for a in args) and all(
             name in self._static and type(v) in _PLAIN for name, v in kwargs.items()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from plugrt.errors import FloatingPointFault, NotAnArray
+import numpy as np
+
+from plugrt.errors import NotAnArray
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.default_device import default_device
+from plugrt.execution.float_checks import Rerun
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
+from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
@@ -68,7 +72,8 @@ class JitFunction(CachedFunction[P, R]):
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.traced(head, avals, self._tracer(bound))
-        return Traced(staged, bound.spec, tuple(avals), self._where())
+        rerun = self._rerun(bound, self)
+        return Traced(staged, bound.spec, tuple(avals), self._where(), rerun=rerun)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
@@ -150,27 +155,21 @@ class JitFunction(CachedFunction[P, R]):
 
         return trace
 
-    def _rerun(self, bound: Bound) -> Callable[[Sequence[Any], FloatingPointFault], None]:
-        """Returns what makes a call again operation by operation, so that the culprit raises."""
+    def _rerun(self, bound: Bound, keep: Any = None) -> Rerun:
+        """Returns what makes a call again operation by operation, so that the culprit raises.
+
+        It holds what it needs of the call, and the function weakly, unless ``keep`` is that.
+        """
         statics, spec = bound.statics, bound.spec
         function = weakref.ref(self)
 
-        def rerun(values: Sequence[Any], fault: FloatingPointFault) -> None:
-            jitted = function()
+        def rerun(values: Sequence[Any]) -> None:
+            jitted = keep or function()
             if jitted is not None:
-                call = Bound([], spec, statics, ((), {}))
-                _find_culprit(jitted._function, *call.rebuild(values), fault)
+                # NumPy's own operations would not be checked.
+                arrays = [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
+                args, kwargs = Bound([], spec, statics, ((), {})).rebuild(arrays)
+                with config.override(disable_jit=True):
+                    jitted._function(*args, **kwargs)
 
         return rerun
-
-
-def _find_culprit(
-    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], fault: FloatingPointFault
-) -> NoReturn:
-    """Runs the function operation by operation, so that the one at fault raises."""
-    with config.override(disable_jit=True):
-        function(*args, **kwargs)
-    raise FloatingPointFault(
-        f"{fault}; run operation by operation, the function makes none, so that the compiler's "
-        "fusion is the cause"
-    ) from fault

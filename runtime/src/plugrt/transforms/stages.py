@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from plugrt.argument_errors import with_argument_errors
@@ -10,6 +10,7 @@ from plugrt.errors import ArgumentError
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
 from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.float_checks import Rerun
 from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.programs import load, resolve_launch
 from plugrt.interface import CompileOptions, Device, LoadedExecutable, Topology
@@ -27,6 +28,8 @@ class Traced:
     in_tree: tree.PyTreeSpec
     avals: tuple[Aval, ...]
     device: Device | None
+    rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
+    """Makes a call again operation by operation, for the debug checks."""
 
     @property
     def out_info(self) -> Any:
@@ -137,6 +140,7 @@ class Compiled(CompiledCall):
         title = f"compiled {staged.plan.name!r}"
         super().__init__(program, traced.in_tree, staged.out_tree, types, title)
         self._traced = traced
+        self._rerun = traced.rerun
 
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""

@@ -1,0 +1,54 @@
+"""Which operation of a program made a NaN or an infinity, where only its module is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import PjrtError
+from plugrt.execution.arguments import Aval
+from plugrt.execution.compiler import compile_program
+from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.signature import signature_of
+from plugrt.interface import Program, TensorType
+
+
+def find_origin(
+    program: LoadedProgram, avals: Sequence[Aval], values: Sequence[Any], nans: bool, infs: bool
+) -> str:
+    """Returns a sentence on the operation from which a result has its NaN; empty if unknown.
+
+    The program is compiled once more, with a flag for each of its values, and run on the same
+    arguments.
+    """
+    if program.module is None or (module := program.module()) is None:
+        return ""
+    from plugrt.stablehlo.float_probes import add_probes
+    from plugrt.stablehlo.modules import portable_artifact
+
+    probes = add_probes(module, nans, infs)
+    plan, launch = program.plan, program.launch
+    client = launch.client
+    version = client.capabilities.stablehlo_current_version
+    code = Program(portable_artifact(probes.module, version), "mlir", plan.name)
+    where: Sharding = SingleDeviceSharding(launch.devices[0])
+    if len(launch.devices) > 1:
+        where = PmapSharding(launch.devices, 0)
+    shape = where.whole_shape((len(probes.values),))
+    flags = signature_of(shape, np.dtype(np.bool_), where, True)
+    inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
+    try:
+        executable = compile_program(client, code, launch.compile_options(), inputs)
+        plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
+        probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [flags])
+        [found] = probed.runner(avals)(values)
+        by_device = np.asarray(found).reshape(-1, len(probes.values))
+    except PjrtError as error:
+        return f"which operation made it could not be found out: {error}"
+    return probes.describe_origin([bool(column.any()) for column in by_device.T]) or (
+        "value by value the program makes none, so that the compiler's fusion is the cause"
+    )
