@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.topology import topology as topology
 
 
-if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+if not TYPE_CHECKING:  # a type checker reports a missing name as an error
 
     def __getattr__(name: str) -> Any:
         if name in _NAMES:

@@ -1,4 +1,4 @@
-"""Which plugins there are, which of them a name means, and the clients that they start."""
+"""The plugin registry: installed plugins, platform names, and the clients they start."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ __all__ = [
 
 
 def register(plugin: Plugin) -> Record:
-    """Offers a plugin to this process; see `Backends.register` for the errors."""
+    """Registers a plugin in this process; see `Backends.register` for the errors."""
     return process_backends().register(plugin)
 
 
 def table() -> tuple[Record, ...]:
-    """Returns a row for each candidate that plugrt knows of; loads nothing."""
+    """Returns a `Record` for each known plugin; loads nothing."""
     return tuple(process_backends().table.rows)
 
 
-if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
+if not TYPE_CHECKING:  # a type checker reports a missing name as an error
 
     def __getattr__(name: str) -> Any:
         if name == "hookspecs":

@@ -1,6 +1,6 @@
 """`devices`, `get_backend` and the like: JAX's functions over the started backends.
 
-Each takes the backends to go by last (``of``); without them, the process's own serve.
+Each takes a `Backends` as its last argument ``of``; the default is the process's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def backends(of: Backends | None = None) -> Mapping[str, Client]:
     """Returns the backends by name, the default first.
 
     Under JAX_PLATFORMS those that it names; else the chosen one, cpu (started when it is first
-    looked up) and what was started by name.
+    looked up) and those started by name.
     """
     return (of or _own).all()
 
@@ -63,7 +63,7 @@ def local_devices(
     """Returns the devices of one process: this one, unless ``process_index`` says which.
 
     ``host_id`` is its old name, as in JAX. Raises `InvalidArgument` (a ``ValueError``) for a
-    process that there is not, and `WrongType` (a ``TypeError``) for what is no index.
+    process that does not exist, and `WrongType` (a ``TypeError``) for other than an index.
     """
     if host_id is not None:
         warnings.warn(
@@ -124,15 +124,15 @@ _forgetters: list[Callable[[], None]] = []
 
 
 def on_clear(forget: Callable[[], None]) -> None:
-    """Has `clear_backends` call ``forget()`` first: for tables that hold on to clients."""
+    """Makes `clear_backends` call ``forget()`` first: for caches that hold clients."""
     _forgetters.append(forget)
 
 
 def clear_backends(of: Backends | None = None) -> None:
-    """Closes every client and forgets choice and failures, so that the next call starts anew.
+    """Closes every client and drops choice and failures: the next call starts backends again.
 
-    Arrays of the closed clients are unusable. Settings, the environment's too, are read as they
-    are then. Compiled programs are forgotten.
+    Arrays of the closed clients are unusable. The environment's settings are read again. Compiled
+    programs are dropped.
     """
     for forget in _forgetters:
         forget()

@@ -1,4 +1,4 @@
-"""`Request` and `Choice`: which backends the settings ask for, and which of them are started."""
+"""`Request` and `Choice`: the backends that the settings ask for, and those that are started."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Find = Callable[[str, str], list[Record]]
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for: names in order, the default among them, and the setting.
+    """The user's request: names in order, the default among them, and the setting.
 
     No names mean an automatic choice. An ``exclusive`` request admits no other platform.
     """
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Choice:
-    """What initialisation came to: started names, the default first, its client, and why it."""
+    """The result of initialisation: started names, default first, its client, and the reason."""
 
     request: Request
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 def choose_named(request: Request, table: Table, find: Find, start: Start) -> Choice:
     """Starts each named platform; if one fails, those that were started for it are closed.
 
-    All names are looked up before any plugin is touched.
+    All names are looked up before any plugin is loaded.
     """
     groups = [find(name, str(request)) for name in request.names]
     for fault in find_malformed(table):
@@ -109,7 +109,7 @@ def _default(request: Request, started: list[Record], find: Find) -> Record:
 
 
 def find_malformed(table: Table) -> list[str]:
-    """Returns what is wrong with the items of PJRT_NAMES_AND_LIBRARY_PATHS that are malformed."""
+    """Returns the faults of malformed items of PJRT_NAMES_AND_LIBRARY_PATHS."""
     return [r.reason for r in table.rows if r.source is Source.ENVIRONMENT and not r.named]
 
 
@@ -119,8 +119,8 @@ def find_malformed(table: Table) -> list[str]:
 def choose_automatically(request: Request, table: Table, load: Load, start: Start) -> Choice:
     """Starts the candidate of the highest priority that works.
 
-    Plugins made for JAX come last: what their names and priorities are is known only once their
-    code has run, so that they are not started where another backend can be.
+    Plugins made for JAX come last: their names and priorities are known only once their code has
+    run, so they are started only if no other backend works.
     """
     for fault in find_malformed(table):
         raise ConfigError(fault)
@@ -154,8 +154,8 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
 def _warn_of_failure(row: Record, error: PluginError, table: Table) -> None:
     """Warns of a candidate that fails, in one line, once; raises under PLUGRT_STRICT_PLUGINS=1.
 
-    Absent hardware is no news, and the table has the reason; but a library that the user named
-    in the environment is to work.
+    Absent hardware is not reported (the table has the reason), except for a library that the user
+    named in the environment.
     """
     if isinstance(error, PluginUnavailable) and row.source is not Source.ENVIRONMENT:
         return
@@ -170,7 +170,7 @@ def _warn_of_failure(row: Record, error: PluginError, table: Table) -> None:
 
 
 def _warn_of_missing_plugins(chosen: Record, table: Table) -> None:
-    """Says that an accelerator is there without a plugin, where only cpu could be chosen."""
+    """Warns of an accelerator without a plugin, where only cpu could be chosen."""
     if (chosen.priority or 0) <= 0:
         for sentence in table.missing_plugins():
             table.log.warn_once(sentence, sentence)

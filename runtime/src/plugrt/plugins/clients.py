@@ -34,10 +34,10 @@ from plugrt.settings.declarations import Config
 
 
 class Backends:
-    """The clients of one table of plugins: which are started, and which is the default.
+    """The clients of one table of plugins: started clients, and which is the default.
 
-    Tests and embedders make their own: ``config`` are the settings to go by and ``path`` the
-    folders to look for installed plugins in (``sys.path`` if None). Those that
+    Tests and embedders create their own: ``config`` are the settings and ``path`` the folders to
+    search for installed plugins (``sys.path`` if None). Those that
     ``plugrt.devices()`` and the like use are `plugrt.plugins.process_backends()`.
     """
 
@@ -45,7 +45,7 @@ class Backends:
         self.table = Table(config, path)
         self.config = self.table.config
         self.distributed: Any | None = None
-        """What plugins get to find the other processes; None in a single process."""
+        """Passed to plugins, to find the other processes; None in a single process."""
         self._lock = threading.RLock()
         self._choice: Choice | None = None
         self._failure: PluginError | None = None
@@ -59,9 +59,9 @@ class Backends:
         """Starts the backends that the settings ask for, once, and returns what was chosen.
 
         Two threads get the same clients. After a failure every call raises the same error, until
-        `clear`. A setting that cannot be understood is a `ConfigError`, whatever is chosen.
+        `clear`. An invalid setting is a `ConfigError`, whichever backend is chosen.
         """
-        choice = self._choice  # read without the lock: it is set last, when all is started
+        choice = self._choice  # read without the lock: it is set last, when all are started
         if choice is not None:
             return choice
         with self._lock:
@@ -116,9 +116,9 @@ class Backends:
     def get(self, name: str | Client | None = None, asked_by: str = "") -> Client:
         """Returns the client of that name or alias; of the default backend without one.
 
-        A client is returned as it is. ``asked_by`` is what errors say the name was asked for by:
-        ``get_backend``, if nothing else is said. Raises `UnknownPlatform` with a suggestion, and
-        says so if JAX_PLATFORMS excludes the name.
+        A client is returned as it is. ``asked_by`` names the caller in errors (default:
+        ``get_backend``). Raises `UnknownPlatform` with a suggestion, or stating that JAX_PLATFORMS
+        excludes the name.
         """
         try:
             found = self._found.get(name)
@@ -156,7 +156,7 @@ class Backends:
         )
 
     def _find(self, name: str, asked_by: str) -> list[Record]:
-        """Returns the rows that a name means; one that is in no metadata costs loading."""
+        """Returns the rows for a name; loads JAX's plugins if no metadata has it."""
         try:
             return self.table.find(name, asked_by)
         except UnknownPlatform:
@@ -206,7 +206,7 @@ class Backends:
         return client
 
     def _forget_names(self) -> None:
-        """Forgets which client a name means: what was loaded or started may have changed it."""
+        """Drops the cache of names: loading or starting a plugin may change them."""
         choice = self._choice
         self._found = {} if choice is None else {None: choice.client, "": choice.client}
 
@@ -229,10 +229,10 @@ class Backends:
     # --- the table ----------------------------------------------------------------------------
 
     def register(self, plugin: Plugin) -> Record:
-        """Offers a plugin by hand; it takes precedence over an installed one of its name.
+        """Registers a plugin; it takes precedence over an installed one of its name.
 
-        Raises `RegistrationError` for what is not a well-formed instance of `Plugin`, for a name
-        that is registered already, and once backends are initialised.
+        Raises `RegistrationError` for anything but a valid instance of `Plugin`, for a name that is
+        already registered, and once backends are initialised.
         """
         by = _caller()
         with self._lock:
@@ -244,11 +244,11 @@ class Backends:
                     "plugrt.clear_backends() first"
                 )
             row = self.table.register(plugin, by)
-            self._failure = None  # what could not be found before may be this one
+            self._failure = None  # this may be the plugin that was missing
         return row
 
     def clear(self) -> None:
-        """Closes every client and forgets choice and failures; see `clear_backends`."""
+        """Closes every client and drops choice and failures; see `clear_backends`."""
         with self._lock:
             for row in self.table.rows:
                 stop(row)
@@ -259,7 +259,7 @@ class Backends:
 
 
 class _ByName(Mapping[str, Client]):
-    """Name to client, the default first; a client that is not started yet is when looked up."""
+    """Name to client, the default first; clients are started when looked up."""
 
     def __init__(self, names: tuple[str, ...], of: Backends) -> None:
         self._names, self._of = names, of
@@ -284,7 +284,7 @@ class _ByName(Mapping[str, Client]):
 
 
 def _caller() -> str:
-    """Returns the module, the file and the line outside this package that called into it."""
+    """Returns module, file and line of the caller outside this package."""
     frame = sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("plugrt.plugins"):
         frame = frame.f_back

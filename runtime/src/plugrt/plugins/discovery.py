@@ -1,4 +1,4 @@
-"""Which plugins are installed: reads metadata of distributions, imports and opens nothing."""
+"""Finds installed plugins in distributions' metadata; imports and opens nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 @dataclass
 class Discovered:
-    """What a scan found: candidates, aliases (alias to plugin names), and command providers."""
+    """The result of a scan: candidates, aliases (alias to plugin names), and commands."""
 
     records: list[Record] = field(default_factory=list)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ def discover(path: Sequence[str] | None = None) -> Discovered:
 
 
 def _read_own_groups(distribution: Distribution) -> tuple[str, str]:
-    """Returns the text of its entry_points.txt if it has a group of ours, and what is wrong."""
+    """Returns (text of entry_points.txt if it has one of plugrt's groups, fault)."""
     try:
         content = distribution.read("entry_points.txt")
     except OSError as error:
@@ -117,14 +117,13 @@ def _broken_record(distribution: Distribution, name: str, value: str, fault: str
 def _names_of_foreign_plugin(name: str) -> tuple[str, tuple[str, ...]]:
     """Returns the name of a plugin made for JAX or PyTorch, and others that it may be asked by.
 
-    Its real name is known only to its code, so that of the entry point serves, less the words for
-    the packaging: ``xla_cpu_pjrt`` is ``xla_cpu``, ``pjrt_plugin_tt`` is ``tt``, and
-    ``xla_chip12`` may be asked for as ``chip``.
+    Only its code knows its real name, so the entry point's is used, without packaging words:
+    ``xla_cpu_pjrt`` is ``xla_cpu``, ``pjrt_plugin_tt`` is ``tt``, and ``xla_chip12`` may be asked
+    for as ``chip``.
     """
     short = re.sub(r"^(pjrt_plugin|jax_plugin|pjrt)_|_(pjrt|plugin|pjrt_plugin)$", "", name)
     bare = re.sub(r"\d+$", "", short.removeprefix("xla_"))
-    # "cpu" is no alias: whoever asks for cpu means the cpu plugin, or wants to hear that it
-    # is not installed.
+    # "cpu" is no alias: a request for cpu means the cpu plugin, also where that is not installed.
     others = {name, short.removeprefix("xla_"), bare} - {short, "cpu", ""}
     return short, tuple(sorted(others))
 
@@ -149,7 +148,7 @@ def _add_namespace_modules(group: str, entries: Sequence[str], found: Discovered
 
 
 def _modules_in(folder: str) -> list[str]:
-    """Returns the names of the modules in a folder; importing none of them."""
+    """Returns the names of the modules in a folder; imports none."""
     import pkgutil
 
     return sorted(info.name for info in pkgutil.iter_modules([folder]))

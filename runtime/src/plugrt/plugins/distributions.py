@@ -1,9 +1,9 @@
 """Metadata of installed distributions: names, versions, files and entry points, read from files.
 
 Folders of ``*.dist-info`` and ``*.egg-info`` are listed here, which takes about a millisecond.
-importlib_metadata costs 13 to 18 ms to import, and its scan for entry points fails as a whole on
-one sick folder (measured, version 10.2): it is imported only for what a folder listing cannot
-tell, which are zip files, eggs, and importers that bring distributions of their own.
+importlib_metadata costs 13 to 18 ms to import, and its scan for entry points fails entirely on one
+damaged folder (importlib_metadata 10.2). It is imported only for what a folder listing cannot show:
+zip files, eggs, and importers that provide distributions.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SUFFIXES = (".dist-info", ".egg-info")
 class Distribution:
     """An installed distribution; ``location`` is its metadata folder, or the archive it is in.
 
-    ``foreign`` is importlib_metadata's object, for one that is not in a folder; ``fault`` says
-    why nothing else is known of it.
+    ``foreign`` is importlib_metadata's object, for one that is not in a folder; ``fault`` is why
+    nothing else is known of it.
     """
 
     name: str
@@ -97,7 +97,7 @@ def version(name: str) -> str | None:
 
 
 def at(location: str) -> Distribution | None:
-    """Returns the distribution whose metadata is at that place, None if there is none."""
+    """Returns the distribution whose metadata is at ``location``, None if there is none."""
     if not os.path.isdir(location):
         return next(_from_importers([location]), None) if os.path.isfile(location) else None
     return _from_folder(os.path.dirname(location), os.path.basename(location))
@@ -109,11 +109,11 @@ def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
         try:
             names = sorted(n for n in os.listdir(folder) if n.endswith(_SUFFIXES))
         except NotADirectoryError:
-            if os.path.isfile(folder):  # reading a FIFO or a device would not end
+            if os.path.isfile(folder):  # reading a FIFO or a device could block
                 yield from _from_importers([folder])
             continue
         except OSError:
-            continue  # a path entry that does not exist is no fault
+            continue  # nonexistent path entries are common
         if folder.endswith(".egg"):
             yield from _from_importers([folder])
         for name in names:
@@ -123,7 +123,7 @@ def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
 
 
 def _from_folder(folder: str, name: str) -> Distribution:
-    """Returns the distribution of a metadata folder, by the folder's name where it says all."""
+    """Returns the distribution of a metadata folder, from the folder's name if possible."""
     location = os.path.join(folder, name)
     stem, _, kind = name.rpartition(".")
     distribution, _, version = stem.partition("-")
@@ -148,7 +148,7 @@ def _version_in(location: str) -> str:
 
 
 def _provides_distributions(finder: object) -> bool:
-    """Whether an importer of ``sys.meta_path`` has distributions that lie in no folder."""
+    """Whether an importer of ``sys.meta_path`` provides distributions of its own."""
     cls = finder if isinstance(finder, type) else type(finder)
     ours = cls.__module__.split(".")[0] in ("importlib_metadata", "_frozen_importlib_external")
     return hasattr(finder, "find_distributions") and not ours
@@ -163,6 +163,6 @@ def _from_importers(entries: Iterable[str]) -> Iterator[Distribution]:
         name, version, fault = entries[0], "", ""
         try:
             name, version = found.metadata["Name"], found.version
-        except Exception as error:  # noqa: BLE001 a sick distribution becomes a row that says so
+        except Exception as error:  # noqa: BLE001 a damaged distribution becomes a row with the fault
             fault = f"its metadata cannot be read: {type(error).__name__}: {error}"
         yield Distribution(name, version, entries[0], found, fault)

@@ -1,4 +1,4 @@
-"""The libraries that ``PJRT_NAMES_AND_LIBRARY_PATHS`` names, as records."""
+"""Parses ``PJRT_NAMES_AND_LIBRARY_PATHS`` into a `Record` for each library."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _KEYS = ("library_path", "create_options")
 
 
 def parse_libraries(text: str, separator: str = os.pathsep) -> list[Record]:
-    """Returns a record for each item; a malformed item is a broken one that says what is wrong.
+    """Returns a record for each item; a malformed item is a broken record with the fault.
 
-    An item is ``name:path`` (``name;path`` on Windows). A name has no separator in it, so that a
-    path may. Items are separated by commas; empty ones are ignored, as a comma at the end is.
+    An item is ``name:path`` (``name;path`` on Windows). A name contains no separator; a path may.
+    Items are separated by commas; empty ones are ignored.
     """
     items = [item.strip() for item in text.split(",")]
     return [
@@ -56,7 +56,7 @@ def _explain_malformed(item: str, position: int, separator: str) -> str:
 
 
 def explain_missing(record: Record) -> str:
-    """Returns that the library of a record is not there or is no file, empty if it is.
+    """Returns why the library of a record is no file; empty if it is one.
 
     A bare file name is left to the system's loader, which searches for it.
     """
@@ -65,7 +65,7 @@ def explain_missing(record: Record) -> str:
 
 
 def read_json(path: str) -> tuple[str, dict[str, OptionValue]]:
-    """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` names the fault."""
+    """Returns ``library_path`` and ``create_options`` of a file; `ConfigError` if malformed."""
     try:
         content = files.read_json(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`warn_of_forks`: `os.fork` copies a process without the threads that its backends run."""
+"""`warn_of_forks`: warns at `os.fork`, which does not copy the backends' threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol
 
 
 class Started(Protocol):
-    """What knows the names of the backends that are started now."""
+    """Anything that knows the names of the started backends."""
 
     @property
     def started_names(self) -> tuple[str, ...]: ...
 
 
 def warn_of_forks(started: Started) -> None:
-    """Has `os.fork` warn, once, while backends of ``started`` live."""
+    """Makes `os.fork` warn, once, while backends of ``started`` live."""
     if not hasattr(os, "register_at_fork"):
         return
     reference = weakref.ref(started)

@@ -1,4 +1,4 @@
-"""`Hooks`: the pluggy manager, asked one plugin at a time so that a fault has an owner."""
+"""`Hooks`: calls hooks through pluggy, one plugin at a time so that errors name the plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Hooks:
             self._manager.enable_tracing()
 
     def register(self, offered: object, who: str) -> None:
-        """Takes an object's hook implementations; `PluginBroken` for misspelt or wrong ones."""
+        """Registers an object's hook implementations; `PluginBroken` for misspelt or wrong ones."""
         if self._manager.is_registered(offered):
             return
         try:
@@ -49,18 +49,18 @@ class Hooks:
         return answers
 
     def collect_plugins(self, offered: object) -> list[Plugin]:
-        """Returns the plugins that the object's ``plugrt_offer_plugins`` gives."""
+        """Returns the plugins of the object's ``plugrt_offer_plugins``."""
         answers: list[Sequence[Plugin]] = self._call_hook("plugrt_offer_plugins", offered)
         return [plugin for answer in answers for plugin in answer]
 
     def notify_client_created(self, name: str, client: Client) -> None:
-        """Tells every object that a client was created; one that raises is named in a warning."""
+        """Calls every ``plugrt_client_created``; an object that raises is named in a warning."""
         for offered, who in self._owners:
             try:
                 self._call_hook("plugrt_client_created", offered, name=name, client=client)
-            except Exception as error:  # noqa: BLE001 a listener's fault must not cost the client
+            except Exception as error:  # noqa: BLE001 a listener's error must not lose the client
                 logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
     def add_commands(self, offered: object, cli: Any) -> None:
-        """Lets the object add its commands to the command line."""
+        """Calls the object's ``plugrt_add_commands``."""
         self._call_hook("plugrt_add_commands", offered, cli=cli)

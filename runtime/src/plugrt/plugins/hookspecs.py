@@ -3,7 +3,7 @@
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
 entry point names: of the group ``plugrt.plugins`` for the first two, ``plugrt.cli`` for the
 last. Hooks serve registration and life cycle; no call of a computation passes through one.
-An implementation may leave arguments out that it does not need.
+An implementation may omit arguments that it does not need.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def plugrt_offer_plugins() -> Sequence[Plugin]:  # type: ignore[empty-body]
 
 @hookspec
 def plugrt_client_created(name: str, client: Client) -> None:
-    """Hear that the plugin ``name`` started ``client``.
+    """Called after the plugin ``name`` has created ``client``.
 
-    Called once for each client, under the lock that guards initialisation: do not ask for
+    It is called once for each client, under the lock that guards initialisation: do not ask for
     devices here, and do not block.
     """
 

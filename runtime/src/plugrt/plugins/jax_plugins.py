@@ -1,10 +1,10 @@
-"""Plugins made for JAX: their ``initialize()`` is run with a recorder, or their library found.
+"""Loads plugins made for JAX: records what their ``initialize()`` registers.
 
 A module of the group ``jax_plugins`` has a function ``initialize()`` that calls
 ``jax._src.xla_bridge.register_plugin``. Where jax is installed it is run, and what it registers is
 recorded instead of given to jax (`plugrt.plugins.jax_recorder`). Where jax is not installed, and
-for the group ``xla_plugins`` (which has no such function), the library is looked for among the
-files of the distribution.
+for the group ``xla_plugins`` (which has no such function), the library is searched among the files
+of the distribution.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def collect_registrations(record: Record) -> list[Registration]:
     """Returns what a plugin made for JAX registers: that of the record's name first.
 
     Raises `PluginBroken` if its module has no ``initialize()``, `PluginUnavailable` if that
-    registers nothing, and what it raises before it has registered anything.
+    registers nothing, and its exception if it raises before it has registered anything.
     """
     if record.source is not Source.JAX or importlib.util.find_spec("jax") is None:
         return [Registration(record.name, library_path=find_library(record))]
@@ -44,7 +44,7 @@ def _run_initialize(record: Record) -> list[Registration]:
         except (Exception, SystemExit) as error:
             if not recorder.registrations:
                 raise
-            # What follows registration prepares jax (custom calls, profilers), not the library.
+            # Code after the registration prepares jax (custom calls, profilers), not the library.
             logger.info("%s: initialize() failed after registering: %r", record, error)
     if not recorder.registrations:
         raise PluginUnavailable(

@@ -1,13 +1,12 @@
-"""What a plugin made for JAX registers, recorded while jax itself learns nothing of it.
+"""Records what a plugin made for JAX registers, without registering it in jax.
 
-A plugin may hold jax's functions by any name (``from jax._src.xla_bridge import register_plugin``
-at its top, say), so that another function in the module's attribute would miss its calls. What
-the functions do is therefore exchanged, by their ``__code__``, and only for the thread that
-records: a call of any other thread does what jax's function does.
+A plugin may refer to jax's functions by any name (``from jax._src.xla_bridge import
+register_plugin``), so replacing the module's attributes would miss its calls. So the functions'
+``__code__`` is replaced, and only has an effect in the recording thread: calls of other threads run
+jax's code.
 
-The plugin's modules are imported apart. Some register when they are imported, and some only at
-their first call; a copy that plugrt has used up would be of no use to jax, and the other way
-round.
+The plugin's modules are imported as fresh copies. Some register at import, and some only at their
+first call: a module that has registered with plugrt would not register with jax, and vice versa.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Registration:
 
 
 class Recorder:
-    """Takes the calls of jax's functions that register something, for the thread that made it."""
+    """Receives the calls of jax's registration functions in the thread that created it."""
 
     def __init__(self) -> None:
         self.registrations: list[Registration] = []
@@ -62,7 +61,7 @@ class Recorder:
     ) -> Any:  # fmt: skip
         """Records a plugin, and returns what jax's function returns: a capsule with its table.
 
-        Plugins hand it to jaxlib for their custom calls, which keeps the first that it gets.
+        Plugins pass it to jaxlib for their custom calls; jaxlib keeps the first one.
         """
         self.registrations.append(
             Registration(plugin_name, priority, library_path, options, c_api, factory,
@@ -79,10 +78,10 @@ class Recorder:
         )
 
     def register_plugin_callbacks(self, *_: Any, **__: Any) -> None:
-        """Leaves out a callback that is to hear of jax's plugins."""
+        """Ignores a callback for jax's plugins."""
 
     def register_backend_initialization_hook(self, *_: Any, **__: Any) -> None:
-        """Leaves out a callback that is to hear of jax's clients."""
+        """Ignores a callback for jax's clients."""
 
 
 RECORDED = (
@@ -96,7 +95,7 @@ RECORDED = (
 def _table_of(path: str) -> object | None:
     """Returns a capsule with the table of a library, None where it cannot be opened.
 
-    In that case starting the backend says why.
+    In that case starting the backend reports the reason.
     """
     from plugrt import capi
     from plugrt.xla_environment import quiet_logging
@@ -110,10 +109,10 @@ def _table_of(path: str) -> object | None:
 
 
 def dispatch_call(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Does a call of one of jax's functions: records it, or lets jax's own code run.
+    """Records a call of one of jax's functions, or runs jax's own code.
 
-    Its own code also runs for calls from within jax, whose modules register callbacks when they
-    are imported, be it by a plugin.
+    jax's code also runs for calls from within jax, whose modules register callbacks when they are
+    imported, possibly by a plugin.
     """
     caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
     if _active and _active[-1].thread == threading.get_ident() and caller != "jax":
@@ -137,7 +136,7 @@ def _code_for(name: str) -> CodeType:
 
 @contextlib.contextmanager
 def record_registrations() -> Iterator[Recorder]:
-    """Has jax's functions that register something tell a recorder, until the block ends."""
+    """Records the calls of jax's registration functions until the block ends."""
     bridge = importlib.import_module(BRIDGE)
     recorder = Recorder()
     with _LOCK:
@@ -174,11 +173,11 @@ _kept: list[dict[str, ModuleType]] = []
 
 @contextlib.contextmanager
 def import_fresh(name: str) -> Iterator[ModuleType]:
-    """Imports a module, and what of its package is written in Python, as if for the first time.
+    """Imports a fresh copy of a module and of its package's Python modules.
 
-    Afterwards ``sys.modules`` has what it had before. Extension modules stay: most cannot be
-    imported twice. Ours live as long as the process, as modules do: what a plugin hands over by
-    address (a table, the name of a capsule) may lie in what they hold.
+    Afterwards ``sys.modules`` is restored. Extension modules are shared: most cannot be imported
+    twice. The copies live until the process ends: addresses that a plugin passes on (a table, the
+    name of a capsule) may point into objects that they hold.
     """
     theirs = _remove_modules(name)
     try:

@@ -1,4 +1,4 @@
-"""`LibraryPlugin`: a plugin for a PJRT library, from its path and its create options."""
+"""`LibraryPlugin`: a plugin for a PJRT library, given by its path and its create options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Options = Mapping[str, OptionValue]
 def named_library(setting: str) -> str | None:
     """Returns the library that a setting of `plugrt.config` names, None where it is unset.
 
-    Raises `PluginBroken` where that is no file. (JAX warns and uses another one.)
+    Raises `PluginBroken` if that is no file. (JAX warns and uses another library.)
     """
     option = config.declared()[setting]
     named: str | None = config.lookup(option)[0]
@@ -44,8 +44,9 @@ class LibraryPlugin(Plugin):
     Give ``library_path``, the path of the file, or ``c_api``, a capsule named ``pjrt_c_api`` with
     the address of a ``PJRT_Api`` in this process; as in JAX, one of the two
     (`RegistrationError`). ``options`` are its create options, or a function that returns them,
-    called when a client is about to be started; what the settings add wins. Subclass it to
-    compute the path (override `library`), to probe for hardware, or to prepare the environment.
+    called when a client is about to be started; options from the settings take precedence. Subclass
+    it to compute the path (override `library`), to probe for hardware, or to prepare the
+    environment.
     """
 
     @with_argument_errors
@@ -74,7 +75,7 @@ class LibraryPlugin(Plugin):
         self._options = options
 
     def library(self) -> str:
-        """Returns the library's path; empty for a table that is in this process.
+        """Returns the library's path; empty for a function table in this process.
 
         A subclass that finds none raises `PluginUnavailable`.
         """
@@ -83,7 +84,7 @@ class LibraryPlugin(Plugin):
     def probe(self) -> Availability:
         """Available if the library's file is there (a bare file name is left to the loader).
 
-        Raises `PluginBroken` if it is not: whoever named the path is to hear of that.
+        Raises `PluginBroken` if it is not: the path was named explicitly.
         """
         if self._c_api is not None:
             return Availability.yes("its table is in this process")
@@ -119,7 +120,7 @@ class LibraryPlugin(Plugin):
         return capi.load_library(self.library(), hints=vendors.SHARED_LIBRARIES)
 
     def starting(self) -> AbstractContextManager[None]:
-        """Returns what holds while the library is tried or started: the variables it needs."""
+        """Returns a context manager for probing and starting: sets the variables it needs."""
         return set_start_variables(self.library())
 
     def try_apart(
@@ -130,15 +131,15 @@ class LibraryPlugin(Plugin):
         start: bool = True,
         trial: bool = False,
     ) -> ProbeResult:
-        """Returns what the library does in a child process; this one cannot come to harm.
+        """Returns the result of trying the library in a child process.
 
         It may take ``seconds`` (None: as the settings say). Without ``start`` it is loaded and
-        initialised there, and no client is created; ``trial`` has it compute something.
+        initialised there, and no client is created; ``trial`` runs a small computation.
         """
         from plugrt import capi
 
         if self._c_api is not None:
-            return capi.ProbeResult("ok")  # an address of this process means nothing in another
+            return capi.ProbeResult("ok")  # an address of this process is invalid in another
         with self.starting():
             return capi.probe_library(
                 self.library(), config.probe_seconds if seconds is None else seconds, start=start,

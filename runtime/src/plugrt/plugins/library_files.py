@@ -1,4 +1,4 @@
-"""The PJRT library among the files of a package, for packages whose own code cannot be asked."""
+"""`find_library`: finds the PJRT library among a package's files, without running its code."""
 
 from __future__ import annotations
 

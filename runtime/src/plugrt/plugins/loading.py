@@ -1,4 +1,4 @@
-"""`load`: a candidate becomes a `Plugin`; its code runs here for the first time."""
+"""`load`: imports a candidate's code and returns its `Plugin`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ from plugrt.plugins.table import Table
 def load(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, importing it at the first call; starts nothing.
 
-    Raises the `PluginError` that says what went wrong, the same at every call. A plugin's
-    ``SystemExit`` is its fault and becomes one; ``KeyboardInterrupt`` and `ConfigError` are the
-    user's and pass.
+    Raises a `PluginError` on failure, the same at every call. A plugin's ``SystemExit`` becomes one
+    too; ``KeyboardInterrupt`` and `ConfigError` pass.
     """
     if row.plugin is not None:
         return row.plugin
@@ -74,7 +73,7 @@ def _load(row: Record, table: Table) -> Plugin:
 
 
 def import_value(row: Record) -> Any:
-    """Returns what the candidate's entry point names; `PluginBroken` if it is not there."""
+    """Returns the object that an entry point names; `PluginBroken` if it does not exist."""
     module_name, _, attribute = row.value.partition("[")[0].partition(":")
     found: Any = importlib.import_module(module_name.strip())
     for part in filter(None, attribute.strip().split(".")):
@@ -88,7 +87,7 @@ def import_value(row: Record) -> Any:
 
 
 def _load_registered(row: Record, table: Table) -> Plugin:
-    """Returns what a plugin made for JAX registers; what it registers besides gets its own rows."""
+    """Returns the plugin that a JAX plugin registers; further registrations get their own rows."""
     from plugrt.plugins import jax_plugins
 
     first, *others = jax_plugins.collect_registrations(row)
@@ -101,7 +100,7 @@ def _load_registered(row: Record, table: Table) -> Plugin:
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
-    if first.name != row.name:  # also where it is refused: whoever asks for it is to hear why
+    if first.name != row.name:  # also if it is refused, so that a request for it reports why
         row.aliases = tuple(dict.fromkeys((*row.aliases, first.name)))
     return jax_plugins.plugin_of(row, first)
 
@@ -129,7 +128,7 @@ def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
 
 
 def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
-    """Warns of plugins that no entry point names: before their code runs, nobody can name them."""
+    """Warns of plugins without an entry point: they cannot be selected before their code runs."""
     known = {r.name for r in table.rows if r.belongs_to(row.distribution)}
     for plugin in plugins:
         if plugin.name not in known:
@@ -145,7 +144,7 @@ def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
 
 
 def fail(row: Record, error: PluginError, cause: BaseException | None = None) -> PluginError:
-    """Notes a failure and its cause in the row and returns it, for the caller to raise."""
+    """Records a failure and its cause in the row and returns it, for the caller to raise."""
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
     error.__cause__, row.failure = cause, error
@@ -164,13 +163,13 @@ def copy_error(error: PluginError) -> PluginError:
 
 
 def name_owner(row: Record, error: BaseException) -> str:
-    """Returns what an exception says, with the candidate's name and owner in front, once."""
+    """Returns an exception's message, prefixed with the candidate's name and owner."""
     text = text_of(error)
     return text if text.startswith(str(row)) else f"{row}: {text}"
 
 
 def _explain_import_error(row: Record, error: BaseException) -> PluginError:
-    """Returns the `PluginError` for what an import raised; the message names the plugin."""
+    """Returns the `PluginError` for an exception of an import; the message names the plugin."""
     for cls in (PluginUnavailable, PluginIncompatible, PluginBroken):
         if isinstance(error, cls):
             return cls(name_owner(row, error))
@@ -193,7 +192,7 @@ def _explain_import_error(row: Record, error: BaseException) -> PluginError:
 def load_for_names(table: Table) -> bool:
     """Loads the plugins made for JAX that are not loaded; returns whether there were any.
 
-    The names that they register with JAX are in no metadata. What fails here is in its row.
+    The names that they register with JAX are in no metadata. Failures are recorded in the rows.
     """
     silent = [
         row for row in table.rows

@@ -1,7 +1,7 @@
-"""`Log`: each step of finding, choosing and starting plugins, told to whoever listens.
+"""`Log`: logs each step of finding, choosing and starting plugins.
 
 Steps go to the standard logger ``plugrt.plugins`` at DEBUG, and under PLUGRT_TRACE_PLUGINS=1 to
-stderr, too. A record of the logger carries the candidate that a step is about as ``row``.
+stderr, too. Log records have the candidate as their attribute ``row``.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ logger = logging.getLogger("plugrt.plugins")
 
 
 class Log:
-    """Tells steps and warnings; a warning with a key is given once."""
+    """Logs steps and warnings; a warning with a key is given once."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._given: set[str] = set()
 
     def step(self, text: str, row: Record | None = None) -> None:
-        """Tells one step, before it is done if it runs code of others."""
+        """Logs one step, before it is done if it runs a plugin's code."""
         logger.debug("%s", text, extra={"row": row})
         if self._config.trace_plugins:
             print(f"plugrt: {text}", file=sys.stderr, flush=True)
 
     def warn_once(self, key: str, text: str) -> None:
-        """Warns in one line, unless it did so with this key before."""
+        """Warns in one line, once for each key."""
         if key not in self._given:
             self._given.add(key)
             logger.warning("%s", " ".join(text.split()))
@@ -45,7 +45,7 @@ class Log:
 def warn_if_slow(what: str, seconds: float, hint: str = "") -> Iterator[None]:
     """Warns once if the block takes longer than ``seconds`` (0 means never).
 
-    The warning says ``what`` is going on, where its thread is, and ``hint``. Nothing is
+    The warning states ``what`` is going on, where its thread is, and ``hint``. The block is not
     interrupted: native code cannot be, and Python code may hold locks.
     """
     if seconds <= 0:

@@ -1,7 +1,7 @@
-"""Names of platforms, and what a backend says of its versions: further functions of JAX's bridge.
+"""Platform names and aliases, and backends' versions: further functions of JAX's xla_bridge.
 
-They have the names, arguments and results of ``jax._src.xla_bridge``; each takes the backends to
-go by last (``of``). All errors are subclasses of ``RuntimeError``, as there.
+They have the names, arguments and results of ``jax._src.xla_bridge``; each takes a `Backends` as
+its last argument ``of``. All errors are subclasses of ``RuntimeError``, as there.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
 def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
     """Returns the name of the backend that an alias means here: ``cuda``, say, for ``gpu``.
 
-    Any other name, known or not, is returned as it is. Starts the backend of an alias; where
-    none that it means works, a `PluginError` says why.
+    Any other name, known or not, is returned as it is. Starts the backend of an alias; if none of
+    its backends works, a `PluginError` states why.
     """
     if expand_platform_alias(platform, of) == [platform]:
         return platform
@@ -42,8 +42,8 @@ def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
 def known_platforms(of: Backends | None = None) -> set[str]:
     """Returns the names of all candidates, all aliases, and the names that those mean.
 
-    Whether they can be started does not matter. Loads nothing: a name that only the code of a
-    plugin made for JAX tells is known once that was loaded.
+    Includes platforms that cannot be started. Loads nothing: a name that only the code of a JAX
+    plugin registers is known once that is loaded.
     """
     table = (of or process_backends()).table
     aliases = table.aliases
@@ -53,7 +53,7 @@ def known_platforms(of: Backends | None = None) -> set[str]:
 
 @with_argument_errors
 def is_known_platform(platform: str, of: Backends | None = None) -> bool:
-    """Whether a name is one of `known_platforms`, and not a typing error, say."""
+    """Whether a name is one of `known_platforms`."""
     return platform in known_platforms(of)
 
 

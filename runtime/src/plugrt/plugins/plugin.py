@@ -1,4 +1,4 @@
-"""`Plugin`: what a device package offers so that plugrt finds, chooses and starts its backend."""
+"""`Plugin`: the class through which a device package offers a backend to plugrt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a plugin can work on this machine, and the reason and the cure if it cannot."""
+    """Whether a plugin can work on this machine; if not, the reason and the cure."""
 
     available: bool
     reason: str = ""
@@ -29,7 +29,7 @@ class Availability:
 
     @classmethod
     def no(cls, reason: str, cure: str = "") -> Availability:
-        """The plugin cannot work here, for this reason; ``cure`` says what would help."""
+        """The plugin cannot work here, for this reason; ``cure`` is what would help."""
         return cls(False, reason, cure)
 
 
@@ -57,10 +57,10 @@ class Plugin:
     an entry point ``alias = "plugin"`` of the group ``plugrt.aliases``.
     """
     waits_for: str = ""
-    """What a slow start is likely to wait for, for the warning about it."""
+    """The likely reason of a slow start, for the warning about it."""
 
     def probe(self) -> Availability:
-        """Tells whether the hardware seems to be there.
+        """Returns whether the hardware seems to be present.
 
         Called before anything is loaded: opens no library, touches no network, takes under
         100 ms.
@@ -88,11 +88,11 @@ class Plugin:
 # --- whether an object is one ------------------------------------------------------------------
 
 NAME = re.compile(r"[A-Za-z_][\w.\-]*")
-"""What a plugin may be called: JAX_PLATFORMS must be able to name it."""
+"""The form of plugin names, which must be usable in JAX_PLATFORMS."""
 
 
 def fault_of(plugin: object) -> str:
-    """Returns what is wrong with an offered plugin, with the cure; empty if nothing is."""
+    """Returns the fault of an offered plugin, with the cure; empty if it is valid."""
     if isinstance(plugin, type):
         arguments = "()" if issubclass(plugin, Plugin) else "(...)"
         return (

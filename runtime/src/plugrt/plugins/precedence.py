@@ -1,4 +1,4 @@
-"""Which candidates are out of use or hide one another: pure functions of rows and settings."""
+"""Marks candidates that are blocked or hidden by others: pure functions of rows and settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mark_blocked(rows: Iterable[Record], allow: Sequence[str] | None, block: Seq
 
 
 def mark_duplicates(rows: Sequence[Record]) -> None:
-    """Marks candidates of one name: a better source hides the rest, equal ones are rivals."""
+    """Marks candidates of one name: a better source hides the rest, equal sources are rivals."""
     by_name: dict[str, list[Record]] = {}
     for row in rows:
         if row.named and not row.blocked:
@@ -54,12 +54,12 @@ def _hide(row: Record, reason: str) -> None:
 
 
 def _are_one_package(rows: Sequence[Record]) -> bool:
-    """Whether one distribution offers a plugin by several doors (both groups made for JAX)."""
+    """Whether one distribution offers a plugin in several groups (both of JAX's groups)."""
     return bool(rows[0].distribution) and len({row.distribution for row in rows}) == 1
 
 
 def describe_conflict(rows: Sequence[Record]) -> str:
-    """Returns the sentence that says who provides one name."""
+    """Returns the sentence that lists the providers of one name."""
     owners = " and ".join(r.value if r.source is Source.ENVIRONMENT else r.who for r in rows)
     return f"{rows[0].name!r} is provided by {owners}"
 

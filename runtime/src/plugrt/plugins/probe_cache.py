@@ -1,7 +1,7 @@
-"""Which libraries were tried in a process of their own and did no harm, remembered on disk.
+"""Remembers on disk which libraries passed a trial in a child process.
 
-Trying one takes half a second, and a library does not change between two starts: its path, size,
-times of change and options tell.
+A trial takes half a second. A library is tried again if its path, size, times of change or options
+have changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plugrt.settings.declarations import config
 _MAX_ENTRIES = 256
 _FILE = "good-libraries.json"
 _TRIAL = 2
-"""What a trial looks at; another number has every library tried again."""
+"""The version of the trial; a new number makes every library be tried again."""
 
 
 def cache_folder() -> Path:
@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool = True) -> str:
-    """Returns what stands for this very file, started with these options or only opened."""
+    """Returns a digest of this file and its options, started or only opened."""
     path = os.path.realpath(library)
     found = os.stat(path)
     times = found.st_mtime_ns, found.st_ctime_ns
@@ -47,7 +47,7 @@ def fingerprint(library: str, options: Mapping[str, OptionValue], started: bool 
 def is_known_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> bool:
     """Whether this library was tried before, unchanged, and started (or opened).
 
-    A memory that others could have written counts for nothing, with one warning.
+    A cache file that other users could have written is ignored, with one warning.
     """
     try:
         return fingerprint(library, options, started) in _read()
@@ -64,14 +64,14 @@ def _warn(message: str) -> None:
 
 
 def record_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
-    """Notes that this library started (or opened); tried again where nothing can be kept."""
+    """Records that this library started (or opened); does nothing if the file cannot be written."""
     with contextlib.suppress(OSError):
         known = [*_known(), fingerprint(library, options, started)][-_MAX_ENTRIES:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 
 def _known() -> list[str]:
-    """Returns what is remembered; nothing where that is refused, as it will be overwritten."""
+    """Returns the file's entries; none if the file is refused: it will be overwritten."""
     try:
         return _read()
     except FileRefused:

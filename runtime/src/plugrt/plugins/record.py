@@ -1,4 +1,4 @@
-"""`Record`: all that is known of one candidate plugin, from its finding to its client."""
+"""`Record`: the state of one candidate plugin, from discovery to its client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Source(enum.StrEnum):
 
 
 class State(enum.StrEnum):
-    """How far a candidate has come, or why it goes no further."""
+    """How far a candidate has come, or why it is not used."""
 
     FOUND = "found"
     LOADED = "loaded"
@@ -45,13 +45,13 @@ class State(enum.StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One candidate. ``reason`` says why its state is what it is, ``cure`` what would help.
+    """One candidate. ``reason`` explains its state, ``cure`` is what would help.
 
     ``value`` is the entry point's value, the module, or who registered it; ``library`` the PJRT
     library if it is known; ``elapsed_ms`` the time that importing and starting it has taken so
     far. ``blocked`` by the settings, ``hidden`` by another of its name, ``rivalled`` by one of
-    equal right: then its plain name does not mean it. A row that is not ``named`` is something
-    that cannot be read, so that its real name is not known.
+    equal precedence: then its plain name is ambiguous. The real name of a row that is not ``named``
+    is unknown, because it cannot be read.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Record:
 
     @property
     def who(self) -> str:
-        """Whose candidate it is, for messages: distribution and version, or the source."""
+        """Its owner, for messages: distribution and version, or the source."""
         if self.distribution:
             return f"{self.distribution} {self.version}".rstrip()
         if self.source is Source.ENVIRONMENT:
@@ -93,23 +93,23 @@ class Record:
         return f"{self.name!r} ({self.who})"
 
     def set_state(self, state: State, reason: str = "", cure: str = "") -> None:
-        """Notes a new state with its reason and cure."""
+        """Sets a new state with its reason and cure."""
         self.state, self.reason, self.cure = state, reason, cure
 
     def reset(self) -> None:
-        """Forgets how far it came and what went wrong; whoever had a client of it closed that."""
+        """Resets state and failure; its client must be closed before."""
         self.failure, self.traceback = None, ""
         self.blocked = self.hidden = self.rivalled = False
         self.set_state(State.FOUND)
 
     @property
     def made_for_others(self) -> bool:
-        """Whether it was made for JAX or PyTorch: used if named, or for want of any other."""
+        """Whether it was made for JAX or PyTorch: used if named, or if no other works."""
         return self.source in (Source.JAX, Source.XLA, Source.TORCH)
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What tells a candidate from every other, also in a scan or a process later."""
+        """A key that is unique, and stable across scans and processes."""
         return str(self.source), self.name, self.distribution, self.value
 
     @property
@@ -127,7 +127,7 @@ class Record:
         return normalise_name(distribution) == normalise_name(self.distribution)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the row as JSON takes it."""
+        """Returns the row as a JSON object."""
         return {
             "name": self.name,
             "platform": self.platform or self.name,
@@ -146,10 +146,10 @@ class Record:
 
 
 def normalise_name(distribution: str) -> str:
-    """Returns the name of a distribution in the form that compares (PEP 503)."""
+    """Returns the normalised name of a distribution (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def sort_key(record: Record) -> tuple[int, str, str, str]:
-    """The key that puts records in the table's order, the same in every run."""
+    """The sort key of records in the table; deterministic."""
     return record.source.rank, record.name, record.distribution, record.value

@@ -1,4 +1,4 @@
-"""Environment variables that a library needs while it starts, set by us where the user did not."""
+"""Sets environment variables that a library needs while it starts, unless the user has."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from plugrt.plugins import vendors
 
 @contextmanager
 def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables that are not set, and takes them away again.
+    """Sets variables that are not set, and removes them afterwards.
 
-    A library reads them in its initialisation; processes that the user starts later are not to
-    inherit them.
+    A library reads them in its initialisation; processes started later must not inherit them.
     """
     ours = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(ours)
@@ -28,7 +27,7 @@ def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def set_start_variables(library: str) -> Iterator[None]:
-    """Sets what `vendors.START_VARIABLES` says of a library on a machine without its device."""
+    """Sets a library's `vendors.START_VARIABLES` on a machine without its device."""
     wanted = vendors.START_VARIABLES.get(os.path.basename(library))
     if wanted is None or any(h.label == wanted.device for h in vendors.hardware_seen()):
         yield

@@ -1,4 +1,4 @@
-"""`start`: a loaded plugin becomes a client, with time and reason recorded."""
+"""`start`: creates a plugin's client and records time and outcome."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ T = TypeVar("T")
 def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
     """Returns the client of a candidate, starting it at the first call.
 
-    The caller sees to it that one thread at a time starts anything. Raises `PluginUnavailable`
-    where the hardware is absent and the `PluginError` that says why otherwise, the same at every
-    call; a `ConfigError` is the user's and passes, as ``KeyboardInterrupt`` does.
+    The caller must hold a lock. Raises `PluginUnavailable` if the hardware is absent and another
+    `PluginError` otherwise, the same at every call; `ConfigError` and ``KeyboardInterrupt`` pass.
     """
     if row.client is not None:
         return row.client
@@ -63,7 +62,7 @@ def start(row: Record, table: Table, distributed: Any | None = None) -> Client:
 
 
 def stop(row: Record) -> None:
-    """Closes the client of a candidate, if it has one; a failure is told, and stops nothing."""
+    """Closes the client of a candidate, if it has one; a failure is only logged."""
     client, row.client = row.client, None
     if client is None:
         return
@@ -77,7 +76,7 @@ def stop(row: Record) -> None:
 def prepare_topologies(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, ready to be asked for topologies; starts no client.
 
-    A library that only the environment names is opened in a process of its own before.
+    A library named in the environment is first opened in a child process.
     """
     plugin = load(row, table)
     if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
@@ -93,7 +92,7 @@ def start_first_working(
 ) -> tuple[Record, T]:
     """Returns the first candidate whose ``step`` raises no `PluginError`, and its result.
 
-    ``passed_over`` hears of each that does. If all do, what ``fold`` makes of them is raised.
+    ``passed_over`` is called for each that does. If all do, ``fold(errors)`` is raised.
     """
     errors: list[PluginError] = []
     for row in rows:
@@ -106,7 +105,7 @@ def start_first_working(
 
 
 def fold_errors(asked_by: str, cure: str = "") -> Callable[[list[PluginError]], PluginError]:
-    """Returns how the errors of several candidates become one: of their class if they share it."""
+    """Returns a function that merges several candidates' errors, keeping a common class."""
 
     def fold(errors: list[PluginError]) -> PluginError:
         classes = {type(error) for error in errors}
@@ -149,7 +148,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -
 
 
 def _check_available(plugin: Plugin, row: Record) -> None:
-    """Asks the plugin whether it can work here; `PluginUnavailable` has its reason and cure."""
+    """Probes the plugin; raises `PluginUnavailable` with its reason and cure."""
     try:
         answer = plugin.probe()
     except (PluginError, ConfigError):
@@ -172,7 +171,7 @@ def _try_apart(
     *,
     start: bool,
 ) -> None:
-    """Tries a library in a process of its own, once for each file and options; raises its fault."""
+    """Tries a library in a child process, once for each file and options; raises its fault."""
     config = table.config
     if not config.probe_libraries or probe_cache.is_known_good(row.library, options, start):
         return
@@ -187,7 +186,7 @@ def _try_apart(
 
 
 def _failure(row: Record, error: BaseException) -> PluginError:
-    """Returns the `PluginError` for what a plugin raised; the plugin's name is in its message."""
+    """Returns the `PluginError` for a plugin's exception; the message names the plugin."""
     for cls in (PluginUnavailable, PluginIncompatible):
         if isinstance(error, cls):
             return cls(name_owner(row, error))

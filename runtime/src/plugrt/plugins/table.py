@@ -1,4 +1,4 @@
-"""`Table`: every candidate plugin that there is, and which of them a name means."""
+"""`Table`: all candidate plugins, and the lookup of names and aliases."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A row for each candidate, from every source; it never forgets one and starts none.
+    """A row for each candidate from every source; rows are never removed, plugins never started.
 
-    ``config`` are the settings to go by and ``path`` the folders to look for installed plugins in
+    ``config`` are the settings and ``path`` the folders to search for installed plugins
     (``sys.path`` if None).
     """
 
@@ -86,11 +86,11 @@ class Table:
     # --- what a name means --------------------------------------------------------------------
 
     def find(self, name: str, asked_by: str) -> list[Record]:
-        """Returns the candidates that ``name`` means: one, or for an alias those to try in order.
+        """Returns the candidates for ``name``: one, or for an alias those to try in order.
 
         In this order: the plugin of exactly that name (``name@distribution`` where several have
         it), the plugins that it is an alias of, the one started backend that reports it as its
-        platform. ``asked_by`` says who asks, for the errors: `UnknownPlatform` with a suggestion,
+        platform. ``asked_by`` names the caller in errors: `UnknownPlatform` with a suggestion,
         `DuplicatePlugin` with the ways to choose, `PluginError` if it is blocked.
         """
         found = self._named(name, asked_by)
@@ -114,7 +114,7 @@ class Table:
         usable = [row for row in usable if not row.hidden]
         started = [row for row in usable if row.client is not None]
         if len(started) == 1:
-            return started  # the user chose it among its rivals
+            return started  # the user chose it among several
         if any(row.rivalled for row in usable):
             fault, cure = precedence.describe_conflict(usable), precedence.describe_choices(usable)
             raise DuplicatePlugin(f"{asked_by}: {fault}; {cure}")
@@ -162,7 +162,7 @@ class Table:
         )
 
     def label(self, row: Record) -> str:
-        """Returns the name that means this candidate and no other: its own if it can."""
+        """Returns a name that is unique to this candidate: its own if possible."""
         same = [r for r in self.rows if r.name == row.name and r.client is not None]
         best = not row.hidden and all(r is row for r in same if not r.hidden)
         return row.name if best else f"{row.name}@{row.distribution}"
@@ -176,10 +176,10 @@ class Table:
     # --- what changes a row -------------------------------------------------------------------
 
     def register(self, plugin: Plugin, by: str) -> Record:
-        """Adds a plugin that is offered by hand; it hides an installed one of its name.
+        """Adds a registered plugin; it hides an installed one of its name.
 
-        ``by`` says in messages who registered it. Raises `RegistrationError` for what is not a
-        well-formed instance of `Plugin`, and for a name that is registered already.
+        ``by`` names the caller in messages. Raises `RegistrationError` for anything but a valid
+        instance of `Plugin`, and for a name that is already registered.
         """
         if fault := fault_of(plugin):
             raise RegistrationError(f"register: {fault}")
@@ -200,27 +200,27 @@ class Table:
         return row
 
     def add(self, row: Record) -> None:
-        """Adds a candidate that showed up after the scan."""
+        """Adds a candidate found after the scan."""
         with self._lock:
             self._rows = [*self._rows, row]
             self._mark_rows()
 
     def add_found(self, row: Record) -> None:
-        """Adds a candidate that showed up when a package was loaded, unless it is there."""
+        """Adds a candidate found when a package was loaded, unless it is known."""
         if all(row.identity != known.identity for known in self.rows):
             self._found_later.append(row)
             self.add(row)
 
     def describe(self, row: Record, plugin: Plugin) -> None:
-        """Notes in a row what its plugin says of itself."""
+        """Copies a plugin's attributes to its row."""
         row.plugin, row.priority, row.platform = plugin, plugin.priority, plugin.platform
         row.aliases = tuple(dict.fromkeys((*row.aliases, *plugin.aliases)))
         row.library = row.library or str(getattr(plugin, "library_path", ""))
 
     def rescan(self) -> None:
-        """Looks anew for what is installed, with the settings as they are now.
+        """Scans for installed plugins again, with the current settings.
 
-        Plugins that were registered or loaded stay so: Python does not import a module twice.
+        Registered and loaded plugins stay so: Python does not import a module twice.
         """
         with self._lock:
             plugins = {row.identity: row.plugin for row in self._rows}
@@ -237,7 +237,7 @@ class Table:
 
     @property
     def hooks(self) -> Hooks:
-        """The hook implementations; made when first needed, as most programs have none."""
+        """The hook implementations; created when first needed, as most programs have none."""
         if self._hooks is None:
             from plugrt.plugins.hooks import Hooks  # pluggy takes 9 ms to import
 

@@ -1,4 +1,4 @@
-"""Plugins made for PyTorch/XLA: an object that says where its library is, and its options.
+"""Loads plugins made for PyTorch/XLA: an object with a library's path and its options.
 
 An entry point of the group ``torch_xla.plugins`` names a class (or an object) with
 ``library_path()`` and, if it has any, ``client_create_options()``, as PyTorch/XLA's
@@ -16,7 +16,7 @@ from plugrt.plugins.record import Record
 
 
 def plugin_of(record: Record, offered: Any) -> LibraryPlugin:
-    """Returns the plugin of what an entry point names.
+    """Returns the plugin for the object that an entry point names.
 
     As for PyTorch/XLA, an `OSError` of the class means that its library or hardware is absent
     (`PluginUnavailable`). Raises `PluginBroken` for an object without ``library_path()``.

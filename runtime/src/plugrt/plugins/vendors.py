@@ -1,6 +1,6 @@
-"""What plugrt knows of vendors: aliases, how to install a plugin, and how hardware shows itself.
+"""Vendor data: aliases, install commands, shared libraries, and detection of hardware.
 
-The only file of the runtime that holds vendors' names.
+No other file of the runtime contains vendors' names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plugrt.interface import OptionValue
 from plugrt.settings.declarations import Config
 
 ALIASES: Mapping[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm", "oneapi")}
-"""Names that mean any of several plugins, in order of preference. JAX has the same."""
+"""Aliases of several plugins, in order of preference. JAX has the same."""
 
 INSTALL: Mapping[str, str] = {
     "cpu": 'pip install "plugrt[cpu]"',
@@ -25,7 +25,7 @@ INSTALL: Mapping[str, str] = {
     "rocm": "pip install jax-rocm7-pjrt",
     "xla_cpu": "pip install xla-cpu-pjrt",
 }
-"""What to type to get a plugin of that name."""
+"""The command that installs a plugin, by name."""
 
 
 VISIBLE_DEVICES: Mapping[str, str] = {
@@ -33,7 +33,7 @@ VISIBLE_DEVICES: Mapping[str, str] = {
     "rocm": "rocm_visible_devices",
     "oneapi": "oneapi_visible_devices",
 }
-"""Name of a GPU library to the setting that says which devices it uses. JAX has the same."""
+"""Name of a GPU library to the setting of the devices it uses. JAX has the same."""
 
 
 def gpu_options(name: str, config: Config) -> dict[str, OptionValue]:
@@ -83,7 +83,7 @@ SHARED_LIBRARIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class StartVariables:
-    """Variables that a library needs where the device with this label is absent."""
+    """Variables that a library needs on machines without the device of this label."""
 
     device: str
     variables: Mapping[str, str]
@@ -91,8 +91,8 @@ class StartVariables:
 
 _TPU = "a Google TPU"
 START_VARIABLES: Mapping[str, StartVariables] = {
-    # It takes the metadata server of Google's cloud for granted: on any other machine it asks it
-    # for minutes, and it writes log files into the temporary folder.
+    # It queries the metadata server of Google's cloud, which blocks for minutes on other machines
+    # (https://github.com/jax-ml/jax/pull/29069), and writes log files to the temporary folder.
     "libtpu.so": StartVariables(_TPU, {
         "GRPC_VERBOSITY": "ERROR",
         "TPU_SKIP_MDS_QUERY": "1",
@@ -103,12 +103,12 @@ START_VARIABLES: Mapping[str, StartVariables] = {
         "TPU_STDERR_LOG_LEVEL": "3",
     }),
 }  # fmt: skip
-"""File name of a library to what it needs to start quickly and quietly without its device."""
+"""File name of a library to the variables with which it starts quickly and quietly."""
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """A kind of device: how it shows itself, and which plugins would drive it.
+    """A device type: how to detect it, and the plugins for it.
 
     ``files`` are device files made by its driver. ``vendor`` is the PCI vendor id; a device of
     that vendor counts if its class code begins with one of ``classes`` or its device id is one
@@ -134,7 +134,7 @@ _GPU_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
 """PCI class codes: VGA, 3D and other display controllers, processing accelerators."""
 
 NVIDIA_FILES = ("dev/nvidia0", "dev/nvidiactl", "dev/dxg")
-"""A GPU, the driver's control device, and the way WSL2 shows a GPU: the files JAX looks for."""
+"""A GPU, the driver's control device, and a GPU in WSL2: the files JAX checks."""
 
 GOOGLE = "0x1ae0"
 TPU_CHIPS: Mapping[str, str] = {
@@ -164,7 +164,7 @@ HARDWARE = (
 
 
 def hardware_seen(root: str | Path = "/") -> list[Hardware]:
-    """Returns the accelerators that this machine shows; reads /dev and /sys, opens no device."""
+    """Returns the accelerators of this machine; reads /dev and /sys, opens no device."""
     pci = pci_devices(root)
     return [hardware for hardware in HARDWARE if hardware.is_seen(Path(root), pci)]
 
@@ -184,11 +184,11 @@ def pci_devices(root: str | Path = "/") -> list[tuple[str, str, str]]:
 
 
 def read_word(file: Path) -> str:
-    """Returns what a small file of the system says, without the line's end; empty if nothing."""
+    """Returns a small system file's text without the line end; empty if unreadable."""
     try:
         return files.read_text(file, errors="replace").strip()
     except OSError:
-        return ""  # it is not there, not for this user, or the device went away meanwhile
+        return ""  # it does not exist, is not readable, or the device was removed
 
 
 def missing_plugins(
@@ -196,7 +196,7 @@ def missing_plugins(
 ) -> list[str]:
     """Returns a sentence for each accelerator here that no plugin in ``names`` drives.
 
-    ``on_request`` are the plugins that no automatic choice takes: the sentence says how to.
+    ``on_request`` are plugins that must be named; the sentence states how.
     """
     return [
         _sentence(hardware, on_request)
@@ -217,5 +217,5 @@ def _sentence(hardware: Hardware, on_request: Collection[str]) -> str:
 
 
 def install(name: str) -> str:
-    """Returns what to do to get a plugin of that name."""
+    """Returns how to install a plugin of that name."""
     return INSTALL.get(name, f"install a plugin that provides {name!r}")
