@@ -1,4 +1,4 @@
-"""Write PJRT backends in Python: four methods make a whole client.
+"""An SDK for PJRT backends in Python: four methods make a complete client.
 
 `Backend` is what an author writes, `BackendPlugin` is how plugrt finds and starts it.
 """

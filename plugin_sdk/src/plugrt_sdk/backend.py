@@ -1,4 +1,4 @@
-"""`Backend`: the four methods that a backend's author writes."""
+"""`Backend`: the abstract class that a backend's author implements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plugrt.interface import CompileOptions, Program
 
 Handle = Any
-"""Whatever the author uses to name an array on a device; plugrt only passes it around."""
+"""The backend's own object for an array on a device; opaque to plugrt."""
 
 Launch = Callable[[Sequence[Sequence[Handle]]], Sequence[Sequence[Handle]]]
 """Takes ``arguments[parameter][device]`` and returns ``results[result][device]``."""
@@ -29,7 +29,7 @@ class Backend(ABC):
     platform: str = ""
     """The platform name that the client reports."""
     version: str = ""
-    """The version of the backend, for people."""
+    """The version of the backend, for display."""
     stablehlo_version: tuple[int, int, int] | None = None
     """The newest StableHLO that `compile` reads; None means what the installed plugrt writes."""
 
@@ -59,8 +59,8 @@ class Backend(ABC):
         """
 
     def delete(self, handle: Handle) -> None:  # noqa: B027  # optional: dropping may be enough
-        """Gives an array's memory back. Called once for each handle that `put` or a launch made,
-        when nobody uses it any more. Optional: by default the handle is just dropped."""
+        """Frees an array's memory. Called once for each handle of `put` or a launch, when it is no
+        longer used. Optional: by default the handle is just dropped."""
 
     def copy(self, handle: Handle, device: int) -> Handle:
         """Returns a copy on another device. Optional: by default it goes through the host."""

@@ -1,4 +1,4 @@
-"""`BackendBuffer`: a handle of a backend, owned."""
+"""`BackendBuffer`: an array on a backend's device; owns the backend's handle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plugrt_sdk.session import Session
 
 
 class BackendBuffer(Buffer):
-    """An array on a backend's device. The handle is given back once, by `delete` or the end."""
+    """An array on a backend's device. The handle is released once, by `delete` or the finaliser."""
 
     __slots__ = ("_deleted", "_device", "_handle", "_session", "_type")
 
@@ -48,7 +48,7 @@ class BackendBuffer(Buffer):
 
     @property
     def handle(self) -> Handle:
-        """The author's handle; raises `DeletedBuffer` once it was given back."""
+        """The author's handle; raises `DeletedBuffer` after `delete`."""
         if self._deleted:
             raise DeletedBuffer(f"the buffer {self._type} on {self._device!r} was deleted")
         return self._handle

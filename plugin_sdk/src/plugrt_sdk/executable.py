@@ -1,4 +1,4 @@
-"""`BackendExecutable` and `BackendLoadedExecutable`: what a backend compiled, and its launches."""
+"""`BackendExecutable` and `BackendLoadedExecutable`: a compiled program and its launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BackendPlugin`: how plugrt finds and starts a `Backend`."""
+"""`BackendPlugin`: the plugin that offers a `Backend` to plugrt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Session`: a backend in use, as its client, buffers and programs share it."""
+"""`Session`: a started backend, shared by its client, buffers and programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Session:
         self._live += 1
 
     def remove_buffer(self) -> None:
-        """Counts a buffer that is gone; the last one of a closed client closes the backend."""
+        """Counts a deleted buffer; the last one of a closed client closes the backend."""
         self._live -= 1
         self._close_if_idle()
 

@@ -23,11 +23,11 @@ COMMANDS = {
     "doctor": "plugrt.cli.doctor",
     "run": "plugrt.cli.run",
 }
-"""Command to module; the module has the `click.Command` as its attribute ``command``."""
+"""Command name to module, whose attribute ``command`` is the `click.Command`."""
 
 
 class _Group(click.Group):
-    """A group whose commands are imported when used; what plugins add comes after ours."""
+    """A group whose commands are imported when used; plugins' commands are listed last."""
 
     _has_plugin_commands = False
 

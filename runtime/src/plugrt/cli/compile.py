@@ -1,4 +1,4 @@
-"""``plugrt compile``: a StableHLO program for devices that need not be here."""
+"""``plugrt compile``: compiles a StableHLO program for devices that may be absent."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _option(text: str) -> tuple[str, OptionValue]:
 
 
 def _cost(compiled: AheadOfTime) -> dict[str, Any]:
-    """The figures and whose they are; null with the reason where nobody states them."""
+    """Returns the costs and their source; null with the reason if there are none."""
     from plugrt.errors import MissingTraceExtra, Unimplemented
 
     try:

@@ -1,4 +1,4 @@
-"""``plugrt demo``: which plugins there are, and a network that learns handwritten digits."""
+"""``plugrt demo``: lists plugins, and trains a network on handwritten digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``plugrt devices``: the devices of the backends that are started."""
+"""``plugrt devices``: lists the devices of the started backends."""
 
 from __future__ import annotations
 

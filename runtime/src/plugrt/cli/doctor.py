@@ -1,4 +1,4 @@
-"""``plugrt doctor``: explains what was found, what was chosen and why, and what is wrong."""
+"""``plugrt doctor``: prints settings, plugins, the chosen backend and why, and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``plugrt doctor`` finds out: settings, candidates, the choice, and what is wrong."""
+"""The checks of ``plugrt doctor``: settings, candidates, the choice, and problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NESTED = 0.6
 _ONE_PROBE = 0.67
 """The share of the last that one library may take."""
 _CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
-"""What helps where nothing better is known."""
+"""The default cure."""
 _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
@@ -36,7 +36,7 @@ PROBE_WORKERS = 8
 
 @dataclass
 class Examination:
-    """The findings. ``problems`` are what the user asked for and does not work."""
+    """The findings. ``problems`` are requests of the user that fail."""
 
     versions: dict[str, str] = field(default_factory=dict)
     settings: list[dict[str, str]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Examination:
         return f"{counts}, because {self.why}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns all of it as JSON takes it."""
+        """Returns the findings as a JSON object."""
         return {"ok": not self.problems, **asdict(self)}
 
 
@@ -80,11 +80,11 @@ def examine(backends: Backends | None = None) -> Examination:
     found = Examination(versions=_versions())
     _examine_settings(found, backends.config, os.environ)
     if found.problems:
-        return found  # a setting that cannot be read is what a program would stop at, too
+        return found  # a program would stop at an invalid setting, too
     seconds = backends.config.doctor_seconds
     records = backends.table.rows
     _examine_backends(found, records, backends.config)
-    # After the backends: a library may admit one process at a time.
+    # After the backends: a library may allow one process at a time.
     libraries = [r for r in records if r.source is Source.ENVIRONMENT and not r.blocked]
     deadline = time.monotonic() + _PROBES * seconds
     with ThreadPoolExecutor(PROBE_WORKERS) as pool:
@@ -126,7 +126,7 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
 
 
 def _examine_names(found: Examination, backends: Backends) -> None:
-    """Warns of options for a plugin that there is not."""
+    """Warns of options for a plugin that does not exist."""
     known = {row[key] for row in found.candidates for key in ("name", "platform")}
     known |= set(backends.table.aliases)
     for name in sorted(set(backends.config.client_create_options) - known):
@@ -137,7 +137,7 @@ def _examine_names(found: Examination, backends: Backends) -> None:
 
 
 def _examine_backends(found: Examination, records: list[Record], settings: Config) -> None:
-    """Starts them as a program would; where a plugin ends the process, then without that plugin."""
+    """Starts them as a program would; if a plugin ends the process, again without that plugin."""
     seconds = _BACKENDS * settings.doctor_seconds
     deadline = time.monotonic() + seconds + _MORE * settings.doctor_seconds
     one = min(settings.probe_seconds, _NESTED * seconds)
@@ -176,14 +176,14 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
     if "error" in done:
         found.problems.append(done["error"])
     for row in done["rows"]:
-        # Libraries of the environment are tried one by one, later.
+        # Libraries of the environment are tried separately, later.
         named = row["library"] and row["source"] != Source.ENVIRONMENT
         if named and row["state"] in (State.BROKEN, State.INCOMPATIBLE):
             _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
 
 
 def _leave_out(environ: dict[str, str], culprit: str) -> bool:
-    """Blocks a plugin in these settings; returns whether anything is left to be tried."""
+    """Blocks a plugin in these settings; returns whether any other can be tried."""
     if not culprit:
         return False
     current = {**os.environ, **environ}
@@ -196,7 +196,7 @@ def _leave_out(environ: dict[str, str], culprit: str) -> bool:
 
 
 def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any]]) -> str:
-    """Notes which plugin was at work when the child ended as it should not; returns its name."""
+    """Records which plugin was running when the child ended abnormally; returns its name."""
     done = any("done" in e for e in outcome.lines)
     steps = [e for e in outcome.lines if "step" in e and (done or e.get("of"))]
     step = steps[-1] if steps else {"step": "looking for plugins", "of": None}
@@ -219,7 +219,7 @@ def _blame(found: Examination, outcome: Outcome, faults: dict[str, dict[str, Any
 
 
 def _probe(found: Examination, record: Record, settings: Config, deadline: float) -> dict[str, Any]:
-    """Returns what opening a library in a process of its own showed."""
+    """Returns the result of opening a library in a child process."""
     for row in found.candidates:
         if row["key"] == list(record.identity) and row["state"] in (
             State.BROKEN,
@@ -254,6 +254,6 @@ def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> N
 
 
 def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
-    """Adds a problem, unless another says the same of that plugin already."""
+    """Adds a problem, unless that plugin's problem has the same reason."""
     if not any(name in known and reason in known for known in found.problems):
         found.problems.append(problem)

@@ -1,6 +1,6 @@
 """The child process of ``plugrt doctor``: starts backends as a program would, and tries each.
 
-Whatever the plugins do here (abort, hang, exit), what was said until then tells what was going on.
+If a plugin aborts, hangs or exits here, the last report names the step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Say = Callable[..., None]
 
 
 class _Steps(logging.Handler):
-    """Hands on the steps that ``plugrt.plugins`` logs, each with its row, and all warnings."""
+    """Reports the steps that ``plugrt.plugins`` logs, with their rows, and all warnings."""
 
     def __init__(self, say: Say) -> None:
         super().__init__(logging.DEBUG)
@@ -34,7 +34,7 @@ class _Steps(logging.Handler):
 
 
 def examine(_: None, say: Say, backends: Backends | None = None) -> None:
-    """Starts what the settings ask for; says steps, warnings, problems and the outcome."""
+    """Starts the requested backends; reports steps, warnings, problems and the outcome."""
     backends = backends or process_backends()
     logger = logging.getLogger("plugrt")
     logger.addHandler(_Steps(say))
@@ -55,7 +55,7 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
 
 
 def _try(record: Record, say: Say) -> int:
-    """Computes something small with a started backend; returns how many devices it has."""
+    """Runs a small computation on a started backend; returns its number of devices."""
     client = record.client
     assert client is not None
     step = ""
@@ -71,7 +71,7 @@ def _try(record: Record, say: Say) -> int:
         say(warning=f"{record} cannot run programs ({step}): {error}")
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 a plugin's fault, whatever it raises
+    except BaseException as error:  # noqa: BLE001 a plugin may raise anything
         words = text_of(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
         cure = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
@@ -83,5 +83,5 @@ def _try(record: Record, say: Say) -> int:
 def _count(client: Client) -> int:
     try:
         return len(client.devices())
-    except Exception:  # noqa: BLE001 the trial has met the same, and said so
+    except Exception:  # noqa: BLE001 the trial has reported it
         return 0

@@ -1,4 +1,4 @@
-"""What commands read: a program, and arrays in NumPy's files; ``-`` is standard input."""
+"""Reads the inputs of commands: programs and NumPy files; ``-`` is standard input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAGIC = (b"\x93NUMPY", b"PK")
 
 
 def read_program_argument(path: Path) -> Path | bytes:
-    """Returns what `plugrt.load_program` takes: the path, or what standard input holds."""
+    """Returns the argument for `plugrt.load_program`: the path, or the content of stdin."""
     from plugrt.programs.loading import read_contents
 
     return read_contents(_STANDARD_INPUT) if str(path) == "-" else path
@@ -29,8 +29,8 @@ def read_program_argument(path: Path) -> Path | bytes:
 def read_arrays(path: Path) -> list[Any]:
     """Returns the array of a ``.npy`` file, or the arrays of an ``.npz`` file in their order.
 
-    Raises `click.BadParameter` for any other file, for what is no regular file, and for an array
-    of Python objects. What memory holds bounds a file; through a pipe, 2 GiB can come.
+    Raises `click.BadParameter` for any other file, for what is no regular file, and for an array of
+    Python objects. A pipe may provide 2 GiB at most.
     """
     dash = str(path) == "-"
     title = "standard input" if dash else str(path)

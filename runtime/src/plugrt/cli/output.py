@@ -1,4 +1,4 @@
-"""How commands print: JSON for programs, tables for people."""
+"""Prints the results of commands: JSON, or tables for people."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class WarningLines(logging.Handler):
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """Prints a table on stdout, as wide as its contents or the terminal. No word is divided.
+    """Prints a table on stdout, as wide as its contents or the terminal. Words are not split.
 
-    Where the last column would be a narrow strip of long text, the texts follow the table
-    instead. Where not even a word fits into each column, each row is a paragraph.
+    If the last column would be too narrow for its long texts, they follow the table instead. If the
+    longest words do not fit side by side, each row is printed as a paragraph.
     """
     width = width_of(sys.stdout)
     cells = [[str(cell) for cell in row] for row in rows]
@@ -70,7 +70,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
 
 
 def _column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Returns the width of each column, None where the longest words do not fit side by side."""
+    """Returns the width of each column, None if the longest words do not fit side by side."""
     contents = list(zip(*rows, strict=True))
     whole = [max(map(len, texts)) for texts in contents]
     least = [max(len(w) for text in texts for w in ["", *text.split()]) for texts in contents]
@@ -78,7 +78,7 @@ def _column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None
     if spare < 0:
         return None
     widths = list(least)
-    # Those that want least come first: what is left is for columns of sentences.
+    # Columns that need least come first: the rest is for columns of sentences.
     order = sorted(range(len(widths)), key=lambda i: whole[i] - least[i])
     for left, i in zip(range(len(order), 0, -1), order, strict=True):
         more = min(whole[i] - least[i], spare // left)
@@ -118,11 +118,11 @@ def _wrap(line: str, width: int, indent: str = "    ") -> str:
 
 
 _GAP = "   "
-"""What stands between two columns."""
+"""The separator of columns."""
 WIDE = 110
-"""From this width on, a column of sentences is readable beside others."""
+"""The least terminal width for a column of sentences beside others."""
 _NOBODYS_WIDTH = 140
-"""How wide to print where it is not a terminal's width that counts."""
+"""The width where stdout is no terminal."""
 
 
 def width_of(stream: TextIO) -> int:
@@ -144,7 +144,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "unavailable": {"fg": "yellow"},
     "not selected": {"dim": True},
 }
-"""The styles of words that stand alone in a cell: the states of candidates."""
+"""The styles of cells that contain just this word: states of candidates."""
 
 
 def json_option(command: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Commands that installed packages add through the hook ``plugrt_add_commands``."""
+"""Adds the commands of installed packages, through the hook ``plugrt_add_commands``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugrt.plugins.table import Table
 def add_plugin_commands(group: click.Group, table: Table | None = None) -> None:
     """Adds the commands of every entry point of the group ``plugrt.cli``.
 
-    A package that fails is named in one line on stderr, and the rest is used.
+    A package that fails is named in one line on stderr; the others are used.
     """
     table = table or process_backends().table
     hooks = Hooks(table.config.trace_plugins)
@@ -31,6 +31,6 @@ def _add(record: Record, group: click.Group, hooks: Hooks) -> None:
         hooks.add_commands(offered, group)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 one package's fault must not cost the others
+    except BaseException as error:  # noqa: BLE001 one package's fault must not disable the others
         words = describe(error)
         print_line(f"warning: the commands of {record.who} are left out: {words}", err=True)

@@ -1,4 +1,4 @@
-"""``plugrt run``: a StableHLO program on a device, with NumPy files in and out."""
+"""``plugrt run``: runs a StableHLO program on a device, with NumPy files in and out."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def command(
 
 
 def _value(output: Any) -> Any:
-    """The contents where they are few; numbers that JSON lacks become text."""
+    """Returns the values of a small array; numbers that JSON lacks become text."""
     if output.size > 1000:
         return None
     import numpy as np

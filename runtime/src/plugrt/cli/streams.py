@@ -1,4 +1,4 @@
-"""Standard streams to rely on: closed ones, without a reader, and printed to by libraries."""
+"""Makes standard streams safe: closed streams, broken pipes, and output of native code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TextIO
 def fill_closed() -> None:
     """Opens the null device in place of each standard stream that the caller closed (``>&-``).
 
-    Otherwise the next file that anything opens would get its number, and what is printed.
+    Otherwise the next opened file would get its number and receive what is printed.
     """
     number = os.open(os.devnull, os.O_RDWR)
     while number < 3:
@@ -24,13 +24,13 @@ def fill_closed() -> None:
 
 
 class _Outlet(io.FileIO):
-    """The file of stdout. After an error the rest goes nowhere, and no reader is no error.
+    """The file of stdout. After an error further output is discarded; a broken pipe is no error.
 
     So ``plugrt doctor | head -1`` does all its work and has the exit code that it has without
     ``head``.
     """
 
-    # typeshed names the argument's type differently from release to release
+    # typeshed's type of the argument differs between releases
     def write(self, data, /):  # type: ignore[no-untyped-def]
         try:
             return super().write(data)
@@ -43,7 +43,7 @@ class _Outlet(io.FileIO):
 
 
 def outlive_readers() -> None:
-    """Makes stdout ignore that its reader went away, unless something else stands in its place."""
+    """Makes stdout ignore a broken pipe, unless sys.stdout was replaced."""
     stdout = sys.__stdout__
     if stdout is not None and sys.stdout is stdout:
         sys.stdout = _text(_Outlet(1, "w", closefd=False), stdout)
@@ -53,7 +53,7 @@ def _text(file: io.FileIO, like: TextIO) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(file),
         encoding=like.encoding,
-        errors="replace",  # a terminal that lacks a character is no reason to fail
+        errors="replace",  # a terminal may lack a character
         line_buffering=file.isatty(),
     )
 
@@ -64,13 +64,13 @@ def _discard(number: int) -> None:
 
 
 def keep_stdout() -> None:
-    """From now on, stdout is for Python alone: what native code writes there goes to stderr.
+    """Reserves stdout for Python: output of native code goes to stderr from now on.
 
-    Libraries print, some when the process ends, and would spoil JSON.
+    Libraries print, some at exit, which would corrupt JSON.
     """
     try:
         if sys.stdout.fileno() != 1:
-            return  # a test or a notebook has put something else there
+            return  # a test or a notebook has replaced it
     except (OSError, ValueError):
         return
     sys.stdout.flush()
@@ -80,11 +80,11 @@ def keep_stdout() -> None:
 
 
 def finish(code: int) -> int:
-    """Writes out what was printed; returns ``code``, or 1 if that fails (a full disk, say)."""
+    """Flushes stdout; returns ``code``, or 1 if that fails (for example on a full disk)."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        _discard(sys.stdout.fileno())  # the interpreter's end would complain once more
+        _discard(sys.stdout.fileno())  # the interpreter would report it again at exit
         if not code:
             print(f"error: {error}", file=sys.stderr)
         return code or 1

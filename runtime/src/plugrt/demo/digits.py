@@ -1,4 +1,4 @@
-"""The data: scikit-learn's bundled copy of the UCI handwritten digits, 1,797 images of 8 x 8."""
+"""Loads scikit-learn's copy of the UCI handwritten digits: 1,797 images of 8 x 8 pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two runs of the demo, timed."""
+"""Trains the demo's network, jitted and data-parallel, and measures times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EPOCHS = 25
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave: held-out accuracy in [0, 1], seconds to compile, steps per second."""
+    """The result of a run: held-out accuracy in [0, 1], seconds to compile, steps per second."""
 
     title: str
     accuracy: float
@@ -37,7 +37,7 @@ Progress = Callable[[float], None]
 
 
 def batches(digits: Digits, seed: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Yields every batch of every epoch, shuffled anew each time."""
+    """Yields every batch of every epoch, shuffled for each epoch."""
     draw = np.random.default_rng(seed)
     count = len(digits.train_labels) // BATCH
     for _ in range(EPOCHS):
@@ -86,7 +86,7 @@ def train_parallel(digits: Digits, devices: list[Device], progress: Progress) ->
 
 
 class _Run:
-    """Counts and times the steps of a run; the first one, which compiles, apart."""
+    """Counts and times the steps of a run; the first one, which compiles, separately."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -101,7 +101,7 @@ class _Run:
         if self._steps == 1:
             plugrt.block_until_ready(loss)
             self._compiled = time.perf_counter()
-        # Reading the loss waits for the device: once in a while is enough for the eye.
+        # Reading the loss waits for the device, so it is not read at every step.
         if self._steps % 25 == 1:
             self._progress(float(np.mean(np.asarray(loss))))
         else:

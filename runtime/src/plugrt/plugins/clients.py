@@ -34,7 +34,7 @@ from plugrt.settings.declarations import Config
 
 
 class Backends:
-    """The clients of one table of plugins: started clients, and which is the default.
+    """The clients of one table of plugins, and which of them is the default.
 
     Tests and embedders create their own: ``config`` are the settings and ``path`` the folders to
     search for installed plugins (``sys.path`` if None). Those that

@@ -1,1 +1,1 @@
-"""Code of others in a process of its own, which never outlives the one that asked for it."""
+"""Runs untrusted code in child processes, which never outlive the caller."""

@@ -1,4 +1,4 @@
-"""`run_in_child`: a function in a child process; whatever it does there is a result."""
+"""`run_in_child`: runs a function in a child process; crashes and hangs are results."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ _SPARE = 1.0
 class Outcome:
     """How a child ended. ``how`` is ``exit``, ``signal``, ``stopped``, ``deadline`` or ``lost``.
 
-    ``code`` is the exit code or the signal's number; ``lines`` what the function said; ``errors``
-    the end of what was written to stderr, ``output`` the beginning of what was written to stdout,
-    and ``printed`` how many bytes that was; ``left`` how many processes it left behind, which
-    were ended.
+    ``code`` is the exit code or the signal's number; ``lines`` are the function's reports;
+    ``errors`` the end of stderr, ``output`` the beginning of stdout, and ``printed`` its size in
+    bytes; ``left`` the number of processes it left behind, which were ended.
     """
 
     how: str
@@ -45,12 +44,12 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the function returned and the process ended as it should."""
+        """Whether the function returned and the process ended normally."""
         return self.how == "exit" and self.code == 0
 
     @property
     def lost_report(self) -> bool:
-        """Whether the function found the file that it reports to closed."""
+        """Whether the function closed the file for reports."""
         return self.how == "exit" and self.code == LOST_REPORT
 
     @property
@@ -68,7 +67,7 @@ class Outcome:
         return f"ended with exit code {self.code}"
 
     def remarks(self) -> list[str]:
-        """Returns what it did besides that programs may stumble over, to follow "it"."""
+        """Returns side effects that may break a program, to follow "it"."""
         found = []
         if self.printed:
             start = "".join(c for c in self.output[:60] if c.isprintable())
@@ -78,7 +77,7 @@ class Outcome:
         return found
 
     def last_words(self, lines: int = 3, most: int = 400) -> str:
-        """Returns the last lines that were written to stderr, on one line, fit to be printed."""
+        """Returns the last lines of stderr, joined, without control characters."""
         text = " ".join(line.strip() for line in self.errors.strip().splitlines()[-lines:])
         return "".join(c if c.isprintable() else " " for c in text)[-most:].strip()
 
@@ -93,11 +92,11 @@ def _name(number: int) -> str:
 def run_in_child(
     target: str, argument: Any, seconds: float, *, env: Mapping[str, str] | None = None
 ) -> Outcome:
-    """Runs ``target`` (``module:function``) in a child process and returns how that went.
+    """Runs ``target`` (``module:function``) in a child process and returns the outcome.
 
-    The function is called with ``argument`` (as JSON carries it) and a function that appends a
-    line to `Outcome.lines`: ``say(key=value, …)``. It has ``seconds`` from its first step on, and
-    less within another child whose own time ends before. Nothing of the child is left when this
+    The function is called with ``argument`` (after a round trip through JSON) and a function that
+    appends a line to `Outcome.lines`: ``say(key=value, …)``. It may run for ``seconds``, or less
+    within another child with an earlier deadline. No process of the child is left when this
     returns, or when this process ends in any way. ``env`` are variables to set for the child.
     """
     until = float(os.environ.get(UNTIL, math.inf)) - _SPARE
@@ -116,7 +115,7 @@ def run_in_child(
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        with contextlib.suppress(BrokenPipeError):  # it ended at once; what it wrote says why
+        with contextlib.suppress(BrokenPipeError):  # it ended at once; its output tells why
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         content = _read(process.stdout.fileno(), STARTUP_SECONDS + seconds + _GRACE)
@@ -126,10 +125,10 @@ def run_in_child(
 
 
 def _read(number: int, seconds: float) -> bytes:
-    """Returns what can be read until the end of the file; what there is after that time."""
+    """Reads until the end of the file or the deadline, and returns the bytes."""
     deadline = time.monotonic() + seconds
     parts = []
-    poll = select.poll()  # select() knows numbers below 1024 only
+    poll = select.poll()  # select() supports numbers below 1024 only
     poll.register(number, select.POLLIN | select.POLLHUP)
     while (left := deadline - time.monotonic()) > 0:
         part = os.read(number, 2**16) if poll.poll(left * 1000) else b""
@@ -140,7 +139,7 @@ def _read(number: int, seconds: float) -> bytes:
 
 
 def _close_and_wait(process: subprocess.Popen[bytes]) -> None:
-    """Closes the pipe whose end tells the keeper to end everything, and waits until it has."""
+    """Closes the pipe, at which the keeper ends everything, and waits for the keeper."""
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
@@ -158,7 +157,7 @@ def _outcome(content: bytes, seconds: float) -> Outcome:
     for line in content.splitlines():
         try:
             found = parse_json(line)
-        except ValueError:  # the child was ended within a line, or something else wrote here
+        except ValueError:  # the child was ended within a line, or other code wrote here
             continue
         if isinstance(found, dict):
             lines.append(found)

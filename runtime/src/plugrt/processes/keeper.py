@@ -1,9 +1,9 @@
-"""The other side of `run_in_child`: a keeper process, whose child runs the target.
+"""The keeper process of `run_in_child`: its child runs the target, and it watches that child.
 
-The keeper forks before it has imported anything of note and runs none of the target's code, so
-that it keeps time, collects what is printed and ends the child whatever happens there. It ends
-everything when its parent does, however that ends: its standard input is a pipe that only the
-parent holds. On Linux it adopts orphans, so that daemons of the child are found and ended, too.
+The keeper forks before any large import and runs none of the target's code. It keeps the deadline,
+collects output, and ends the child whatever happens there. It ends everything when its parent ends
+in any way: its standard input is a pipe that only the parent holds. On Linux it adopts orphans, so
+daemons of the child are found and ended, too.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def main() -> None:
-    """Reads a request from standard input and keeps the child that carries it out."""
+    """Reads a request from standard input, and watches the child that runs it."""
     parent = os.getppid()
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
-        os._exit(0)  # the parent ended before it had asked for anything
+        os._exit(0)  # the parent ended before it sent a request
     request = json.loads(line)
     prctl = _prctl()
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -60,7 +60,7 @@ def _prctl() -> Callable[[int, int], object]:
 
 
 class _Keeper:
-    """Watches one child to its end, then ends what is left of it and tells the parent."""
+    """Watches one child until it ends, ends its descendants, and reports to the parent."""
 
     def __init__(self, child: int, parent: int, request: dict[str, Any], pipes: list[int]) -> None:
         self._child, self._parent, self._request = child, parent, request
@@ -77,7 +77,7 @@ class _Keeper:
         finally:
             left = _end_all(self._child)
         if ended is not None:
-            for _ in range(_LAST_READS):  # what was written before the end
+            for _ in range(_LAST_READS):  # output written before the end
                 if not self._read_ready(0.0):
                     break
             self._report(ended, left)
@@ -94,7 +94,8 @@ class _Keeper:
             if now >= limit:
                 return "deadline", 0
             self._read_ready(min(_TICK, limit - now))
-            # Another process may hold a copy of the pipe by accident: so the parent is asked for.
+            # Another process may hold a copy of the pipe by accident: so the parent's id is
+            # checked.
             if self._parent_is_gone() or os.getppid() != self._parent:
                 return None
 
@@ -103,7 +104,7 @@ class _Keeper:
         return bool(ready) and not os.read(0, 1)
 
     def _read_ready(self, seconds: float) -> bool:
-        """Waits for something to happen, reads what was written; whether anything was."""
+        """Waits for output or an event and reads the output; returns whether there was any."""
         ready, _, _ = select.select([*self._names, 0, self._wakes], [], [], seconds)
         if self._wakes in ready:
             os.read(self._wakes, 512)
@@ -125,7 +126,7 @@ class _Keeper:
                 self._found[name] += content
             return
         self._found[name] += content
-        if name == "output":  # its beginning shows what it is, the end of stderr what went wrong
+        if name == "output":  # of stdout the beginning is kept, of stderr the end
             self._printed += len(content)
             del self._found[name][_MAX_NOISE:]
         else:
@@ -160,7 +161,7 @@ def _poll_child(child: int) -> tuple[str, int] | None:
     pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
     if not pid:
         return None
-    if os.WIFSTOPPED(status):  # nobody would have it go on
+    if os.WIFSTOPPED(status):  # nothing would continue it
         return "stopped", os.WSTOPSIG(status)
     if os.WIFSIGNALED(status):
         return "signal", os.WTERMSIG(status)
@@ -170,13 +171,13 @@ def _poll_child(child: int) -> tuple[str, int] | None:
 def _end_all(child: int) -> int:
     """Ends the child and its descendants; returns how many of those were alive after it."""
     ended: set[int] = set()
-    until = time.monotonic() + 5  # a process that waits for a device cannot be ended
+    until = time.monotonic() + 5  # a process blocked on a device cannot be ended
     while time.monotonic() < until:
         for pid in _living_children():
             ended.add(pid)
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # where there is no /proc, its group at least
+        with contextlib.suppress(OSError):  # without /proc, at least its process group
             os.killpg(child, signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

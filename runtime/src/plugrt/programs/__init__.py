@@ -1,7 +1,7 @@
-"""Programs from elsewhere: StableHLO files and JAX exports, compiled and called on arrays.
+"""Loads StableHLO files and JAX exports, compiles them, and calls them on arrays.
 
-Works without jaxlib, too: a program is then handed to the backend as it is, and it is the
-backend's parser that judges it.
+Works without jaxlib, too: a program is then passed to the backend unchanged, and the backend's
+parser checks it.
 """
 
 from plugrt.programs.compiled_program import CompiledProgram, compile

@@ -43,7 +43,7 @@ from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
 
 _PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
-"""What stands in the message of a backend that could not read a program: codes differ."""
+"""Words in backends' messages for programs that they cannot parse: their codes differ."""
 
 
 @overload
@@ -62,7 +62,7 @@ def compile(
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
 ) -> CompiledProgram: ...
 @with_argument_errors
-def compile(  # the public name is the field's word for it
+def compile(  # shadows the builtin, as the public name does
     program: Any,
     *,
     device: Device | None = None,
@@ -121,7 +121,7 @@ def _compile_ahead(
 
 
 def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
-    """Returns the backend's refusal with the program named; a parser's is a `ProgramError`."""
+    """Returns the backend's error with the program's name; a parser's as `ProgramError`."""
     text = f"{backend} refused the program {program.name!r}: {error.message}"
     if any(word in error.message.lower() for word in _PARSER_WORDS):
         return ProgramError(text)
@@ -151,7 +151,7 @@ class CompiledProgram(CompiledCall):
         self.device = device
         """The device that it runs on."""
         self.input_types = None if input_types is None else tuple(input_types)
-        """The parameters' types; None where neither jaxlib nor the backend can tell."""
+        """The parameters' types; None if neither jaxlib nor the backend states them."""
         self._runtime = executable
         types = None if input_types is None else [(t.shape, t.dtype, False) for t in input_types]
         count = len(self.output_types)

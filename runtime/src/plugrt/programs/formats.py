@@ -1,4 +1,4 @@
-"""What a file that should be a program is instead, told by how it begins."""
+"""Recognises other file formats in place of a program, for error messages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MLIR = re.compile(
 
 
 def begins_as_mlir(text: bytes) -> bool:
-    """Whether text begins as a module of StableHLO can, so that a parser's words will help."""
+    """Whether text begins like a StableHLO module, so that a parser's error is helpful."""
     return _MLIR.match(text) is not None
 
 
 def describe_contents(code: bytes) -> str:
-    """Returns what the contents are, or how they begin, for the end of a sentence."""
+    """Returns the recognised format, or the first bytes, for the end of a sentence."""
     for magic, what in _MAGICS.items():
         if code.startswith(magic):
             return f"it is {what}"

@@ -116,7 +116,7 @@ def _is_text(source: str) -> bool:
 
 
 def _unwrap_export(code: bytes, title: str) -> bytes:
-    """Returns the module inside of what ``jax.export`` serialised; other code as it is."""
+    """Returns the module inside a serialised ``jax.export``; other code unchanged."""
     if code.startswith(MLIR_MAGIC) or not code.strip() or not _is_flatbuffer(code):
         return code
     if importlib.util.find_spec("jax") is None:
@@ -128,7 +128,7 @@ def _unwrap_export(code: bytes, title: str) -> bytes:
     export = importlib.import_module("jax.export")
     try:
         inner: bytes = export.deserialize(bytearray(code)).mlir_module_serialized
-    except Exception as error:  # jax raises many kinds for bytes that are not its own
+    except Exception as error:  # jax raises exceptions of many types for other bytes
         raise ProgramError(
             f"{title} is neither StableHLO text nor MLIR bytecode, and no export that the "
             f"installed jax can read: {describe_contents(code)}"
@@ -186,7 +186,7 @@ def _symbol(op: ir.OpView) -> str | None:
     """Returns the name of a function or another symbol; None where an operation has none."""
     if "sym_name" not in op.attributes:
         return None
-    # Only what its dialect does not know may have an attribute of that name and another kind.
+    # Only operations of unknown dialects may have such an attribute of another type.
     name = getattr(op.attributes["sym_name"], "value", None)
     return name if isinstance(name, str) else None
 
@@ -194,7 +194,7 @@ def _symbol(op: ir.OpView) -> str | None:
 def convert_for_client(program: Program, client: Client) -> Program:
     """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
 
-    Without jaxlib, or in a format other than MLIR, it is the program as it came.
+    Without jaxlib, or in a format other than MLIR, the program is returned unchanged.
     """
     return convert_to_version(program, client.capabilities.stablehlo_current_version)
 

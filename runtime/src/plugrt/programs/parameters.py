@@ -1,4 +1,4 @@
-"""`parameter_types`: what an executable takes, read from its optimised program without jaxlib.
+"""`parameter_types`: an executable's parameter types, read without jaxlib.
 
 PJRT states the types of an executable's results, not those of its parameters, and backends compare
 sizes only: integers given for floats would be read as other numbers.
