@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     if TYPE_CHECKING:  # the metaclass refuses calls when they are made
 
-        def __init__(self, *, _not_called: Never) -> None: ...
+        def __init__(self, shards: Any, signature: Signature) -> None: ...
 
     # --- attributes ---------------------------------------------------------------------------
 
