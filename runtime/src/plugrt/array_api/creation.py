@@ -66,7 +66,11 @@ def _full_like(
 def zeros(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns zeros, of the default floating dtype unless another is given."""
+    """Returns zeros, of the default floating dtype unless another is given.
+
+    ``shape`` is an integer or several. Raises `ShapeError` for a negative size, `UnsupportedDtype`,
+    and `InvalidArgument` for what is no device.
+    """
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(
         device, _splat, shape=normalize_shape("zeros", shape), value=0, dtype=target
@@ -77,7 +81,10 @@ def zeros(
 def ones(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns ones, of the default floating dtype unless another is given."""
+    """Returns ones, of the default floating dtype unless another is given.
+
+    Raises as `zeros`.
+    """
     target = default_float() if dtype is None else as_dtype(dtype)
     return make_on_device(
         device, _splat, shape=normalize_shape("ones", shape), value=1, dtype=target
@@ -88,7 +95,10 @@ def ones(
 def empty(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays."""
+    """Returns an array whose contents mean nothing: zeros, as devices have no unset arrays.
+
+    Raises as `zeros`.
+    """
     return zeros(shape, dtype=dtype, device=device)
 
 
@@ -102,7 +112,8 @@ def full(
 ) -> Array:
     """Returns an array filled with a scalar, in the scalar's dtype unless another is given.
 
-    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would.
+    As in jax.numpy, the dtype yields to that of other arrays where a Python scalar's would. Raises
+    `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray`, and as `zeros`.
 
     >>> xp.full((2, 2), 7)
     Array([[7, 7],
@@ -120,6 +131,8 @@ def zeros_like(
 ) -> Array:
     """Returns zeros of the shape, dtype and device of ``x``, but for what else is given.
 
+    Raises `NotAnArray` or `UnsupportedDtype`.
+
     >>> xp.zeros_like(xp.asarray([1, 2])).dtype.name
     'int32'
     """
@@ -130,7 +143,10 @@ def zeros_like(
 def ones_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns ones of the shape, dtype and device of ``x``, but for what else is given."""
+    """Returns ones of the shape, dtype and device of ``x``, but for what else is given.
+
+    Raises `NotAnArray` or `UnsupportedDtype`.
+    """
     return _like(x, 1, dtype, device)
 
 
@@ -138,7 +154,10 @@ def ones_like(
 def empty_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> Array:
-    """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing."""
+    """Returns an array of the shape, dtype and device of ``x`` whose contents mean nothing.
+
+    Raises `NotAnArray` or `UnsupportedDtype`.
+    """
     return _like(x, 0, dtype, device)
 
 
@@ -151,7 +170,10 @@ def full_like(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns an array of the shape, dtype and device of ``x`` filled with a scalar."""
+    """Returns an array of the shape, dtype and device of ``x`` filled with a scalar.
+
+    Raises `ShapeError` for a ``fill_value`` that is no scalar, `NotAnArray` or `UnsupportedDtype`.
+    """
     model = _as_model(x)
     value, target = _read_fill_value(
         "full_like", fill_value, model.dtype if dtype is None else dtype
@@ -203,6 +225,9 @@ def eye(
 ) -> Array:
     """Returns ones on the ``k``-th diagonal (above the main one if positive) of zeros.
 
+    The shape is (``n_rows``, ``n_cols``), the dtype the default float unless given. Raises
+    `ShapeError` for a negative size, `UnsupportedDtype`.
+
     >>> xp.eye(2, 3, k=1)
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
@@ -221,6 +246,8 @@ def _eye(*, shape: tuple[int, int], k: int, dtype: Dtype) -> Tracer:
 def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
     """Returns the matrices ``x`` with zeros above the ``k``-th diagonal.
 
+    Stacks of matrices of any dtype. Raises `ShapeError` for fewer than two dimensions.
+
     >>> xp.tril(xp.ones((3, 3)), k=-1)
     Array([[0., 0., 0.],
            [1., 0., 0.],
@@ -231,7 +258,10 @@ def tril(x: Tracer, /, *, k: int = 0) -> Tracer:
 
 @operation(static=("k",))
 def triu(x: Tracer, /, *, k: int = 0) -> Tracer:
-    """Returns the matrices ``x`` with zeros below the ``k``-th diagonal."""
+    """Returns the matrices ``x`` with zeros below the ``k``-th diagonal.
+
+    Stacks of matrices of any dtype. Raises `ShapeError` for fewer than two dimensions.
+    """
     return _triangle("triu", x, k, "GE")
 
 
@@ -254,6 +284,8 @@ def meshgrid(*arrays: ArrayLike, indexing: Literal["xy", "ij"] = "xy") -> list[A
     """Returns the coordinates of a grid over 1-d arrays, one array for each of them.
 
     With ``indexing`` "xy" the first two axes change places, "ij" keeps the order of the arguments.
+    Any dtypes, which stay. Raises `ShapeError` for arrays of more dimensions, `ArgumentError` for
+    another ``indexing``.
 
     >>> [x.shape for x in xp.meshgrid(xp.arange(2), xp.arange(3))]
     [(3, 2), (3, 2)]

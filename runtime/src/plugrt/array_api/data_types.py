@@ -49,9 +49,10 @@ def astype(
 ) -> Array:
     """Returns ``x`` in another dtype.
 
-    Floats are truncated towards zero by a conversion to integers; everything but 0 is True;
-    complex arrays lose their imaginary part. With ``copy`` False an array that has the dtype is
-    returned as it is. ``device`` moves the result.
+    Floats are truncated towards zero by a conversion to integers; everything but 0 is True; complex
+    arrays lose their imaginary part. With ``copy`` False an array that has the dtype is returned as
+    it is. ``device`` moves the result. The shape stays. Raises `UnsupportedDtype` for a dtype that
+    devices lack.
 
     >>> xp.astype(xp.asarray([1.9, -1.9]), xp.int32)
     Array([ 1, -1], dtype=int32)
@@ -74,6 +75,8 @@ def is_weak(x: Any) -> builtins.bool:
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
     """Returns whether promotion may bring a dtype, or an array's dtype, to another one.
 
+    Raises `UnsupportedDtype` for what is no dtype.
+
     >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.int32, xp.int16)
     (True, False)
     """
@@ -92,7 +95,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
     """Returns the dtype that arrays, dtypes and Python scalars have together.
 
-    Python scalars yield to the others, of which there must be one.
+    Python scalars yield to the others, of which there must be one. Raises `DtypeError` for dtypes
+    without a promotion, `ArgumentTypeError` for scalars alone.
 
     >>> xp.result_type(xp.int8, xp.uint8).name
     'int16'

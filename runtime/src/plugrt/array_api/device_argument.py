@@ -41,7 +41,7 @@ def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options
 
 
 def shard_like(x: Array, model: Array) -> Array:
-    """Returns ``x`` on the devices of ``model`` if that lies on several."""
+    """Returns ``x`` on the devices of ``model`` if that is on several."""
     if current_trace() is None and len(model.sharding.devices) > 1:
         return place(x, model.sharding)
     return x

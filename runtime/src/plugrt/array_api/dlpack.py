@@ -24,9 +24,11 @@ _CPU = 1  # DLPack's kDLCPU
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
-    Data in host memory go to ``device``, else to the default device (the standard would say: to
-    a CPU); data elsewhere stay on their device unless ``device`` is given. ``copy`` as in
-    `asarray`. Writing to shared memory is not defined: arrays are taken not to change.
+    Data in host memory go to ``device``, else to the default device (the standard would say: to a
+    CPU); data elsewhere stay on their device unless ``device`` is given. ``copy`` as in `asarray`.
+    Writing to shared memory is not defined: arrays are taken not to change. Shape and dtype stay.
+    Raises `NotAnArray` for objects without the protocol, `ArgumentError` where ``copy`` is False
+    and a copy is needed, `InvalidArgument` for an unknown device.
     """
     if type(x) is Tracer:
         x.__dlpack__()  # raises `ConcretizationError`

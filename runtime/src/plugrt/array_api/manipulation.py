@@ -106,6 +106,8 @@ def stack(arrays: Sequence[Tracer], /, *, axis: int = 0) -> Tracer:
 def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
     """Returns the arrays that ``x`` consists of along ``axis``, without that axis.
 
+    Any dtype. Raises `AxisError`.
+
     >>> xp.unstack(xp.asarray([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
@@ -116,7 +118,9 @@ def unstack(x: Tracer, /, *, axis: int = 0) -> tuple[Tracer, ...]:
 
 @operation(static=("axis",))
 def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
-    """Returns ``x`` with new axes of size 1 that stand at ``axis`` in the result.
+    """Returns ``x`` with new axes of size 1 at the positions ``axis`` of the result.
+
+    Any dtype. Raises `AxisError` for a position out of range or named twice.
 
     >>> xp.expand_dims(xp.ones((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
@@ -131,7 +135,10 @@ def expand_dims(x: Tracer, /, axis: int | Sequence[int] = 0) -> Tracer:
 
 @operation(static=("axis",))
 def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
-    """Returns ``x`` without the axes named, which must be of size 1; None takes all such axes."""
+    """Returns ``x`` without the axes named, which must be of size 1; None takes all such axes.
+
+    Any dtype. Raises `ShapeError` for an axis of another size, `AxisError`.
+    """
     if axis is None:
         axes = tuple(i for i, n in enumerate(x.shape) if n == 1)
     else:
@@ -146,7 +153,10 @@ def squeeze(x: Tracer, /, axis: Axes = None) -> Tracer:
 
 @operation(static=("axis",))
 def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
-    """Returns ``x`` with the order of its elements reversed along ``axis``; None means all."""
+    """Returns ``x`` with the order of its elements reversed along ``axis``; None means all.
+
+    Any dtype. Raises `AxisError`.
+    """
     axes = normalize_axes("flip", axis, x.ndim)
     return reverse(x, axes)
 
@@ -154,6 +164,8 @@ def flip(x: Tracer, /, *, axis: Axes = None) -> Tracer:
 @operation(static=("axes",))
 def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
     """Returns ``x`` whose axis i is axis ``axes[i]`` of the argument.
+
+    Any dtype. Raises `AxisError` or `ShapeError` unless each axis is named once.
 
     >>> xp.permute_dims(xp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -170,6 +182,8 @@ def permute_dims(x: Tracer, /, axes: Sequence[int]) -> Tracer:
 @operation(static=("source", "destination"))
 def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tracer:
     """Returns ``x`` with axes ``source`` at ``destination``; the others keep their order.
+
+    Any dtype. Raises `AxisError`, and `ShapeError` for different numbers of axes.
 
     >>> xp.moveaxis(xp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -188,7 +202,10 @@ def moveaxis(x: Tracer, source: int | Sequence[int], destination: int | Sequence
 
 @operation(static=("axis1", "axis2"))
 def swapaxes(x: Tracer, axis1: int, axis2: int, /) -> Tracer:
-    """Returns ``x`` with two axes exchanged (NumPy's; not in the standard)."""
+    """Returns ``x`` with two axes exchanged (NumPy's; not in the standard).
+
+    Any dtype. Raises `AxisError`.
+    """
     a = normalize_axis("swapaxes", axis1, x.ndim, "axis1")
     b = normalize_axis("swapaxes", axis2, x.ndim, "axis2")
     order = list(range(x.ndim))
@@ -201,8 +218,8 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
     """Returns the elements of ``x``, in row-major order, in another shape.
 
     One size may be -1, which stands for what is left. ``copy`` False is refused with `ShapeError`
-    where the shape changes, since a launch writes its result to new memory; True makes a copy
-    even where it does not.
+    where the shape changes, since a launch writes its result to new memory; True makes a copy even
+    where it does not. Any dtype. Raises `ShapeError` where the sizes do not fit.
 
     >>> xp.reshape(xp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -221,7 +238,10 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
 
 @operation
 def ravel(x: Tracer, /) -> Tracer:
-    """Returns the elements in row-major order as an array of one dimension (NumPy's)."""
+    """Returns the elements in row-major order as an array of one dimension (NumPy's).
+
+    Any dtype.
+    """
     return emit.reshape(x, (x.size,))
 
 

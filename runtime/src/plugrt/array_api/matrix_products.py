@@ -61,7 +61,10 @@ def matmul(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def matrix_transpose(x: Tracer, /) -> Tracer:
-    """Returns ``x`` with its last two axes exchanged; `ShapeError` for fewer than two."""
+    """Returns ``x`` with its last two axes exchanged; `ShapeError` for fewer than two.
+
+    Any dtype.
+    """
     if x.ndim < 2:
         raise ShapeError(
             f"matrix_transpose got x of shape {x.shape}; it takes two dimensions or more"
@@ -75,8 +78,9 @@ def tensordot(
 ) -> Tracer:
     """Returns the sum of products over ``axes``: the last N of ``x1`` and the first N of ``x2``.
 
-    Or ``axes`` is a pair of sequences, the axes of ``x1`` and those of ``x2`` that they meet.
-    The result has the other axes of ``x1``, then those of ``x2``.
+    Or ``axes`` is a pair of sequences, the axes of ``x1`` and those of ``x2`` that they meet. The
+    result has the other axes of ``x1``, then those of ``x2``. Numeric dtypes and bool, promoted.
+    Raises `AxisError`, and `ShapeError` where the sizes differ.
 
     >>> xp.tensordot(xp.ones((2, 3)), xp.ones((3, 4)), axes=1).shape
     (2, 4)
@@ -113,7 +117,9 @@ def _read_axes(axes: Any, n1: int, n2: int) -> tuple[tuple[int, ...], tuple[int,
 def vecdot(x1: Tracer, x2: Tracer, /, *, axis: int = -1) -> Tracer:
     """Returns the sum over ``axis`` of ``conj(x1) * x2``; the other dimensions broadcast.
 
-    ``axis`` counts from the back (-1 is the last), so that it means the same in both.
+    ``axis`` counts from the back (-1 is the last), so that it means the same in both. Numeric
+    dtypes and bool, promoted; the result lacks the axis. Raises `AxisError`, and `ShapeError` where
+    sizes or shapes do not fit.
     """
     x1, x2 = _promote("vecdot", x1, x2)
     least = min(x1.ndim, x2.ndim)

@@ -42,7 +42,8 @@ def arange(
     """Returns the numbers ``start + i * step`` before ``stop``; from 0 if one bound is given.
 
     Without ``dtype`` it is that of the three together: of Python scalars the default one of
-    integers if all three are integers, else that of floats.
+    integers if all three are integers, else that of floats. Real dtypes. Raises `ArgumentError` for
+    a ``step`` of 0, `NotAnArray` for bounds that are no scalars, `DtypeError`.
 
     >>> xp.arange(3)
     Array([0, 1, 2], dtype=int32)
@@ -79,7 +80,8 @@ def linspace(
     """Returns ``num`` numbers at equal distances from ``start`` to ``stop``. Floating dtypes.
 
     With ``endpoint`` the last is ``stop`` itself. Without ``dtype`` it is that of the bounds, as
-    floats; of Python scalars the default one of floats, or of complex numbers where one is.
+    floats; of Python scalars the default one of floats, or of complex numbers where one is. Raises
+    `ShapeError` for a negative ``num``, `NotAnArray` for bounds that are no scalars, `DtypeError`.
 
     >>> xp.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)

@@ -52,7 +52,8 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1`` where ``condition`` holds, else ``x2``; the three broadcast.
 
     A ``condition`` holds where it is not 0. The result has the common dtype of ``x1`` and ``x2``,
-    of which Python scalars do not widen it.
+    of which Python scalars do not widen it. Any dtypes. Raises `ShapeError` where the shapes do not
+    broadcast, `DtypeError` without a promotion.
 
     >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0)
     Array([1, 0], dtype=int32)
@@ -69,8 +70,9 @@ def where(condition: Tracer, x1: Tracer, x2: Tracer, /) -> Tracer:
 def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the greatest element along ``axis`` is first; a NaN counts as the greatest.
 
-    Without an axis, the position in the flattened array. Real dtypes and bool. Raises
-    `ShapeError` where there are no elements to choose from.
+    Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
+    where there are no elements to choose from. The result has the default integer dtype and lacks
+    the axis unless ``keepdims``. Raises `DtypeError` for complex numbers, `AxisError`.
 
     >>> xp.argmax(xp.asarray([[1, 5], [7, 4]]), axis=1)
     Array([1, 0], dtype=int32)
@@ -82,8 +84,9 @@ def argmax(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> 
 def argmin(x: Tracer, /, *, axis: int | None = None, keepdims: bool = False) -> Tracer:
     """Returns where the least element along ``axis`` is first; a NaN counts as the least.
 
-    Without an axis, the position in the flattened array. Real dtypes and bool. Raises
-    `ShapeError` where there are no elements to choose from.
+    Without an axis, the position in the flattened array. Real dtypes and bool. Raises `ShapeError`
+    where there are no elements to choose from. The result has the default integer dtype and lacks
+    the axis unless ``keepdims``. Raises `DtypeError` for complex numbers, `AxisError`.
     """
     return _first_extreme("argmin", "LT", highest, x, axis, keepdims)
 
@@ -128,6 +131,8 @@ def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> 
 def count_nonzero(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns how many elements over ``axis`` are not zero, in the default integer dtype.
 
+    Any dtype. Raises `AxisError`.
+
     >>> xp.count_nonzero(xp.asarray([0, 5, 0, 7]))
     Array(2, dtype=int32)
     """
@@ -152,7 +157,8 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     """Returns the positions of the elements that are not zero: an integer array for each axis.
 
     How many there are depends on the data: it waits for ``x``, and refuses traced arrays with
-    `DataDependentShape`.
+    `DataDependentShape`. Any dtype, default integers in row-major order. Raises `ShapeError` for a
+    0-d array.
 
     >>> xp.nonzero(xp.asarray([0, 5, 0, 7]))
     (Array([1, 3], dtype=int32),)
@@ -175,9 +181,11 @@ def searchsorted(
 ) -> Tracer:
     """Returns where the elements of ``x2`` would go into the sorted ``x1`` to keep it sorted.
 
-    ``side`` tells whether they go before (``left``) or behind their equals. ``sorter`` is what
-    `argsort` gives for an ``x1`` that is not sorted. NaNs go last. Positions have the default
-    integer dtype. A binary search, also when traced.
+    ``side`` decides whether they go before (``left``) or after equal elements. ``sorter`` is the
+    result of `argsort` for an ``x1`` that is not sorted. NaNs go last. Positions have the default
+    integer dtype. A binary search, also when traced. Any dtypes with a promotion; the result has
+    the shape of ``x2``. Raises `ShapeError` for an ``x1`` of other than one dimension,
+    `ArgumentError` for another ``side``.
 
     >>> xp.searchsorted(xp.asarray([1, 2, 2, 3]), xp.asarray([2, 9]))
     Array([1, 4], dtype=int32)

@@ -51,7 +51,8 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
     """Returns the distinct ``values`` of ``x``, flattened, with three integer arrays.
 
     ``indices`` are their first positions in the flattened ``x``, ``inverse_indices`` (of the shape
-    of ``x``) tell which of them each element is, ``counts`` how often each occurs.
+    of ``x``) tell which of them each element is, ``counts`` how often each occurs. Any dtype.
+    Raises `DataDependentShape` for a traced ``x``.
     """
     array = require_concrete("unique_all", x, _CURE)
     values, indices, inverse, counts = _unique(array)
@@ -67,6 +68,8 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """Returns the distinct ``values`` of ``x``, flattened, and their ``counts``.
 
+    Any dtype. Raises `DataDependentShape` for a traced ``x``.
+
     >>> xp.unique_counts(xp.asarray([2, 1, 2])).counts
     Array([1, 2], dtype=int32)
     """
@@ -79,7 +82,8 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """Returns the distinct ``values`` of ``x`` and which of them each element is.
 
-    ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again.
+    ``inverse_indices`` have the shape of ``x``: ``values[inverse_indices]`` gives ``x`` again. Any
+    dtype. Raises `DataDependentShape` for a traced ``x``.
 
     >>> values, inverse = xp.unique_inverse(xp.asarray([2, 1, 2]))
     >>> values[inverse]
@@ -94,7 +98,10 @@ def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
 
 @with_argument_errors
 def unique_values(x: ArrayLike, /) -> Array:
-    """Returns the distinct elements of ``x`` as an array of one dimension."""
+    """Returns the distinct elements of ``x`` as an array of one dimension.
+
+    Any dtype. Raises `DataDependentShape` for a traced ``x``.
+    """
     array = require_concrete("unique_values", x, _CURE)
     return put_like(array, _unique(array)[0])
 

@@ -19,7 +19,7 @@ def sort(x: Tracer, /, *, axis: int = -1, descending: bool = False, stable: bool
 
     NaN counts as greater than any number, so NaNs come last when ascending. Complex numbers go by
     their real and then by their imaginary part. ``stable`` keeps the order of equal elements (of
-    0.0 and -0.0, here).
+    0.0 and -0.0, here). Any dtype, which stays, as does the shape. Raises `AxisError`.
 
     >>> xp.sort(xp.asarray([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -36,7 +36,8 @@ def argsort(
     """Returns the positions along ``axis`` that sort ``x``, in the default integer dtype.
 
     NaN counts as greater than any number. ``stable`` keeps the order of equal elements, also when
-    ``descending``. `take_along_axis` applies the result.
+    ``descending``. `take_along_axis` applies the result. Any dtype; the shape stays. Raises
+    `AxisError`.
 
     >>> xp.argsort(xp.asarray([3, 1, 2]), descending=True)
     Array([0, 2, 1], dtype=int32)

@@ -45,9 +45,10 @@ def sum(
 ) -> Tracer:
     """Returns the sum over ``axis`` (None: over all elements), 0 where there are none.
 
-    The result has ``dtype``; without one, that of ``x``, but the default integer dtype for
-    booleans and narrower integers (unsigned stay unsigned). Floats narrower than float32 are
-    summed in float32.
+    The result has ``dtype``; without one, that of ``x``, but the default integer dtype for booleans
+    and narrower integers (unsigned stay unsigned). Floats narrower than float32 are summed in
+    float32. Numeric dtypes and bool; the result lacks the axes unless ``keepdims``. Raises
+    `DtypeError` for a ``dtype`` of bool, `AxisError`.
 
     >>> xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], dtype=int32)
@@ -61,7 +62,10 @@ def sum(
 def prod(
     x: Tracer, /, *, axis: Axes = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tracer:
-    """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`."""
+    """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`.
+
+    Raises as `sum`.
+    """
     return _reduce_sum("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
 
 
@@ -86,7 +90,8 @@ def max(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the greatest element over ``axis``; NaN where there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
-    `ShapeError` where there are no elements to choose from.
+    `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
+    ``keepdims``. Raises `AxisError`.
 
     >>> xp.max(xp.asarray([[1, 5], [3, 4]]), axis=1, keepdims=True)
     Array([[5],
@@ -100,7 +105,8 @@ def min(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the least element over ``axis``; NaN where there is a NaN among them.
 
     Complex numbers go by their real and then by their imaginary part, as in NumPy and JAX. Raises
-    `ShapeError` where there are no elements to choose from.
+    `ShapeError` where there are no elements to choose from. The dtype stays; the axes go unless
+    ``keepdims``. Raises `AxisError`.
     """
     return _extreme("min", smaller, highest, x, axis, keepdims)
 
@@ -127,7 +133,8 @@ def require_elements(function: str, x: Tracer, axes: tuple[int, ...]) -> None:
 def mean(x: Tracer, /, *, axis: Axes = None, keepdims: bool = False) -> Tracer:
     """Returns the arithmetic mean over ``axis``, NaN where there are no elements.
 
-    Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32.
+    Floating dtypes keep theirs; integers of 64 bits give float64, others and booleans float32. The
+    axes go unless ``keepdims``. Raises `AxisError`.
 
     >>> xp.mean(xp.asarray([1, 2, 6]))
     Array(3., dtype=float32)
@@ -142,8 +149,9 @@ def var(
 ) -> Tracer:
     """Returns the variance over ``axis``: squared distances from the mean over N - ``correction``.
 
-    NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by
-    zero). Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`.
+    NaN where there are no elements; where N <= ``correction``, what NumPy gives (division by zero).
+    Complex ``x`` gives the variance of the distances, which is real. Dtypes as `mean`. Raises
+    `AxisError`.
     """
     x, result = _prepare_mean("var", x)
     variance = _variance(x, normalize_axes("var", axis, x.ndim), correction, keepdims)
@@ -155,6 +163,8 @@ def std(
     x: Tracer, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tracer:
     """Returns the standard deviation over ``axis``: the square root of `var`.
+
+    Dtypes as `mean`. Raises `AxisError`.
 
     >>> xp.std(xp.asarray([1.0, 3.0]), correction=1)
     Array(1.4142135, dtype=float32)
@@ -213,7 +223,8 @@ def cumulative_sum(
 ) -> Tracer:
     """Returns the running sums along ``axis``, which may be left out for one dimension.
 
-    With ``include_initial`` they begin with 0, so that there is one more. Dtypes as `sum`.
+    With ``include_initial`` they begin with 0, so that there is one more. Dtypes as `sum`. The
+    shape stays otherwise. Raises `ShapeError` for several dimensions without an axis, `AxisError`.
 
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
@@ -232,7 +243,8 @@ def cumulative_prod(
 ) -> Tracer:
     """Returns the running products along ``axis``, which may be left out for one dimension.
 
-    With ``include_initial`` they begin with 1, so that there is one more. Dtypes as `sum`.
+    With ``include_initial`` they begin with 1, so that there is one more. Dtypes as `sum`. Raises
+    as `cumulative_sum`.
     """
     return _accumulate("cumulative_prod", hlo.multiply, 1, x, axis, dtype, include_initial)
 

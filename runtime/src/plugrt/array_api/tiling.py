@@ -39,7 +39,8 @@ def repeat(
     ``repeats`` is an integer or an array of integers, one for all elements or one for each. The
     size of the result is the sum of such an array: it is read, or, for a traced one, given as
     ``total_repeat_length`` (the rest is cut off, or filled with the last element, as
-    ``jnp.repeat``); without it `DataDependentShape`.
+    ``jnp.repeat``); without it `DataDependentShape`. Any dtype, integer ``repeats``. Raises
+    `DtypeError`, `ShapeError` or `ArgumentError` for others, `AxisError`.
 
     >>> xp.repeat(xp.asarray([1, 2]), xp.asarray([2, 1]))
     Array([1, 1, 2], dtype=int32)
@@ -104,7 +105,8 @@ def repeat_by(x: Tracer, repeats: Tracer, *, total: int, axis: int | None) -> Tr
 def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
     """Returns ``x`` repeated ``repetitions[i]`` times along axis i, as a block.
 
-    The shorter of shape and repetitions is filled up with ones in front.
+    The shorter of shape and repetitions is filled up with ones in front. Any dtype. Raises
+    `ShapeError` for a negative number.
 
     >>> xp.tile(xp.asarray([1, 2]), (2, 1))
     Array([[1, 2],
@@ -123,9 +125,10 @@ def tile(x: Tracer, repetitions: Sequence[int], /) -> Tracer:
 def roll(x: Tracer, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tracer:
     """Returns ``x`` with its elements moved ``shift`` places along ``axis``, round the end.
 
-    Without an axis the flattened array is rolled. Several shifts go with several axes, of which
-    one may be named twice; one shift serves all of them. A shift may be a 0-d integer array, and
-    is an operand of the program in any case: other shifts do not compile again.
+    Without an axis the flattened array is rolled. Several shifts go with several axes, of which one
+    may be named twice; one shift serves all of them. A shift may be a 0-d integer array, and is an
+    operand of the program in any case: other shifts do not compile again. Any dtype; the shape
+    stays. Raises `DtypeError` for shifts that are no integers, `AxisError`.
 
     >>> xp.roll(xp.arange(4), 1)
     Array([3, 0, 1, 2], dtype=int32)

@@ -31,7 +31,7 @@ from plugrt.monitoring.listeners import listening, record_event_duration_secs
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One device's part of an array: ``data`` is the part, ``index`` where it lies in the whole."""
+    """One device's part of an array: ``data``, and ``index``, its position in the whole array."""
 
     device: Device
     index: Index
@@ -220,7 +220,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         shards = self._live()
         if len(shards) != 1:
             raise BufferUnavailable(
-                f"{use} takes an array on one device; this one lies on {len(shards)} "
+                f"{use} takes an array on one device; this one is on {len(shards)} "
                 f"({self.sharding!r}). Take one of .addressable_shards, or device_put it first"
             )
         return shards[0]
@@ -292,7 +292,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         self._shards, self._extra = None, Deletion(taker)
 
     def __reduce__(self) -> Any:
-        # What pickles it is said in `transfer`, which knows how the contents get on a device again.
+        # Pickling is implemented in `transfer`, which can put the contents on a device again.
         return copyreg.dispatch_table[Array](self)
 
     def __copy__(self) -> Array:

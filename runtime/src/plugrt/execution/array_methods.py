@@ -2,8 +2,8 @@
 
 They are declared here, for readers and type checkers, and implemented in
 ``plugrt.array_api.operators``. Until that is imported each is a stub that imports it and goes on;
-where jaxlib's bindings are missing, that raises `MissingTraceExtra`, which says what to install.
-So arrays can be moved, and programs run, without them.
+where jaxlib's bindings are missing, that raises `MissingTraceExtra`, which names the package to
+install. Arrays can be moved, and programs run, without them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class UpdateMethod(Protocol[X_co]):
 
 
 class Update(Protocol[X]):
-    """What ``x.at[key]`` gives (see ``plugrt.array_api.indexing.at``)."""
+    """The type of ``x.at[key]`` (see ``plugrt.array_api.indexing.at``)."""
 
     set: UpdateMethod[X]
     add: UpdateMethod[X]
@@ -79,13 +79,13 @@ class Update(Protocol[X]):
 
 
 class Updates(Protocol[X]):
-    """What ``x.at`` gives: index it with a key."""
+    """The type of ``x.at``: to be indexed with a key."""
 
     def __getitem__(self, key: Key, /) -> Update[X]: ...
 
 
 class Methods:
-    """What arrays and traced arrays have in common: everything that is computed."""
+    """The operators and methods that arrays and traced arrays have in common."""
 
     __slots__ = ()
 
@@ -382,7 +382,7 @@ Axes: TypeAlias = int | Sequence[int] | None
 Operand: TypeAlias = (
     Methods | np.ndarray[Any, np.dtype[Any]] | np.generic | bool | int | float | complex
 )
-"""What stands beside an array: `plugrt.typing.ArrayLike`, or a traced array."""
+"""Operands of operators: `plugrt.typing.ArrayLike`, or traced arrays."""
 Values: TypeAlias = Operand | Sequence[Operand] | Sequence[Sequence[Operand]]
 Index: TypeAlias = (
     SupportsIndex

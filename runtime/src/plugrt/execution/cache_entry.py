@@ -88,7 +88,7 @@ def _without_lines(program: Program) -> bytes:
 
 
 def encode_entry(body: bytes, facts: Facts) -> bytes:
-    """Returns an entry: the backend's bytes after a header that says what they were made of."""
+    """Returns an entry: a header with these facts, then the backend's bytes."""
     header = {"facts": asdict(facts), "sha256": hashlib.sha256(body).hexdigest()}
     return _MAGIC + json.dumps(header).encode() + b"\n" + body
 
@@ -96,8 +96,8 @@ def encode_entry(body: bytes, facts: Facts) -> bytes:
 def decode_entry(content: bytes, facts: Facts) -> bytes:
     """Returns the backend's bytes of an entry that was made of exactly these facts.
 
-    Raises `DataLoss` for what is no whole entry, and `FailedPrecondition` with what differs for
-    the entry of another program, library or machine.
+    Raises `DataLoss` for an incomplete or damaged entry, and `FailedPrecondition`, with the fields
+    that differ, for the entry of another program, library or machine.
     """
     if not content.startswith(_MAGIC):
         raise DataLoss(f"these {len(content)} bytes are no entry of the compilation cache")

@@ -21,7 +21,7 @@ Rerun = Callable[[Sequence[Any]], None]
 
 
 def float_checks_enabled() -> bool:
-    """Whether results are to be looked at under the settings of this thread."""
+    """Whether `debug_nans` or `debug_infs` is set in this thread."""
     return bool(config.debug_nans or config.debug_infs)
 
 

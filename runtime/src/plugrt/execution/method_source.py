@@ -1,7 +1,7 @@
-"""Where the operators and methods of arrays come from.
+"""The provider of the operators and methods of arrays, set by `plugrt` itself.
 
-They lie in a later room, `plugrt.array_api`, which `plugrt` itself names here: this module knows no
-other, so that it costs ``import plugrt`` next to nothing.
+They are in `plugrt.array_api`, which depends on this package. This module imports nothing, so that
+it adds next to nothing to the time of ``import plugrt``.
 """
 
 from __future__ import annotations

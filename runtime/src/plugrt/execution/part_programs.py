@@ -42,7 +42,7 @@ class LoadedPartProgram:
     __slots__ = ("_client", "_executable", "devices")
 
     def __init__(self, program: PartProgram, devices: Sequence[Device]) -> None:
-        """Compiles it, or finds it compiled. Raises the backend's `PjrtError`."""
+        """Compiles it unless it is cached. Raises the backend's `PjrtError`."""
         self.devices = tuple(devices)
         self._client = self.devices[0].client
 
@@ -68,7 +68,7 @@ def slice_program(
     dtype: np.dtype[Any],
     wanted: Sequence[tuple[Region, tuple[int, ...]]],
 ) -> PartProgram:
-    """Returns what takes regions out of a buffer of ``shape`` that holds the region ``held``.
+    """Returns a program that slices regions out of a buffer of ``shape`` holding region ``held``.
 
     ``wanted`` names each region with the shape that its buffer shall have. Raises
     `UnsupportedDtype` for a dtype that StableHLO lacks.
@@ -85,7 +85,7 @@ def slice_program(
 def concatenate_program(
     parts: Sequence[tuple[Region, tuple[int, ...]]], dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> PartProgram:
-    """Returns what makes one buffer of ``shape`` of parts that lie on a grid.
+    """Returns a program that concatenates parts on a grid to one buffer of ``shape``.
 
     ``parts`` names the region of each with the shape of its buffer. Raises `UnsupportedDtype` for
     a dtype that StableHLO lacks.

@@ -15,7 +15,7 @@ from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Where a program runs: its devices, and how arguments and results lie on them.
+    """Where a program runs: its devices, and the shardings of arguments and results.
 
     A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
     replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat

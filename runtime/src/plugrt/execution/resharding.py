@@ -100,9 +100,9 @@ class Exchange:
         self._steps, self._parts = steps, parts
 
     def __call__(self, shards: Sequence[Buffer], share: bool) -> list[Buffer]:
-        """Returns the result's buffers; with ``share``, those that lie right are the same."""
+        """Returns the result's buffers; with ``share``, those in place are shared."""
         memory_kind = self._from
-        if memory_kind and self._steps:  # programs take what lies in the default memory
+        if memory_kind and self._steps:  # programs take buffers in the default memory
             shards = [copy_buffer(s, s.device, s.device.default_memory()) for s in shards]
             share, memory_kind = True, None
         buffers = [*shards]

@@ -11,7 +11,7 @@ from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
 from plugrt.interface import Device
 
 Index = tuple[slice | int, ...]
-"""Where a shard lies in the whole array: what NumPy takes in square brackets."""
+"""The position of a shard in the whole array, as a NumPy index."""
 
 
 class Sharding:

@@ -73,7 +73,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeSpec:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """Returns the pytree with ``f`` applied to each leaf, and to what stands there in ``rest``.
+    """Returns the pytree with ``f`` applied to each leaf, and the leaves of ``rest`` that match.
 
     Raises `ValueError` where one of ``rest`` does not have the structure of ``tree`` at its top.
     As ``jax.tree.map``.
@@ -107,7 +107,7 @@ def flatten_with_none(tree: Any) -> tuple[list[Any], PyTreeSpec]:
 
 
 def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:
-    """Returns for each leaf of ``full`` the leaf of ``prefix`` that stands over it.
+    """Returns for each leaf of ``full`` the corresponding leaf of ``prefix``.
 
     None is a leaf in ``prefix``, and a container without leaves in ``full``. Raises `ValueError`
     if ``prefix`` is not a prefix of the structure of ``full``.

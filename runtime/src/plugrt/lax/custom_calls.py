@@ -53,7 +53,7 @@ def custom_call(
     list). ``api_version`` 4 is XLA's typed FFI, whose attributes are the mapping
     ``backend_config``; earlier versions take a string. Layouts order dimensions from the fastest to
     the slowest; ``output_operand_aliases`` maps results to the operands whose memory they take.
-    With ``has_side_effect`` the call stays even if nobody uses its results. Raises
+    With ``has_side_effect`` the call is kept even if its results are unused. Raises
     `ArgumentTypeError` for ``result_types`` without shape and dtype, `ArgumentError` for a
     configuration that does not fit ``api_version``, and the backend's error for an unknown name.
     """

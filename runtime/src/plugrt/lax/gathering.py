@@ -43,14 +43,14 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of indices beyond the array."""
+    """The treatment of indices out of bounds."""
 
     CLIP = 0
-    """They are moved to the nearest place within."""
+    """They are clamped."""
     FILL_OR_DROP = 1
-    """A gather gives ``fill_value`` there, a scatter leaves the update out."""
+    """A gather returns ``fill_value`` there, a scatter ignores the update."""
     PROMISE_IN_BOUNDS = 2
-    """There are none, the caller says; where there are, the result is undefined."""
+    """The caller promises that there are none; otherwise the result is undefined."""
 
 
 _MODES = {
@@ -100,7 +100,7 @@ def gather(
 ) -> Tracer:
     """Returns blocks of ``slice_sizes`` of the operand that begin at ``start_indices``.
 
-    ``mode`` says what becomes of blocks that reach beyond the array (see `GatherScatterMode`; None
+    ``mode`` decides about blocks that reach beyond the array (see `GatherScatterMode`; None
     promises that there are none). With 'fill' it is ``fill_value``, by default NaN, True, or the
     least (signed) or greatest (unsigned) integer. Any dtype; the indices are integers. Raises
     `DtypeError` for other indices, `ArgumentError` for an unknown mode, and `TracingError` for

@@ -119,7 +119,7 @@ def _emit_scatter(
 def _clamp_indices(
     operand: Tracer, indices: Tracer, updates: Tracer, numbers: ScatterDimensionNumbers
 ) -> Tracer:
-    """Returns indices at which the updates lie within the operand."""
+    """Returns the indices clamped so that the updates fit into the operand."""
     windows = iter(numbers.update_window_dims)
     absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = [1 if d in absent else updates.shape[next(windows)] for d in range(operand.ndim)]

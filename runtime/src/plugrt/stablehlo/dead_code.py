@@ -21,8 +21,8 @@ def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
     Operations with effects stay, and what they depend on. Loops lose carried values that are
     unused or that no step changes, branches and calls lose unused results; a function
     that is called for some of its results only is called as a copy that gives only those. Constants
-    of ``main`` stay. Parameters that are left without a use, and functions that nobody calls any
-    more, are the caller's to drop.
+    of ``main`` stay. Unused parameters and functions are left for the caller
+    to drop.
     """
     _Sweep(module, main).block(main)
 
@@ -61,7 +61,7 @@ class _Sweep:
     # --- effects ------------------------------------------------------------------------------
 
     def _is_erased(self, op: Any) -> bool:
-        """Erases an operation if nobody uses its results and it has no effect; tells whether."""
+        """Erases an operation without used results and effects; returns whether it did."""
         if any(map(is_used, op.operation.results)) or self._acts(op):
             return False
         if op.name == "stablehlo.constant" and op.operation.block == self._main:
@@ -105,7 +105,7 @@ class _Sweep:
         used = [*map(is_used, op.operation.results)]
         used = [u or is_used(a) for u, a in zip(used, condition.arguments, strict=True)]
         while used != changes:
-            # What one step needs of the values that nobody asks for is tried on a copy.
+            # Which unused values a step itself needs is found by a trial on a copy.
             trial = op.operation.clone(ip=ir.InsertionPoint(op))
             step = trial.operation.regions[1].blocks[0]
             return_only(step, used)

@@ -9,7 +9,7 @@ _MOST = 60
 
 
 class DotWriter:
-    """Writes one directed graph, statement after statement; any text may stand in a label."""
+    """Writes one directed graph, statement after statement; labels may contain any text."""
 
     def __init__(self, name: str) -> None:
         self._lines = [
@@ -81,7 +81,7 @@ def quote(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Returns what stands between the quotation marks of a DOT string to show the text.
+    r"""Returns the text escaped for use between the quotation marks of a DOT string.
 
     Graphviz reads escapes such as ``\n`` and HTML's entities in labels; characters that cannot be
     printed, such as NUL, are written as Python writes them.

@@ -32,7 +32,7 @@ _BYTES: dict[int, Any] = {
     3: "u1", 8: "<f4", 9: "<f8", 11: "<f2", 12: "<c8", 13: ml_dtypes.bfloat16, 15: "i1",
     16: "<u2", 17: "<i2", 18: "<c16",
 }  # fmt: skip
-"""Fields of a literal that hold elements as they lie in memory."""
+"""Fields of a literal that hold elements in memory order."""
 _MOST_ELEMENTS = 8
 """Constants of more elements are summarised."""
 

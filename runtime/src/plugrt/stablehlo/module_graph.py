@@ -21,11 +21,11 @@ _HIDDEN = {"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attr
 _MOST_ELEMENTS = 8
 """Constants of more elements are summarised."""
 _WORD = re.compile(r"#stablehlo<\w+ (\w+)>")
-"""``#stablehlo<comparison_direction LT>``: the last word says it."""
+"""``#stablehlo<comparison_direction LT>``: the last word is shown."""
 _LIST = re.compile(r"array<\w+(?:: )?([^>]*)>")
 
 Steps = Iterator["Steps"]
-"""A walk that hands out the walks of what lies deeper: Python's recursion limit does not count."""
+"""A generator that yields the walks of nested blocks: no recursion, so no limit to nesting."""
 
 
 def module_graph(module: ir.Module, name: str) -> str:

@@ -40,7 +40,7 @@ def dtype_of(element: ir.Type) -> np.dtype[Any]:
 def check_size(shape: Sequence[int], dtype: np.dtype[Any]) -> None:
     """Raises `ResourceExhausted` for an array whose bytes 63 bits cannot count.
 
-    No device has room for it, and XLA (jaxlib 0.10) ends the process over it.
+    No device could hold it, and XLA (jaxlib 0.10) aborts the process.
     """
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES or max(shape, default=0) > _MOST_BYTES:
         raise ResourceExhausted(

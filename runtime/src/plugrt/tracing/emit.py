@@ -190,7 +190,7 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
 
 
 def strong(x: Tracer) -> Tracer:
-    """Returns ``x`` as an ordinary array even if it stands for a Python scalar."""
+    """Returns ``x`` strongly typed, even if it stands for a Python scalar."""
     if not x.weak:
         return x
     if x.scalar is not None:

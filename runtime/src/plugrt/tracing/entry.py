@@ -91,7 +91,7 @@ def _literals(trace: Trace, values: Sequence[ir.Value]) -> dict[ir.Value, npt.ND
 
 
 def has_effects(block: ir.Block) -> bool:
-    """Whether a block without dead code has an effect, if it has no results."""
+    """Whether a block without results and dead code has a side effect."""
     return any(op.name != "stablehlo.constant" for op in [*block.operations][:-1])
 
 

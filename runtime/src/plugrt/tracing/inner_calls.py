@@ -17,7 +17,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 class TracedAval(NamedTuple):
-    """What a traced argument is: a value of the program around the call."""
+    """The aval of a traced argument: a value of the outer program."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -32,10 +32,10 @@ def aval_in_trace(tracer: Tracer) -> HostAval | TracedAval:
 
 
 def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> Any:
-    """Returns what a function, traced before for such arguments, gives in the trace around it.
+    """Returns the results of an already traced function, called within another trace.
 
-    The module gets the function once. Only what it uses is handed to it; what it closed over
-    becomes part of the program around it.
+    The module gets the function once. Unused arguments are not passed; captured arrays become
+    operands of the outer program.
     """
     plan = staged.plan
     closed_over = [as_tracer(data) for data in plan.constants]

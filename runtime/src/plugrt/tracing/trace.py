@@ -59,10 +59,10 @@ class Scope:
 
 
 class Captured(NamedTuple):
-    """What the function closed over, and the parameter that it becomes."""
+    """A value captured by the traced function, and the parameter that it becomes."""
 
     source: Any
-    """What the function holds, kept so that its id stays its own."""
+    """The captured object, kept alive so that its id stays unique."""
     data: Any
     """An `Array`, a host array, or a tracer of a trace around this one."""
     value: ir.Value

@@ -48,7 +48,7 @@ class Tracer(Methods):
         self.shape: tuple[int, ...] = tensor_type.shape
         self.dtype: np.dtype[Any] = tensor_type.dtype
         self.weak = weak
-        """Whether it stands for a Python scalar, whose dtype yields to what it meets."""
+        """Whether it stands for a Python scalar, whose dtype yields to that of other operands."""
         self.scalar: Any = None
         """The 0-d host value that it stands for, where that is known."""
         self.origin = origin

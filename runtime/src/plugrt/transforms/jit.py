@@ -75,8 +75,9 @@ def jit(
 
     The parameters are ``jax.jit``'s but for ``compiler_options``, which is not taken.
     ``in_shardings`` and ``out_shardings`` take a single device's sharding for now; ``inline`` puts
-    the body in place when another traced function calls it, instead of a call to a function of
-    the module.
+    the body in place when another traced function calls it, instead of a call to a function of the
+    module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
+    numbers or names, `Unimplemented` for several devices.
     """
     if fun is _NOT_GIVEN:
         return lambda f: jit(

@@ -41,27 +41,39 @@ from plugrt.typing import ArrayLike
 
 @operation
 def add(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give their OR."""
+    """Returns ``x1 + x2``. Integers wrap around on overflow; two bools give their OR.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     a, b = binary("add", x1, x2, ANY)
     return emit(hlo.or_ if a.dtype.kind == "b" else hlo.add, a, b)
 
 
 @operation
 def subtract(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 - x2``. Integers wrap around on overflow; two bools are refused, as in NumPy."""
+    """Returns ``x1 - x2``. Integers wrap around on overflow; two bools are refused, as in NumPy.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return emit(hlo.subtract, *binary("subtract", x1, x2, SIGNED))
 
 
 @operation
 def multiply(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give their AND."""
+    """Returns ``x1 * x2``. Integers wrap around on overflow; two bools give their AND.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     a, b = binary("multiply", x1, x2, ANY)
     return emit(hlo.and_ if a.dtype.kind == "b" else hlo.multiply, a, b)
 
 
 @operation
 def divide(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``x1 / x2``. Integers give float32, those of 64 bits float64, as in JAX."""
+    """Returns ``x1 / x2``. Integers give float32, those of 64 bits float64, as in JAX.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return emit(hlo.divide, *binary("divide", x1, x2, FLOATING))
 
 
@@ -70,8 +82,8 @@ def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 / x2`` rounded towards minus infinity, as Python's ``//``. Real dtypes.
 
     Floats follow NumPy: ``x // 0`` is an infinity or NaN, ``inf // x`` is NaN. An integer divided
-    by 0 gives 0, as in NumPy (XLA's own result is -1:
-    https://github.com/jax-ml/jax/issues/11990).
+    by 0 gives 0, as in NumPy (XLA's own result is -1: https://github.com/jax-ml/jax/issues/11990).
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
 
     >>> xp.floor_divide(xp.asarray([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
@@ -84,7 +96,8 @@ def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
 def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``x1 % x2`` with the sign of ``x2``, as Python's ``%``. Real dtypes.
 
-    ``x % 0`` is NaN for floats and 0 for integers, as in NumPy.
+    ``x % 0`` is NaN for floats and 0 for integers, as in NumPy. The arrays broadcast and promote,
+    else `ShapeError` or `DtypeError`.
 
     >>> xp.remainder(xp.asarray([7, -7]), 3)
     Array([1, 2], dtype=int32)
@@ -143,7 +156,8 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
     is as the backend computes it. As in JAX a scalar exponent of integers must not be negative
     (`DtypeError`); to a negative power in an array, or in an argument of a traced function, they
-    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined).
+    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined). The arrays
+    broadcast and promote, else `ShapeError` or `DtypeError`.
     """
     check_exponent(x1, x2)
     if is_weak_base(x1, x2):
@@ -238,19 +252,28 @@ def _complex_power(a: Tracer, b: Tracer) -> Tracer:
 
 @operation
 def negative(x: Tracer, /) -> Tracer:
-    """Returns ``-x``. Numeric dtypes; unsigned integers wrap around."""
+    """Returns ``-x``. Numeric dtypes; unsigned integers wrap around.
+
+    The shape and dtype stay. Raises `DtypeError` for bool.
+    """
     return emit(hlo.negate, unary("negative", x, SIGNED))
 
 
 @operation
 def positive(x: Tracer, /) -> Tracer:
-    """Returns ``x`` as it is."""
+    """Returns ``x`` as it is.
+
+    Any dtype; the shape and dtype stay.
+    """
     return unary("positive", x, ANY)
 
 
 @operation
 def abs(x: Tracer, /) -> Tracer:
-    """Returns the absolute value; real for complex arrays."""
+    """Returns the absolute value; real for complex arrays.
+
+    Any dtype; the shape stays.
+    """
     x = unary("abs", x, ANY)
     if kind_of(x.dtype) in "bu":
         return x
@@ -263,7 +286,10 @@ def abs(x: Tracer, /) -> Tracer:
 
 @operation
 def sign(x: Tracer, /) -> Tracer:
-    """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN."""
+    """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN.
+
+    The shape and dtype stay. Raises `DtypeError` for bool.
+    """
     x = unary("sign", x, SIGNED)
     if kind_of(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
@@ -272,13 +298,19 @@ def sign(x: Tracer, /) -> Tracer:
 
 @operation
 def square(x: Tracer, /) -> Tracer:
-    """Returns ``x * x``; int32 for bool."""
+    """Returns ``x * x``; int32 for bool.
+
+    Any dtype; the shape stays.
+    """
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
 
 
 @operation
 def reciprocal(x: Tracer, /) -> Tracer:
-    """Returns ``1 / x``. Dtypes as `divide`."""
+    """Returns ``1 / x``. Dtypes as `divide`.
+
+    The shape stays.
+    """
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -24,59 +24,89 @@ def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
 
 @operation
 def equal(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 == x2``; NaN equals nothing. Any dtypes that have a common one."""
+    """Returns whether ``x1 == x2``; NaN equals nothing. Any dtypes that have a common one.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare(*_sides("equal", x1, x2), "EQ")
 
 
 @operation
 def not_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 != x2``; NaN differs from all. Any dtypes that have a common one."""
+    """Returns whether ``x1 != x2``; NaN differs from all. Any dtypes that have a common one.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare(*_sides("not_equal", x1, x2), "NE")
 
 
 @operation
 def less(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 < x2``; of complex by their parts, real part first."""
+    """Returns whether ``x1 < x2``; of complex by their parts, real part first.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare_ordered(*_sides("less", x1, x2), "LT")
 
 
 @operation
 def less_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 <= x2``; of complex by their parts, real part first."""
+    """Returns whether ``x1 <= x2``; of complex by their parts, real part first.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare_ordered(*_sides("less_equal", x1, x2), "LE")
 
 
 @operation
 def greater(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 > x2``; of complex by their parts, real part first."""
+    """Returns whether ``x1 > x2``; of complex by their parts, real part first.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare_ordered(*_sides("greater", x1, x2), "GT")
 
 
 @operation
 def greater_equal(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether ``x1 >= x2``; of complex by their parts, real part first."""
+    """Returns whether ``x1 >= x2``; of complex by their parts, real part first.
+
+    The result is boolean; the arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return compare_ordered(*_sides("greater_equal", x1, x2), "GE")
 
 
 @operation
 def logical_and(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether both hold: are true, not zero."""
+    """Returns whether both hold: are true, not zero.
+
+    Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
+    """
     return emit(hlo.and_, *binary("logical_and", x1, x2, BOOLEAN))
 
 
 @operation
 def logical_or(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether one or both hold: are true, not zero."""
+    """Returns whether one or both hold: are true, not zero.
+
+    Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
+    """
     return emit(hlo.or_, *binary("logical_or", x1, x2, BOOLEAN))
 
 
 @operation
 def logical_xor(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns whether just one holds: is true, not zero."""
+    """Returns whether just one holds: is true, not zero.
+
+    Any dtypes; the result is boolean. Raises `ShapeError` where the shapes do not broadcast.
+    """
     return emit(hlo.xor, *binary("logical_xor", x1, x2, BOOLEAN))
 
 
 @operation
 def logical_not(x: Tracer, /) -> Tracer:
-    """Returns whether ``x`` does not hold: is false, zero."""
+    """Returns whether ``x`` does not hold: is false, zero.
+
+    Any dtype; the result is boolean, of the same shape.
+    """
     return emit(hlo.not_, unary("logical_not", x, BOOLEAN))

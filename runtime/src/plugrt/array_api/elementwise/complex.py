@@ -32,7 +32,10 @@ def apply_symmetric(
 
 @operation
 def conj(x: Tracer, /) -> Tracer:
-    """Returns the complex conjugate; real arrays as they are."""
+    """Returns the complex conjugate; real arrays as they are.
+
+    Any dtype; the shape and dtype stay.
+    """
     x = unary("conj", x, ANY)
     if kind_of(x.dtype) != "c":
         return x
@@ -42,13 +45,19 @@ def conj(x: Tracer, /) -> Tracer:
 
 @operation
 def real(x: Tracer, /) -> Tracer:
-    """Returns the real part; real arrays as they are."""
+    """Returns the real part; real arrays as they are.
+
+    Any dtype; the shape stays.
+    """
     x = unary("real", x, ANY)
     return emit(hlo.real, x) if kind_of(x.dtype) == "c" else x
 
 
 @operation
 def imag(x: Tracer, /) -> Tracer:
-    """Returns the imaginary part, which is 0 for real arrays."""
+    """Returns the imaginary part, which is 0 for real arrays.
+
+    Any dtype; the shape stays.
+    """
     x = unary("imag", x, ANY)
     return emit(hlo.imag, x) if kind_of(x.dtype) == "c" else full(x.shape, 0, x.dtype)

@@ -20,7 +20,10 @@ def widen(x: Tracer) -> Tracer:
 
 @operation
 def exp(x: Tracer, /) -> Tracer:
-    """Returns e to the power ``x``. Floating dtypes."""
+    """Returns e to the power ``x``. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     x = unary("exp", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.exponential, x)
@@ -33,31 +36,46 @@ def exp(x: Tracer, /) -> Tracer:
 
 @operation
 def expm1(x: Tracer, /) -> Tracer:
-    """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes."""
+    """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
 
 
 @operation
 def log(x: Tracer, /) -> Tracer:
-    """Returns the natural logarithm; NaN for negative reals. Floating dtypes."""
+    """Returns the natural logarithm; NaN for negative reals. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(hlo.log, unary("log", x, FLOATING))
 
 
 @operation
 def log1p(x: Tracer, /) -> Tracer:
-    """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes."""
+    """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
 
 @operation(weak_by="none")
 def log2(x: Tracer, /) -> Tracer:
-    """Returns the logarithm to base 2. Floating dtypes."""
+    """Returns the logarithm to base 2. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _log_to_base(unary("log2", x, FLOATING), 2)
 
 
 @operation(weak_by="none")
 def log10(x: Tracer, /) -> Tracer:
-    """Returns the logarithm to base 10. Floating dtypes."""
+    """Returns the logarithm to base 10. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _log_to_base(unary("log10", x, FLOATING), 10)
 
 
@@ -73,7 +91,10 @@ def _log_to_base(x: Tracer, base: int) -> Tracer:
 
 @operation
 def sqrt(x: Tracer, /) -> Tracer:
-    """Returns the square root; NaN for negative reals. Floating dtypes."""
+    """Returns the square root; NaN for negative reals. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     x = unary("sqrt", x, FLOATING)
     return apply_symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
 
@@ -90,7 +111,8 @@ def _complex_root(z: Tracer) -> Tracer:
 def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     """Returns ``sqrt(x1**2 + x2**2)`` without overflow on the way. Real floating dtypes.
 
-    An infinity gives infinity, even where the other is NaN.
+    An infinity gives infinity, even where the other is NaN. The arrays broadcast and promote, else
+    `ShapeError` or `DtypeError`. Raises `DtypeError` for complex numbers.
     """
     a, b = binary("hypot", x1, x2, REAL_FLOATING)
     dtype = a.dtype
@@ -110,7 +132,10 @@ def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
 
 @operation
 def logaddexp(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes."""
+    """Returns ``log(exp(x1) + exp(x2))`` without overflow on the way. Real floating dtypes.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     a, b = binary("logaddexp", x1, x2, REAL_FLOATING)
     dtype = a.dtype
     a, b = widen(a), widen(b)

@@ -45,7 +45,10 @@ def with_sign(x: Tracer, negative: Tracer) -> Tracer:
 
 @operation
 def signbit(x: Tracer, /) -> Tracer:
-    """Returns whether the sign bit is set, also of -0.0 and NaN. Real dtypes and bool."""
+    """Returns whether the sign bit is set, also of -0.0 and NaN. Real dtypes and bool.
+
+    The result is boolean, of the same shape. Raises `DtypeError` for complex numbers.
+    """
     x = unary("signbit", x, REAL_OR_BOOLEAN)
     if kind_of(x.dtype) in "bu":
         return full(x.shape, False, _BOOL)
@@ -54,26 +57,38 @@ def signbit(x: Tracer, /) -> Tracer:
 
 @operation
 def copysign(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the magnitude of ``x1`` with the sign of ``x2``. Real floating dtypes."""
+    """Returns the magnitude of ``x1`` with the sign of ``x2``. Real floating dtypes.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     a, b = binary("copysign", x1, x2, REAL_FLOATING)
     return with_sign(a, sign_bits(b))
 
 
 @operation
 def nextafter(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the next float after ``x1`` towards ``x2``. Real floating dtypes."""
+    """Returns the next float after ``x1`` towards ``x2``. Real floating dtypes.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return emit(chlo.next_after, *binary("nextafter", x1, x2, REAL_FLOATING))
 
 
 @operation
 def maximum(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the larger of both, NaN if either is NaN; complex: real part first."""
+    """Returns the larger of both, NaN if either is NaN; complex: real part first.
+
+    Any dtypes. The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return larger(*binary("maximum", x1, x2))
 
 
 @operation
 def minimum(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the smaller of both, NaN if either is NaN; complex: real part first."""
+    """Returns the smaller of both, NaN if either is NaN; complex: real part first.
+
+    Any dtypes. The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return smaller(*binary("minimum", x1, x2))
 
 
@@ -81,8 +96,9 @@ def minimum(x1: Tracer, x2: Tracer, /) -> Tracer:
 def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> Tracer:
     """Returns ``x`` kept within ``min`` and ``max``, which broadcast with it. Real dtypes.
 
-    A bound that is None does not bind; where ``min > max`` the result is ``max``; NaN in any of
-    the three gives NaN. The dtype is that which all three promote to.
+    A bound that is None does not bind; where ``min > max`` the result is ``max``; NaN in any of the
+    three gives NaN. The dtype is that which all three promote to. Raises `ShapeError` where they do
+    not broadcast, `DtypeError` for complex numbers.
 
     >>> xp.clip(xp.asarray([-1, 0.5, 2]), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -102,7 +118,10 @@ def clip(x: Tracer, /, min: Tracer | None = None, max: Tracer | None = None) -> 
 
 @operation
 def isfinite(x: Tracer, /) -> Tracer:
-    """Returns whether ``x`` is neither NaN nor infinite, nor any part of it."""
+    """Returns whether ``x`` is neither NaN nor infinite, nor any part of it.
+
+    Any dtype; the result is boolean, of the same shape.
+    """
     x = unary("isfinite", x, ANY)
     if kind_of(x.dtype) == "c":
         return emit(hlo.and_, *[emit(hlo.is_finite, p) for p in complex_parts(x)])
@@ -111,14 +130,20 @@ def isfinite(x: Tracer, /) -> Tracer:
 
 @operation
 def isinf(x: Tracer, /) -> Tracer:
-    """Returns whether ``x``, or a part of it, is infinite."""
+    """Returns whether ``x``, or a part of it, is infinite.
+
+    Any dtype; the result is boolean, of the same shape.
+    """
     x = unary("isinf", x, ANY)
     return is_infinite(x) if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
 @operation
 def isnan(x: Tracer, /) -> Tracer:
-    """Returns whether ``x``, or a part of it, is NaN."""
+    """Returns whether ``x``, or a part of it, is NaN.
+
+    Any dtype; the result is boolean, of the same shape.
+    """
     x = unary("isnan", x, ANY)
     return compare(x, x, "NE") if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 

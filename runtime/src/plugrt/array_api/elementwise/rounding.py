@@ -18,21 +18,30 @@ from plugrt.tracing.tracer import Tracer
 
 @operation
 def ceil(x: Tracer, /) -> Tracer:
-    """Returns the smallest whole number that is not less than ``x``. Real dtypes and bool."""
+    """Returns the smallest whole number that is not less than ``x``. Real dtypes and bool.
+
+    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    """
     x = unary("ceil", x, REAL_OR_BOOLEAN)
     return emit(hlo.ceil, x) if kind_of(x.dtype) == "f" else x
 
 
 @operation
 def floor(x: Tracer, /) -> Tracer:
-    """Returns the largest whole number that is not greater than ``x``. Real dtypes and bool."""
+    """Returns the largest whole number that is not greater than ``x``. Real dtypes and bool.
+
+    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    """
     x = unary("floor", x, REAL_OR_BOOLEAN)
     return emit(hlo.floor, x) if kind_of(x.dtype) == "f" else x
 
 
 @operation
 def trunc(x: Tracer, /) -> Tracer:
-    """Returns ``x`` without its fraction. Real dtypes and bool."""
+    """Returns ``x`` without its fraction. Real dtypes and bool.
+
+    The shape and dtype stay. Raises `DtypeError` for complex numbers.
+    """
     x = unary("trunc", x, REAL_OR_BOOLEAN)
     if kind_of(x.dtype) != "f":
         return x
@@ -44,9 +53,9 @@ def trunc(x: Tracer, /) -> Tracer:
 def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     """Returns ``x`` rounded to so many decimal places, halves to even; for complex, of each part.
 
-    As in JAX integers are taken as they are, and `Unimplemented` is raised for a negative number
-    of places of them; floats are scaled, rounded and scaled back, so that the last digit may be
-    off by one. (The standard has no ``decimals``.)
+    As in JAX integers are taken as they are, and `Unimplemented` is raised for a negative number of
+    places of them; floats are scaled, rounded and scaled back, so that the last digit may be off by
+    one. (The standard has no ``decimals``.) The shape and dtype stay. Raises `DtypeError` for bool.
     """
     is_weak = x.weak
     x = unary("round", x, SIGNED)

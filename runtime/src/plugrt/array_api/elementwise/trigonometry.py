@@ -39,43 +39,64 @@ def _multiply_by_i(z: Tracer) -> Tracer:
 
 @operation
 def acos(x: Tracer, /) -> Tracer:
-    """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes."""
+    """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.acos, unary("acos", x, FLOATING))
 
 
 @operation
 def acosh(x: Tracer, /) -> Tracer:
-    """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes."""
+    """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.acosh, unary("acosh", x, FLOATING))
 
 
 @operation
 def asin(x: Tracer, /) -> Tracer:
-    """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes."""
+    """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
 
 
 @operation
 def asinh(x: Tracer, /) -> Tracer:
-    """Returns the inverse hyperbolic sine. Floating dtypes."""
+    """Returns the inverse hyperbolic sine. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
 
 
 @operation
 def atan(x: Tracer, /) -> Tracer:
-    """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes."""
+    """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
 
 
 @operation
 def atanh(x: Tracer, /) -> Tracer:
-    """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes."""
+    """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return _emit_inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
 
 
 @operation
 def cos(x: Tracer, /) -> Tracer:
-    """Returns the cosine of radians. Floating dtypes."""
+    """Returns the cosine of radians. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     x = unary("cos", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.cosine, x)
@@ -87,13 +108,19 @@ def cos(x: Tracer, /) -> Tracer:
 
 @operation
 def cosh(x: Tracer, /) -> Tracer:
-    """Returns the hyperbolic cosine. Floating dtypes."""
+    """Returns the hyperbolic cosine. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(chlo.cosh, unary("cosh", x, FLOATING))
 
 
 @operation
 def sin(x: Tracer, /) -> Tracer:
-    """Returns the sine of radians. Floating dtypes."""
+    """Returns the sine of radians. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     x = unary("sin", x, FLOATING)
     if kind_of(x.dtype) != "c":
         return emit(hlo.sine, x)
@@ -105,23 +132,35 @@ def sin(x: Tracer, /) -> Tracer:
 
 @operation
 def sinh(x: Tracer, /) -> Tracer:
-    """Returns the hyperbolic sine. Floating dtypes."""
+    """Returns the hyperbolic sine. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(chlo.sinh, unary("sinh", x, FLOATING))
 
 
 @operation
 def tan(x: Tracer, /) -> Tracer:
-    """Returns the tangent of radians. Floating dtypes."""
+    """Returns the tangent of radians. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(chlo.tan, unary("tan", x, FLOATING))
 
 
 @operation
 def tanh(x: Tracer, /) -> Tracer:
-    """Returns the hyperbolic tangent. Floating dtypes."""
+    """Returns the hyperbolic tangent. Floating dtypes.
+
+    The shape stays; bool and integers become floats as in `divide`.
+    """
     return emit(hlo.tanh, unary("tanh", x, FLOATING))
 
 
 @operation
 def atan2(x1: Tracer, x2: Tracer, /) -> Tracer:
-    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; of complex, JAX's formula."""
+    """Returns the angle of the point (``x2``, ``x1``), in [-pi, pi]; of complex, JAX's formula.
+
+    The arrays broadcast and promote, else `ShapeError` or `DtypeError`.
+    """
     return emit(hlo.atan2, *binary("atan2", x1, x2, FLOATING))

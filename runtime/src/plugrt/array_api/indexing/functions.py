@@ -80,11 +80,13 @@ def take(
     mode: str | None = None,
     fill_value: complex | np.generic | None = None,
 ) -> Tracer:
-    """Returns the slices of ``x`` at ``indices`` along ``axis``, where their dimensions stand.
+    """Returns the slices of ``x`` at ``indices`` along ``axis``.
 
     ``axis`` may be left out for one dimension. Negative indices count from the back. ``mode`` says
     what becomes of those out of bounds: ``fill`` (the default, as ``jnp.take``) gives
     ``fill_value``, by default NaN or an extreme integer; ``clip`` the nearest; ``wrap`` goes round.
+    ``x`` has any dtype, ``indices`` integers of any shape. Raises `DtypeError` for other indices,
+    `AxisError`, and `ShapeError` for an empty axis.
 
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0, -1]))
     Array([30, 10, 30], dtype=int32)
@@ -120,7 +122,8 @@ def take_along_axis(
     """Returns for each row along ``axis`` its elements at the same row of ``indices``.
 
     The other dimensions of the two broadcast. Indices out of bounds as in `take`. Serves to apply
-    what `argsort`, `argmax` and `argmin` give.
+    what `argsort`, `argmax` and `argmin` give. Raises `DtypeError` for indices that are no
+    integers, `AxisError`, `ShapeError` where shapes do not broadcast.
 
     >>> x = xp.asarray([[3, 1], [2, 4]])
     >>> xp.take_along_axis(x, xp.argsort(x, axis=1), axis=1)

@@ -263,7 +263,7 @@ def _emit_scatter(
 
 
 def _broadcast_positions(p: Tracer, block: Shape, at: int, shape: Shape) -> Tracer:
-    """Returns positions of shape ``block`` as they lie in the walked axes from ``at`` on."""
+    """Returns positions of shape ``block`` broadcast to the scatter's axes, from axis ``at`` on."""
     p = broadcast_to(p, block)
     after = len(shape) - at - len(block)
     return broadcast_to(reshape(p, (*block, *[1] * after)), shape)

@@ -86,7 +86,7 @@ class _LoopSteps:
         self._xs = [as_tracer(x) for x in flat]
         self.outputs: tree.PyTreeSpec | None = None
         self.weak: list[bool] = []
-        """Whether each output of a step stands for a Python scalar; what they make does, too."""
+        """Whether each output of a step is weakly typed; the stacked outputs are, too."""
 
     def one(
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int

@@ -1,9 +1,9 @@
 """Eager control flow: the whole loop or conditional is traced and launched as one program.
 
-Programs are kept for the functions that they were made of, weakly: they go when one of the
-functions does. A lambda written in the call is a new function each time, and is compiled each
-time; name it, or put the loop under ``jit``. As under ``jit``, what the function reads from outside
-is read once.
+Programs are cached by the functions that they contain, weakly: they are freed with one of the
+functions. A lambda written in the call is a new function each time, and is compiled each
+time; name it, or put the loop under ``jit``. As under ``jit``, globals that the function reads
+are read once.
 """
 
 from __future__ import annotations

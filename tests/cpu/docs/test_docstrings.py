@@ -1,0 +1,132 @@
+"""Docstrings of public functions state types, and the errors that they name are raised."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import errors, lax, random
+from plugrt.tracing.operation import Operation
+
+NAMESPACES = (xp, lax, random)
+FUNCTIONS = [
+    pytest.param(value, id=f"{namespace.__name__}.{name}".removeprefix("plugrt."))
+    for namespace in NAMESPACES
+    for name in namespace.__all__
+    if isinstance(value := getattr(namespace, name), Operation)
+]
+TYPE_WORDS = re.compile(
+    r"dtype|shape|float|integer|bool|uint32|scalar|array|complex|raises as|as `\w+`", re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_public_operation_states_types(function: Any) -> None:
+    text = function.__doc__
+    assert text.startswith("Returns "), text
+    assert TYPE_WORDS.search(text), text
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_classes_named_in_a_docstring_exist(function: Any) -> None:
+    known = (errors, plugrt, lax, random, builtins)
+    for name in re.findall(r"(?<!`)`([A-Z]\w+)`(?!`)", function.__doc__):
+        assert any(hasattr(module, name) for module in known), name
+
+
+X = np.ones((2, 3), np.float32)
+V = np.arange(4, dtype=np.int32)
+Z = np.ones(3, np.complex64)
+KEY = np.zeros(2, np.uint32)
+
+BAD_CALLS: list[tuple[ModuleType, str, Callable[[Any], Any], str]] = [
+    (xp, "zeros", lambda f: f((-1,)), "ShapeError"),
+    (xp, "full", lambda f: f((2,), X), "ShapeError"),
+    (xp, "tril", lambda f: f(V), "ShapeError"),
+    (xp, "meshgrid", lambda f: f(X), "ShapeError"),
+    (xp, "add", lambda f: f(X, np.ones(4)), "ShapeError"),
+    (xp, "negative", lambda f: f(np.asarray([True])), "DtypeError"),
+    (xp, "bitwise_invert", lambda f: f(X), "DtypeError"),
+    (xp, "floor", lambda f: f(Z), "DtypeError"),
+    (xp, "signbit", lambda f: f(Z), "DtypeError"),
+    (xp, "round", lambda f: f(np.asarray([True])), "DtypeError"),
+    (xp, "take", lambda f: f(V, X), "DtypeError"),
+    (xp, "take_along_axis", lambda f: f(X, V[:2].reshape(1, 2), axis=5), "AxisError"),
+    (xp, "squeeze", lambda f: f(X, axis=0), "ShapeError"),
+    (xp, "flip", lambda f: f(X, axis=2), "AxisError"),
+    (xp, "moveaxis", lambda f: f(X, (0, 1), 0), "ShapeError"),
+    (xp, "reshape", lambda f: f(X, (4,)), "ShapeError"),
+    (xp, "tensordot", lambda f: f(X, X, axes=1), "ShapeError"),
+    (xp, "argmax", lambda f: f(Z), "DtypeError"),
+    (xp, "nonzero", lambda f: f(np.asarray(1)), "ShapeError"),
+    (xp, "searchsorted", lambda f: f(X, V), "ShapeError"),
+    (xp, "sort", lambda f: f(X, axis=3), "AxisError"),
+    (xp, "sum", lambda f: f(X, dtype=xp.bool), "DtypeError"),
+    (xp, "max", lambda f: f(np.ones((0,), np.float32)), "ShapeError"),
+    (xp, "cumulative_sum", lambda f: f(X), "ShapeError"),
+    (xp, "roll", lambda f: f(V, 1.5), "DtypeError"),
+    (xp, "diff", lambda f: f(V, n=-1), "ArgumentError"),
+    (xp, "arange", lambda f: f(0, 1, 0), "ArgumentError"),
+    (lax, "add", lambda f: f(X, V), "DtypeError"),
+    (lax, "add", lambda f: f(V, V[:2]), "ShapeError"),
+    (lax, "exp", lambda f: f(V), "DtypeError"),
+    (lax, "reduce_sum", lambda f: f(X, (5,)), "AxisError"),
+    (lax, "cumsum", lambda f: f(np.asarray([True])), "DtypeError"),
+    (lax, "argmax", lambda f: f(Z, 0, np.int32), "DtypeError"),
+    (lax, "dot_general", lambda f: f(X, X, (((1,), (0,)), ((), ()))), "ShapeError"),
+    (lax, "cond", lambda f: f(X, lambda: 1, lambda: 2), "ShapeError"),
+    (lax, "switch", lambda f: f(1.5, [lambda: 1, lambda: 2]), "DtypeError"),
+    (lax, "while_loop", lambda f: f(lambda x: x, lambda x: x, V), "ShapeError"),
+    (lax, "scan", lambda f: f(lambda c, x: (c, x), 0), "ArgumentError"),
+    (lax, "bitcast_convert_type", lambda f: f(np.asarray([True]), np.int8), "DtypeError"),
+    (lax, "reduce_precision", lambda f: f(V, 5, 5), "DtypeError"),
+    (lax, "fft", lambda f: f(Z, "RFFT", (3,)), "DtypeError"),
+    (lax, "psum", lambda f: f(X, "no axis"), "UnboundAxis"),
+    (lax, "select", lambda f: f(V, V, V), "DtypeError"),
+    (lax, "clamp", lambda f: f(V[:2], V, V), "ShapeError"),
+    (lax, "reshape", lambda f: f(X, (4,)), "ShapeError"),
+    (lax, "transpose", lambda f: f(X, (0, 0)), "ShapeError"),
+    (lax, "squeeze", lambda f: f(X, (0,)), "ShapeError"),
+    (lax, "concatenate", lambda f: f([X, V], 0), "DtypeError"),
+    (lax, "split", lambda f: f(V, (1, 1)), "ShapeError"),
+    (lax, "pad", lambda f: f(V, V, [(0, 0, 0)]), "ShapeError"),
+    (lax, "iota", lambda f: f(bool, 3), "DtypeError"),
+    (lax, "slice", lambda f: f(V, (0,), (9,)), "ShapeError"),
+    (lax, "dynamic_slice", lambda f: f(V, (1.5,), (2,)), "DtypeError"),
+    (lax, "sort", lambda f: f((V, V[:2])), "ShapeError"),
+    (lax, "top_k", lambda f: f(V, 9), "ArgumentError"),
+    (lax, "integer_pow", lambda f: f(V, -1), "DtypeError"),
+    (random, "uniform", lambda f: f(V), "DtypeError"),
+    (random, "normal", lambda f: f(KEY, (2,), np.int32), "DtypeError"),
+    (random, "bits", lambda f: f(KEY, (2,), np.int32), "DtypeError"),
+    (random, "gumbel", lambda f: f(KEY, (2,), mode="middle"), "ArgumentError"),
+    (random, "randint", lambda f: f(KEY, (2,), 0.5, 3), "DtypeError"),
+    (random, "bernoulli", lambda f: f(KEY, 1), "DtypeError"),
+    (random, "categorical", lambda f: f(KEY, V), "DtypeError"),
+    (random, "PRNGKey", lambda f: f(1.5), "DtypeError"),
+    (random, "fold_in", lambda f: f(KEY, V), "ShapeError"),
+    (random, "permutation", lambda f: f(KEY, np.asarray(1.0)), "ShapeError"),
+    (random, "choice", lambda f: f(KEY, 3, (4,), False), "ArgumentError"),
+]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "call", "error"),
+    BAD_CALLS,
+    ids=[f"{n.__name__.removeprefix('plugrt.')}.{name}-{error}" for n, name, _, error in BAD_CALLS],
+)
+def test_a_bad_call_raises_the_error_that_the_docstring_names(
+    namespace: ModuleType, name: str, call: Callable[[Any], Any], error: str
+) -> None:
+    function = getattr(namespace, name)
+    assert f"`{error}`" in " ".join(function.__doc__.split()), function.__doc__
+    with pytest.raises(getattr(errors, error)):
+        call(function)
