@@ -1,7 +1,7 @@
 """plugrt runs array programs on any device that has a PJRT plugin.
 
 The names below are loaded when first used: ``import plugrt`` alone imports neither jaxlib nor any
-plugin nor a native library. Where a name exists in JAX, too, its arguments and meaning are JAX's.
+plugin nor a native library. A name that exists in JAX has JAX's arguments and meaning.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
         return value
 
 
-# Arrays get their operators from a room above theirs, when one is first used.
+# Arrays get their operators from `plugrt.array_api`, when one is first used.
 method_source.set_loader(lambda: import_module("plugrt.array_api"))
 
 

@@ -39,7 +39,7 @@ _FILE_TYPES = {
 def why_no_file(path: AnyPath) -> str:
     """Returns why there is no regular file at a path, to follow its name; empty if there is one.
 
-    "does not exist", say, or "is a FIFO, not a regular file". Nothing is opened.
+    For example "does not exist" or "is a FIFO, not a regular file". Nothing is opened.
     """
     try:
         found = os.stat(path)
@@ -198,7 +198,7 @@ def _make(folder: Path) -> None:
 def _check_own(found: os.stat_result, path: AnyPath) -> None:
     """Raises `FileRefused` if another user owns the file or folder, or can write it."""
     if not hasattr(os, "geteuid"):
-        return  # Windows: the mode says nothing of other users there
+        return  # on Windows the mode does not cover other users
     mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
     if found.st_uid != os.geteuid():
         raise FileRefused(

@@ -642,7 +642,7 @@ class Topology(_BackendObject, ABC):
 
     @property
     def stablehlo_current_version(self) -> tuple[int, int, int] | None:
-        """The newest StableHLO version that the compiler reads; None if it does not say."""
+        """The newest StableHLO version that the compiler reads; None if unknown."""
         return None
 
     @abstractmethod
@@ -754,8 +754,8 @@ class Client(_BackendObject, ABC):
         """Puts a host array (any strides, any alignment, 0-d and empty too) on a device.
 
         ``memory`` None is the device's default memory. The backend keeps ``array`` alive for as
-        long as ``semantics`` lets it use the memory. Raises `ResourceExhausted` when the device has
-        no room and `UnsupportedDtype` for a dtype that it lacks.
+        long as ``semantics`` lets it use the memory. Raises `ResourceExhausted` when the device is
+        out of memory and `UnsupportedDtype` for a dtype that it lacks.
         """
 
     def shards_from_host(

@@ -9,7 +9,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.execution import tree as _tree
 from plugrt.execution.tree import PyTreeSpec
 
-# The runtime's own calls go to execution.tree, without the step that says whose mistake it is.
+# The runtime itself calls execution.tree, without the translation of argument errors.
 all = with_argument_errors(_tree.all)
 broadcast_prefix = with_argument_errors(_tree.broadcast_prefix)
 flatten = with_argument_errors(_tree.flatten)

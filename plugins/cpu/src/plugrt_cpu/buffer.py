@@ -17,7 +17,7 @@ from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES
 
 
 class CpuBuffer(Buffer):
-    """A jaxlib array on one device: ``raw`` is jaxlib's object, the rest says what it is."""
+    """A jaxlib array on one device: ``raw`` is jaxlib's, ``type`` and ``place`` describe it."""
 
     __slots__ = ("place", "raw", "type")
 

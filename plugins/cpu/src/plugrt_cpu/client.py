@@ -215,7 +215,7 @@ class CpuClient(ClientBase):
         return open_raw
 
     def close(self) -> None:
-        """Lets go of jaxlib's client; it ends with the last buffer or executable that uses it."""
+        """Drops jaxlib's client, which is destroyed with its last buffer or executable."""
         self._raw = None
 
     def _assignment(self, options: CompileOptions) -> DeviceAssignment:

@@ -18,7 +18,7 @@ class Place:
     """Devices in order, the kind of memory on each, and jaxlib's sharding for them.
 
     ``devices`` are those of this process; the sharding and ``raw_devices`` (jaxlib's list) name
-    those of other processes, too, and ``single`` says whether they name but one.
+    those of other processes, too, and ``single`` is whether there is only one.
     """
 
     __slots__ = ("devices", "kind", "raw_devices", "sharding", "single")
@@ -131,14 +131,14 @@ class ClientBase(Client):
         self._raw = raw
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
         self.launch_lock = threading.RLock()  # a finaliser may delete an array amid it
-        """Held while a launch on several devices looks at its arguments and takes off."""
+        """Serializes argument checks and launches of multi-device programs."""
 
     def require_open(self) -> Any:
         """Returns jaxlib's client; raises `FailedPrecondition` after `close`."""
         if self._raw is None:
             raise FailedPrecondition(
                 "this cpu client is closed (plugrt.clear_backends() closes clients): arrays and "
-                "programs of it that are not in host memory are gone; make them anew"
+                "programs of it that are not in host memory are gone; create them again"
             )
         return self._raw
 

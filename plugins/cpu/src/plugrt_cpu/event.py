@@ -12,7 +12,7 @@ from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 
 
 class CpuEvent(Event):
-    """Tells when the computation that makes an array has ended.
+    """Completion of the computation of an array.
 
     jaxlib has no such object in Python: the event asks the array. An array that was deleted or
     donated meanwhile counts as ready, as nothing is left to wait for.

@@ -26,7 +26,7 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     _under_way.add(done)
     if threading.current_thread() is not threading.main_thread():
         return _run(work, done)
-    # Taken out by whoever needs them: the thread may outlast this call by a moment, and would keep
+    # The lists are emptied here: the thread may outlive this call briefly, and would keep
     # the client alive.
     todo, results = [work], list[T]()
     errors: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""The names of jaxlib that it does not promise to keep, and that this package uses."""
+"""The private names of jaxlib that this package uses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PRIVATE_NAMES = (
     "_jax.set_tracebacks_enabled",
     "_jax.tracebacks_enabled",
 )
-"""Every private name of jaxlib that this package uses; `import_jaxlib` says what ``_hlo`` is."""
+"""Every private name of jaxlib used here; ``_hlo`` is the second module of `import_jaxlib`."""
 
 
 def missing_names() -> list[str]:

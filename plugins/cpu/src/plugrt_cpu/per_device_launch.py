@@ -45,7 +45,7 @@ class Replicas:
     def load(
         cls, client: ClientBase, compiled: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> Replicas | None:
-        """Returns the program loaded anew for each device, None if that is not to be.
+        """Returns the program loaded again for each device, None if that does not apply.
 
         That is where replicas exchange data or have much to do, where there are partitions or
         other processes, or where jaxlib does not load its own bytes.

@@ -82,7 +82,7 @@ class _Rows:
         self._pause = _FIRST_PAUSE
 
     def new(self) -> _Row | None:
-        """Returns a row, or None where jaxlib copies the memory instead of looking at it."""
+        """Returns a row, or None if jaxlib copies the memory instead of aliasing it."""
         row = [(i, Scratch(kind, self._device)) for i, kind in self._wanted]
         return row if all(scratch.is_aliased for _, scratch in row) else None
 

@@ -1,6 +1,6 @@
 """Executables as bytes: jaxlib's own, after a header that states jaxlib's version and the CPU.
 
-jaxlib says that loading bytes it did not write is unsafe (they hold machine code). The header
+jaxlib documents that loading bytes it did not write is unsafe (they hold machine code). The header
 guards against accidents: other formats, other versions, other CPUs, truncated or altered bytes. It
 does not protect against malicious bytes: load only what you trust.
 """

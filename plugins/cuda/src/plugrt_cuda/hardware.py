@@ -34,7 +34,7 @@ def detect(root: str | Path = "/") -> Availability:
 
 
 def driver_branch(root: str | Path = "/") -> int | None:
-    """Returns the driver's branch, such as 570; None where it does not say."""
+    """Returns the driver's branch, such as 570; None if unknown."""
     try:
         text = files.read_text(Path(root) / _DRIVER_VERSION, errors="replace")
     except OSError:  # WSL2 has no such file.

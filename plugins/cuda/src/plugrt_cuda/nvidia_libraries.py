@@ -81,7 +81,7 @@ def wheel_folders() -> list[Path]:
 
 
 def preload(cuda: int, roots: Sequence[Path] | None = None) -> dict[str, Loaded]:
-    """Loads NVIDIA's libraries for a CUDA version; returns name to what came of it.
+    """Loads NVIDIA's libraries for a CUDA version; returns name to result.
 
     Those in wheels come before those that the system's loader finds, as in JAX. A library that asks
     for one by name later gets the loaded one, so symbols need not be global.

@@ -70,7 +70,7 @@ def processes_with_libtpu(proc: Path) -> list[str]:
             command = (
                 files.read_bytes(folder / "cmdline").replace(b"\0", b" ").decode(errors="replace")
             )
-        except OSError:  # It ended meanwhile, or belongs to somebody else.
+        except OSError:  # It ended meanwhile, or belongs to another user.
             continue
         found.append(f"process {folder.name} ({' '.join(command.split())[:80]})")
     return found

@@ -87,7 +87,7 @@ class AsyncTransfer:
         )
 
     def send(self, index: int, data: Any, offset: int = 0, *, last: bool = True) -> None:
-        """Sends contiguous bytes to ``offset`` of a buffer; ``last`` says that it is then whole.
+        """Sends contiguous bytes to ``offset`` of a buffer; ``last`` marks the buffer's last piece.
 
         ``data`` is kept alive until the library has read it.
         """

@@ -38,7 +38,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     takes its arguments and makes its results without a tuple for each.
 
     ``_pointer`` is None once it is deleted or donated; the handle is then kept in ``_dead`` until
-    nobody refers to this object, because another thread may be launching with it.
+    the last reference to this object is dropped: another thread may be launching with it.
 
     Its ``__del__`` takes half the time of `plugrt.capi.ownership.own`. If the garbage collector
     calls it for a member of a cycle, which may be used after that, the handle is passed to `own`.

@@ -108,7 +108,7 @@ def _free_capsule(
     _is_valid: Any = _is_valid,
     _get_dying: Any = _get_dying,
 ) -> None:
-    """Runs when a capsule dies; one that nobody took still owns its tensor."""
+    """Runs when a capsule is freed; an unused capsule still owns its tensor."""
     if _is_valid(capsule, _name):
         managed = _cast("DLManagedTensor*", _get_dying(capsule, _name))
         managed.deleter(managed)
@@ -126,7 +126,7 @@ class Tensor:
     device_type: int
 
     def release(self) -> None:
-        """Tells the producer that the memory is not needed any more."""
+        """Releases the producer's memory."""
         if self.managed.deleter != ffi.NULL:
             self.managed.deleter(self.managed)
 
@@ -165,5 +165,5 @@ def read(capsule: Any) -> Tensor:
 
 
 def take(capsule: Any) -> None:
-    """Marks a capsule as used up: whoever has its `Tensor` has to release it."""
+    """Marks a capsule as used: its `Tensor` must then be released."""
     _rename(capsule, _USED)

@@ -1,4 +1,4 @@
-"""Buffers over memory that is there: a DLPack capsule's, or any at an address."""
+"""Buffers over existing memory: a DLPack capsule's, or memory at an address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _imported: dict[int, Callable[[], None]] = {}
 
 
 def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
-    """Returns a buffer over the memory of a ``dltensor`` capsule, which is used up by that.
+    """Returns a buffer over the memory of a ``dltensor`` capsule, which is marked as used.
 
     Host memory is copied when it is not in C order, in which programs take their arguments, when
     the library wants another alignment, and when the device has a memory of its own.

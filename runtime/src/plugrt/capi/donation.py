@@ -47,7 +47,7 @@ def may_donate(program: Program) -> bool:
 
 
 def donated_parameters(executable: Executable) -> frozenset[int] | None:
-    """Returns the numbers of the parameters that a launch takes; None where nobody can tell.
+    """Returns the numbers of the parameters that a launch takes; None if unknown.
 
     They are read from the optimised program: PJRT itself does not state them.
     """

@@ -169,7 +169,7 @@ class Executable(interface.Executable):
         return seal(self.serialize_bare(), self._origin, abi)
 
     def serialize_bare(self) -> bytes:
-        """The library's own bytes, without the envelope that says where they come from."""
+        """The library's own bytes, without the header that states their origin."""
         args = self._call("Serialize")
         return self._library.owned_bytes(
             args, "serialized_bytes", "serialized_executable", "serialized_executable_deleter"

@@ -40,7 +40,7 @@ class KeyValueCallbacks:
                 function(args)
             except PjrtError as error:
                 return self._refuse(args, error.code, error.message)
-            except Exception as error:  # noqa: BLE001 - C cannot unwind; the library is told
+            except Exception as error:  # noqa: BLE001 - C cannot unwind; the library gets the error
                 return self._refuse(args, 2, f"{type(error).__name__}: {error}")
             return ffi.NULL
 

@@ -41,7 +41,7 @@ def command(
     text: bool,
     as_json: bool,
 ) -> None:
-    """Compile FILE (- for standard input) for a topology and say what it costs.
+    """Compile FILE (- for standard input) for a topology and print its costs.
 
     No such device is needed.
     """

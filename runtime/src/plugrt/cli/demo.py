@@ -26,7 +26,7 @@ def command(as_json: bool) -> int:
     """Train a two-layer network on handwritten digits: jitted, then data-parallel.
 
     The data-parallel run takes four devices; the cpu backend has four virtual ones unless
-    JAX_NUM_CPU_DEVICES says otherwise. Exit code 1 if an accuracy is below 0.95.
+    JAX_NUM_CPU_DEVICES is set. Exit code 1 if an accuracy is below 0.95.
     """
     from plugrt.demo.digits import load_digits
     from plugrt.settings.declarations import config

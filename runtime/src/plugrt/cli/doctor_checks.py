@@ -17,7 +17,7 @@ from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
-from plugrt.processes.apart import Outcome, run_in_child
+from plugrt.processes.isolation import Outcome, run_in_child
 from plugrt.settings.declarations import Config
 
 _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4
@@ -233,7 +233,7 @@ def _probe(found: Examination, record: Record, settings: Config, deadline: float
     if seconds < _LEAST:
         return {"state": "not tried", "reason": "there was no time left to try it", "cure": ""}
     plugin = LibraryPlugin(record.name, record.library, record.options)
-    return asdict(plugin.try_apart(settings, seconds, trial=True))
+    return asdict(plugin.try_in_child(settings, seconds, trial=True))
 
 
 def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> None:

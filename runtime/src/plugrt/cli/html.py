@@ -8,7 +8,7 @@ _EMPTY = frozenset({"meta", "br"})
 
 
 class Element(str):
-    """HTML that stands in a page as it is; any other string is text."""
+    """A string of HTML; other strings are text, to be escaped."""
 
     __slots__ = ()
 

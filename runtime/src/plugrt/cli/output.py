@@ -29,7 +29,7 @@ def print_line(text: str, *, err: bool = False) -> None:
 
 
 def is_watched(stream: TextIO) -> bool:
-    """Whether lines end at a terminal's edge: at a terminal, and where COLUMNS says how wide."""
+    """Whether lines are wrapped: at a terminal, and where COLUMNS is set."""
     return stream.isatty() or "COLUMNS" in os.environ
 
 
@@ -126,7 +126,7 @@ _NOBODYS_WIDTH = 140
 
 
 def width_of(stream: TextIO) -> int:
-    """Returns how wide to print: as COLUMNS says, or the stream's terminal."""
+    """Returns the width to print in: COLUMNS, or that of the stream's terminal."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isdecimal() and int(stated):
         return int(stated)

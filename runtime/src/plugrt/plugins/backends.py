@@ -35,8 +35,8 @@ def backends(of: Backends | None = None) -> Mapping[str, Client]:
 def get_backend(name: str | Client | None = None, of: Backends | None = None) -> Client:
     """Returns the client of that name or alias; of the default backend without one, or for ``""``.
 
-    A client is returned as it is. Raises `UnknownPlatform` with a suggestion, and says so if
-    JAX_PLATFORMS excludes the name; `WrongType` for anything that is neither name nor client.
+    A client is returned as it is. Raises `UnknownPlatform`, with a suggestion, also if
+    JAX_PLATFORMS excludes the name, and `WrongType` for anything that is neither name nor client.
     """
     return (of or _own).get(name)
 
@@ -49,7 +49,9 @@ def default_backend(of: Backends | None = None) -> str:
 
 @with_argument_errors
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
-    """Returns all devices of a backend, those of other processes too."""
+    """Returns all devices of a backend in id order, those of other processes too.
+
+    Errors are those of `get_backend`, as for all functions here."""
     return list(get_backend(backend, of).devices())
 
 
@@ -60,7 +62,7 @@ def local_devices(
     host_id: int | None = None,
     of: Backends | None = None,
 ) -> list[Device]:
-    """Returns the devices of one process: this one, unless ``process_index`` says which.
+    """Returns the devices of one process: ``process_index``, by default this one.
 
     ``host_id`` is its old name, as in JAX. Raises `InvalidArgument` (a ``ValueError``) for a
     process that does not exist, and `WrongType` (a ``TypeError``) for other than an index.

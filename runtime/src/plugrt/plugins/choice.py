@@ -53,7 +53,7 @@ def parse_request(platforms: str | None, platform_name: str | None = None) -> Re
     """Returns the request that JAX_PLATFORMS and JAX_PLATFORM_NAME make.
 
     Spaces, empty items and repetitions are ignored. The first name is the default, unless
-    JAX_PLATFORM_NAME says which is.
+    JAX_PLATFORM_NAME names another.
     """
     names, default = _names(platforms), "".join(_names(platform_name)[:1])
     if names:

@@ -20,7 +20,7 @@ PLUGIN_GROUPS = {
     "torch_xla.plugins": Source.TORCH,
 }
 ALIAS_GROUP = "plugrt.aliases"
-"""Entry points of this group say ``alias = plugin``: data, so that no import is needed."""
+"""Entry points of this group have the form ``alias = plugin``; they are never imported."""
 COMMAND_GROUP = "plugrt.cli"
 """Entry points of this group name objects that add commands (``plugrt_add_commands``)."""
 

@@ -70,7 +70,7 @@ class JaxPlugin(LibraryPlugin):
 
 
 def plugin_of(record: Record, found: Registration) -> JaxPlugin:
-    """Returns the plugin of a registration; `PluginIncompatible` says why only jax can use it."""
+    """Returns the plugin of a registration; `PluginIncompatible` if only jax can use it."""
     if fault := _fault_of(found):
         raise PluginIncompatible(f"{record}: it registers {found.name!r} {fault}")
     plugin = JaxPlugin(

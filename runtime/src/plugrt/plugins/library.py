@@ -123,7 +123,7 @@ class LibraryPlugin(Plugin):
         """Returns a context manager for probing and starting: sets the variables it needs."""
         return set_start_variables(self.library())
 
-    def try_apart(
+    def try_in_child(
         self,
         config: Config,
         seconds: float | None = None,
@@ -133,7 +133,7 @@ class LibraryPlugin(Plugin):
     ) -> ProbeResult:
         """Returns the result of trying the library in a child process.
 
-        It may take ``seconds`` (None: as the settings say). Without ``start`` it is loaded and
+        It may take ``seconds`` (None: PLUGRT_PROBE_SECONDS). Without ``start`` it is loaded and
         initialised there, and no client is created; ``trial`` runs a small computation.
         """
         from plugrt import capi

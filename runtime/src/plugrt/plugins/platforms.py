@@ -26,7 +26,7 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
 
 @with_argument_errors
 def canonicalize_platform(platform: str, of: Backends | None = None) -> str:
-    """Returns the name of the backend that an alias means here: ``cuda``, say, for ``gpu``.
+    """Returns the name of the backend that an alias means here: such as ``cuda`` for ``gpu``.
 
     Any other name, known or not, is returned as it is. Starts the backend of an alias; if none of
     its backends works, a `PluginError` states why.
@@ -110,7 +110,7 @@ def backend_stablehlo_version(
     """Returns the newest StableHLO version that a backend's library reads, such as [1, 13, 3].
 
     None for a backend that is no library behind the PJRT C API, as in JAX, and for one that does
-    not say; ``client.capabilities.stablehlo_current_version`` has it of every backend.
+    not state it; every backend has ``client.capabilities.stablehlo_current_version``.
     """
     found = get_backend(platform, of).attributes.get("stablehlo_current_version")
     return list(found) if isinstance(found, list) and using_pjrt_c_api(platform, of) else None

@@ -80,7 +80,7 @@ def prepare_topologies(row: Record, table: Table) -> Plugin:
     """
     plugin = load(row, table)
     if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
-        _try_apart(plugin, row, table, {}, start=False)
+        _try_in_child(plugin, row, table, {}, start=False)
     return plugin
 
 
@@ -130,7 +130,7 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -
         raise PluginBroken(f"its client_options returned a {type(options).__name__}, not a mapping")
     options = {**options, **config.client_create_options.get(row.name, {})}
     if row.source is Source.ENVIRONMENT and isinstance(plugin, LibraryPlugin):
-        _try_apart(plugin, row, table, options, start=True)
+        _try_in_child(plugin, row, table, options, start=True)
     if plugin.experimental:
         words = f"the plugin {row} is experimental: not all may work, nor work right"
         log.warn_once(f"experimental {row.name}", words)
@@ -163,7 +163,7 @@ def _check_available(plugin: Plugin, row: Record) -> None:
         raise PluginUnavailable(f"{row} cannot work here: {answer.reason}{cure}")
 
 
-def _try_apart(
+def _try_in_child(
     plugin: LibraryPlugin,
     row: Record,
     table: Table,
@@ -176,7 +176,7 @@ def _try_apart(
     if not config.probe_libraries or probe_cache.is_known_good(row.library, options, start):
         return
     table.log.step(f"trying the library of {row} in a process of its own", row)
-    tried = plugin.try_apart(config, start=start)
+    tried = plugin.try_in_child(config, start=start)
     if tried.state != "ok":
         row.cure = tried.cure
         states = {"unavailable": PluginUnavailable, "incompatible": PluginIncompatible}

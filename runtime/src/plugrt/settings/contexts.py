@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @with_argument_errors
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
-    """Runs jitted functions operation by operation, so that Python sees every value."""
+    """Runs jitted functions operation by operation, so that Python sees every value.
+
+    As ``jax.disable_jit``; `ConfigError` for other than a bool.
+    """
     return config.override(disable_jit=disable)
 
 
@@ -27,7 +30,7 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
-    """As `debug_nans`, for infinities."""
+    """As `debug_nans`, for infinities (``jax.debug_infs``)."""
     return config.override(debug_infs=enable)
 
 
@@ -39,5 +42,8 @@ def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def default_device(device: Device | str | None) -> AbstractContextManager[None]:
-    """Puts uncommitted arrays and runs computations on this device (or ``"platform:0"``)."""
+    """Puts uncommitted arrays and runs computations on this device (or ``"platform:0"``).
+
+    None is the backend's own default. As ``jax.default_device``; `ConfigError` for anything else.
+    """
     return config.override(default_device=device)

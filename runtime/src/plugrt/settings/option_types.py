@@ -254,7 +254,7 @@ _FORCED_DEVICES = re.compile(r"--xla_force_host_platform_device_count[= ](\S+)")
 
 
 def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
-    """Returns how many virtual devices XLA_FLAGS asks for, None if it says nothing of them."""
+    """Returns how many virtual devices XLA_FLAGS asks for, None if they do not set it."""
     found = _FORCED_DEVICES.findall(environ.get("XLA_FLAGS", ""))
     if not found:
         return None

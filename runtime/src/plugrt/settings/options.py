@@ -38,10 +38,10 @@ class Option(Generic[T]):
     """One setting: a descriptor whose value on a `Config` is the option's value in this thread.
 
     ``env`` is the variable that sets it and ``also`` an older one, read where ``env`` is not set;
-    ``derive`` reads it from the rest of the environment where neither is; ``traced`` says that it
-    affects what is traced, ``launched`` that it affects how a traced program is placed or checked:
-    both are part of `Options.token`; ``at_start`` that backends read it when they start, so it
-    cannot change while they live; ``pending`` that it has no effect yet.
+    ``derive`` reads it from other variables where neither is set; ``traced`` means that it affects
+    what is traced, ``launched`` that it affects how a traced program is placed or checked: both are
+    part of `Options.token`; ``at_start`` that backends read it when they start, so it cannot change
+    while they live; ``pending`` that it has no effect yet.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def executable_abi(library: Library, executable: Any) -> bytes | None:
 def why_incompatible(library: Library, client: Any, abi: bytes) -> str | None:
     """Returns why an executable of that ABI version does not fit a ``PJRT_Client*``.
 
-    None means that it fits; `Unimplemented` that the library cannot tell.
+    None means that it fits; `Unimplemented` means that the library does not know.
     """
     table = library.extension("AbiVersion")
     runtime = table.call("Client_RuntimeAbiVersion", client=client).abi_version

@@ -31,7 +31,7 @@ def _require_same_length(**lists: Sequence[object]) -> int:
 def send(
     client: Client, buffers: Sequence[Buffer], devices: Sequence[int], keys: Sequence[int]
 ) -> list[Event]:
-    """Sends each buffer to the device with that global id; the events tell when it has left."""
+    """Sends each buffer to the device with that global id; returns an event for each."""
     count = _require_same_length(buffers=buffers, devices=devices, keys=keys)
     handle = client.handle()
     events = ffi.new("PJRT_Event*[]", count)

@@ -19,7 +19,7 @@ Handler: TypeAlias = Callable[
     [Sequence[npt.NDArray[Any]], Sequence[npt.NDArray[Any]], Mapping[str, Any]], None
 ]
 """Gets (arguments, results, attributes): read-only views of the arguments, views of the results
-to be filled in, and what the program's ``backend_config`` says."""
+to be filled in, and the attributes of the program's ``backend_config``."""
 
 _ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
 _METADATA = 1
