@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,10 +62,6 @@ class Array(Conversions, metaclass=ArrayMeta):
     _extra: Any
     __weakref__: Any  # None where nothing refers to it weakly
     _sharers: list[weakref.ref[Array]]
-
-    if TYPE_CHECKING:  # the metaclass refuses calls when they are made
-
-        def __init__(self, shards: Any, signature: Signature) -> None: ...
 
     # --- attributes ---------------------------------------------------------------------------
 

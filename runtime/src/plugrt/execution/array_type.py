@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Never, NoReturn
 
 from plugrt.errors import NotAnArray
 
@@ -24,7 +24,7 @@ class ArrayMeta(type):
             or (cls.tracer_class is not None and issubclass(found, cls.tracer_class))
         )
 
-    def __call__(cls, *_: Any, **__: Any) -> NoReturn:
+    def __call__(cls, *_: Never, **__: Never) -> NoReturn:  # to type checkers, an error
         raise NotAnArray(
             "plugrt.Array is not called directly; use plugrt.array_api.asarray(...) or "
             "plugrt.device_put(...)"
