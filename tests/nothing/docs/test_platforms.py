@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from plugrt import cpu_features, files
+from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading import process_map
+from plugrt.capi.loading.extension_chain import EXTENSION_NAMES, read_chain
 from plugrt.errors import FileRefused
 from plugrt.plugins import env_paths, fork_warning
 from plugrt.plugins.library_files import find_library
@@ -38,6 +40,21 @@ def test_without_proc_addresses_other_than_0_are_trusted(
     without = process_map.AddressMap()
     assert without.readable(0x10, 8)
     assert not without.readable(0, 8)
+
+
+@pytest.mark.parametrize("unknown", [len(EXTENSION_NAMES), 4711, 2**31 - 1])
+def test_without_proc_unknown_extensions_are_not_followed(
+    unknown: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [ffi.new("PJRT_Extension_Base*") for _ in range(3)]
+    kinds = [EXTENSION_NAMES.index("Layouts"), unknown, EXTENSION_NAMES.index("FFI")]
+    for node, kind, after in zip(nodes, kinds, [*nodes[1:], ffi.NULL], strict=True):
+        node.struct_size = ffi.sizeof("PJRT_Extension_Base")
+        node.type, node.next = kind, after
+    followed = read_chain(nodes[0], "lib.so", process_map.AddressMap())
+    assert list(followed) == ["Layouts", f"type {unknown}", "FFI"]
+    monkeypatch.setattr(process_map, "_MAPS", tmp_path / "absent")
+    assert list(read_chain(nodes[0], "lib.so", process_map.AddressMap())) == ["Layouts"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs a system with user ids")

@@ -31,7 +31,9 @@ def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
     """Returns extension name to its ``PJRT_Extension_Base*``, the first of each type.
 
     Raises `PluginBroken` for a chain with a cycle, an invalid pointer, an implausible size, or more
-    than `MAX_EXTENSIONS` nodes.
+    than `MAX_EXTENSIONS` nodes. Where addresses cannot be checked (without ``/proc``), the chain is
+    read as far as the first extension of a type that the declarations lack: that may be what a wild
+    pointer leads to, and what follows would be another.
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()
@@ -50,6 +52,8 @@ def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:
                 f"{where}: the chain of extensions leads to the address {address:#x}, "
                 "which is not memory of this process"
             )
+        if not addresses.is_known and not 0 <= node.type < len(EXTENSION_NAMES):
+            break
         size = node.struct_size
         if not _BASE_SIZE <= size <= MAX_STRUCT or not addresses.readable(address, size):
             raise PluginBroken(

@@ -55,6 +55,11 @@ class AddressMap:
             if "x" in permissions:
                 self._code.add(start, end)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether addresses are checked against a map, rather than trusted."""
+        return bool(self._data)
+
     def readable(self, address: int, size: int) -> bool:
         """Whether ``size`` bytes from ``address`` on can be read."""
         return self._data.hold(address, size) if self._data else address != 0
