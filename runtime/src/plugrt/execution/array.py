@@ -151,9 +151,9 @@ class Array(Conversions, metaclass=ArrayMeta):
     # --- reading it ---------------------------------------------------------------------------
 
     def _live(self) -> Shards:
-        return self._opened(self._held())
+        return self._open_shards(self._held())
 
-    def _opened(self, held: Any) -> Shards:
+    def _open_shards(self, held: Any) -> Shards:
         if _is_sequence(type(held)):  # type: ignore[arg-type]
             return held  # type: ignore[no-any-return]
         signature = self._signature
@@ -179,7 +179,7 @@ class Array(Conversions, metaclass=ArrayMeta):
         host: npt.NDArray[Any] | None = self._extra
         if host is None:
             start = time.perf_counter() if listening else 0.0
-            shards = self._opened(held)
+            shards = self._open_shards(held)
             sharding = self._signature.sharding
             if type(sharding) is SingleDeviceSharding:
                 read = getattr(shards, "to_host", None)  # a backend's shards may read at once
@@ -264,14 +264,14 @@ class Array(Conversions, metaclass=ArrayMeta):
         if held is not None:
             self._extra = Deletion()
             if alone:
-                shards = self._opened(held)
+                shards = self._open_shards(held)
                 for shard in shards:
                     shard.delete()
 
     def is_deleted(self) -> bool:
         """Whether the array was deleted or donated."""
         held = self._shards
-        return held is None or any(shard.is_deleted() for shard in self._opened(held))
+        return held is None or any(shard.is_deleted() for shard in self._open_shards(held))
 
     def _is_shared(self) -> bool:
         """Whether another array that is alive holds the same buffers."""

@@ -15,7 +15,7 @@ from plugrt.interface import Buffer
 _DLPACK_CPU = (1, 0)
 
 
-def _versioned(max_version: tuple[int, int] | None) -> dict[str, Any]:
+def _version_option(max_version: tuple[int, int] | None) -> dict[str, Any]:
     # NumPy < 2.1 has no such parameter; without a version it takes the copy for read-only.
     return {} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": max_version}
 
@@ -90,7 +90,7 @@ class Conversions(Methods):
         if copy is False:
             raise BufferUnavailable(f"DLPack device {target} needs a copy of the array on {here}")
         if target == _DLPACK_CPU:
-            return np.array(self._host()).__dlpack__(**_versioned(max_version))
+            return np.array(self._host()).__dlpack__(**_version_option(max_version))
         return self.__copy__()._only_buffer("DLPack").to_dlpack(stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:

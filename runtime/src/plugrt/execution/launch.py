@@ -137,7 +137,7 @@ class LoadedProgram:
             return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
         if place is None and plan.kept != tuple(range(len(avals))):
             place = _shards_of_needed(plan.kept)
-        return self._plain(*self._placing(place, avals), donated, numbered)
+        return self._plain(*self._split_placement(place, avals), donated, numbered)
 
     def single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns a runner for a program with one computed result, not in a list; else None.
@@ -151,7 +151,7 @@ class LoadedProgram:
             return None
         place = make_placer(avals, self.types, plan.kept, self.launch, donated=plan.donated)
         donated, name = plan.donated, plan.name
-        place, execute = self._placing(place, avals)
+        place, execute = self._split_placement(place, avals)
         explain, make = self._explain, blank
         [signature] = self.outputs
         two = len(avals) == 2
@@ -186,7 +186,7 @@ class LoadedProgram:
 
         return run_single if place is None else place_and_run
 
-    def _placing(
+    def _split_placement(
         self, place: Placer | None, avals: Sequence[Aval]
     ) -> tuple[Placer | None, Callable[[list[Any]], Sequence[Shards]]]:
         """Returns what places the arguments, ``place`` or less, and what launches on those."""

@@ -86,10 +86,10 @@ def make_runner(
 ) -> Runner:
     """Returns what places arguments of these avals, launches, checks, and builds the results."""
     run = _runner(program, out_tree, avals, what, rerun, is_operation)
-    return _recorded(run, program) if config.record_launches else run
+    return _record_launches(run, program) if config.record_launches else run
 
 
-def _recorded(run: Runner, program: LoadedProgram) -> Runner:
+def _record_launches(run: Runner, program: LoadedProgram) -> Runner:
     name, platform = program.plan.name, program.launch.client.platform
 
     def run_recorded(values: Sequence[Any]) -> Any:

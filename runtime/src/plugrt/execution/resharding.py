@@ -133,7 +133,7 @@ def _plan_exchange(
     if all(assembles_on_host(client, math.prod(shape) * dtype.itemsize) for client in clients):
         return Exchange(memory_kinds, *plan.on_host(dtype))
     try:
-        return Exchange(memory_kinds, *plan.loaded(dtype))
+        return Exchange(memory_kinds, *plan.load(dtype))
     except (PjrtError, UnsupportedDtype) as error:
         quiet = isinstance(error, Unimplemented | UnsupportedDtype)
         logger.log(
@@ -195,7 +195,7 @@ class _Plan:
             and (can.device_to_device_copy or not moved)
         )
 
-    def loaded(self, dtype: np.dtype[Any]) -> tuple[list[_Step], list[tuple[Device, int]]]:
+    def load(self, dtype: np.dtype[Any]) -> tuple[list[_Step], list[tuple[Device, int]]]:
         """Returns the steps, compiled, and the devices with the numbers of their buffers."""
         numbers = {(i, held): i for i, (_, held) in enumerate(self._held)}
         steps = []

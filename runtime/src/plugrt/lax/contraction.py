@@ -46,7 +46,7 @@ def dot_general(
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    common = max(lhs.dtype, rhs.dtype, key=_precision_of)
+    common = max(lhs.dtype, rhs.dtype, key=_rank_precision)
     is_weak = lhs.weak and rhs.weak
     lhs, rhs = convert(lhs, common), convert(rhs, common)
     (contract, batch) = dimension_numbers
@@ -81,7 +81,7 @@ def dot_general(
     return with_weakness(result, is_weak)
 
 
-def _precision_of(dtype: np.dtype[Any]) -> tuple[bool, int, int, int, bool]:
+def _rank_precision(dtype: np.dtype[Any]) -> tuple[bool, int, int, int, bool]:
     """Returns what XLA's ``HigherPrecisionType`` orders dtypes by."""
     kind = kind_of(dtype)
     if kind not in "fc":

@@ -153,7 +153,7 @@ def _is_start(operation: Any, operand: ir.Value) -> bool:
 
 
 def _describe(operation: Any) -> str:
-    where = _line_of(str(operation.location))
+    where = _find_line(str(operation.location))
     if operation.name == "stablehlo.constant":
         kind = tensor_type_of(operation.results[0].type)
         return f"it is in a constant of the program, {kind}{where}"
@@ -161,7 +161,7 @@ def _describe(operation: Any) -> str:
     return f"it comes from {operation.name} of ({takes}){where}"
 
 
-def _line_of(location: str) -> str:
+def _find_line(location: str) -> str:
     found = re.search(r'"([^"]*)":(\d+):', location)
     if found is None:
         return ""

@@ -129,7 +129,7 @@ class Operation(Generic[P, R]):
         found: list[Any] = []
         skeleton: list[tuple[str, Any]] = []
         names: list[str] = []
-        for name, value in self._named(args, kwargs):
+        for name, value in self._bind_names(args, kwargs):
             if name in self._static:
                 skeleton.append((name, _Static(freeze(value, name, self))))
                 continue
@@ -161,7 +161,7 @@ class Operation(Generic[P, R]):
     def _title(self) -> str:
         return str(self._body.__name__)
 
-    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    def _bind_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         if len(args) > len(self._names) and not self._rest:
             others = [name for name in self.__signature__.parameters if name not in self._names]
             raise ArgumentTypeError(
@@ -190,17 +190,19 @@ class Operation(Generic[P, R]):
 
     def _refuse(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
         """Raises `ArgumentTypeError` for an argument of a kind that the body did not expect."""
-        passed = [(n, v) for n, v in self._named(args, kwargs) if not isinstance(v, _OF_ARRAYS)]
+        passed = [
+            (n, v) for n, v in self._bind_names(args, kwargs) if not isinstance(v, _OF_ARRAYS)
+        ]
         refuse(self._title, error, passed)
 
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._eager_only or (not kwargs and all(type(a) is Tracer for a in args)):
             return self._apply(args, kwargs, (args, kwargs))
         new_args = [
-            self._traced(self._names[i] if i < len(self._names) else self._rest, a)
+            self._convert_leaves(self._names[i] if i < len(self._names) else self._rest, a)
             for i, a in enumerate(args)
         ]
-        new_kwargs = {name: self._traced(name, a) for name, a in kwargs.items()}
+        new_kwargs = {name: self._convert_leaves(name, a) for name, a in kwargs.items()}
         return self._apply(new_args, new_kwargs, (args, kwargs))
 
     def _apply(
@@ -221,18 +223,20 @@ class Operation(Generic[P, R]):
     def _is_weak(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         if not self._weak_by or kwargs.get("dtype") is not None:
             return False
-        deciding: Any = [x for name, x in self._named(tuple(args), kwargs) if name in self._weak_by]
+        deciding: Any = [
+            x for name, x in self._bind_names(tuple(args), kwargs) if name in self._weak_by
+        ]
         if self._has_containers:
             deciding = tree.flatten(deciding)[0]
         return is_open([(x.dtype, x.weak) for x in deciding if type(x) is Tracer])
 
-    def _traced(self, name: str, value: Any) -> Any:
+    def _convert_leaves(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
             return value
         if value is None or isinstance(value, tuple | list | dict):
             if name in self._single:
                 raise self._not_an_array(name, value)
-            return tree.map(lambda leaf: self._traced(name, leaf), value)
+            return tree.map(lambda leaf: self._convert_leaves(name, leaf), value)
         if not isinstance(value, ARRAYS):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")

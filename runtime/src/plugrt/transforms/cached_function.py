@@ -117,7 +117,7 @@ class CachedFunction(Generic[P, R]):
             self._rerun(bound),
         )
         if short is not None:
-            self._pipeline.calls.keep(key, self._reordered(args, kwargs, run))
+            self._pipeline.calls.keep(key, self._reorder_leaves(args, kwargs, run))
         return run(values)
 
     def _short_call(
@@ -146,7 +146,7 @@ class CachedFunction(Generic[P, R]):
             return (_token(), *avals), args
         return (_token(), structure, statics, *avals), leaves
 
-    def _reordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
+    def _reorder_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
         """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
         args, kwargs, _ = self._rules.take_statics(args, kwargs)
         order, _ = tree.flatten(number_leaves(args, kwargs))
