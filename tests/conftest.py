@@ -10,7 +10,9 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -59,6 +61,16 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
 # The same examples in each run, and no folder of examples left behind.
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
 settings.load_profile("plugrt")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Says which worker runs which test, unless ``--dist`` says it."""
+    if config.getoption("dist") != "load":
+        return None
+    from support.scheduling import FixtureScheduling
+
+    return FixtureScheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -68,9 +68,10 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Runs ``python -c code`` in a child with ``folders`` (and tests/) in front of its path.
 
-    Variables of ours and of JAX's that the caller has are not handed down.
+    Variables of ours and of JAX's that the caller has are not handed down, nor how wide its
+    terminal is: pytest's workers are told 80 columns.
     """
-    own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_")
+    own = ("JAX_", "PLUGRT_", "PJRT_", "XLA_", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     tests = Path(__file__).parents[1]
     env["PYTHONPATH"] = os.pathsep.join(map(str, (*folders, tests)))

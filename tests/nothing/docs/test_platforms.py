@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -90,4 +91,10 @@ def test_without_forks_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) ->
     class Nothing:
         started_names = ("cpu",)
 
-    fork_warning.warn_of_forks(Nothing())
+    here = Nothing()
+    fork_warning.warn_of_forks(here)
+    assert weakref.getweakrefcount(here) == 0, "a callback would look at it through one"
+    monkeypatch.undo()
+    if hasattr(os, "register_at_fork"):
+        fork_warning.warn_of_forks(here)
+        assert weakref.getweakrefcount(here) == 1

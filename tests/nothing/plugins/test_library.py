@@ -88,24 +88,39 @@ GPU_SETTINGS = (
 )
 
 
-@pytest.mark.parametrize("environ", GPU_SETTINGS)
-def test_gpu_libraries_get_the_options_that_jax_passes(environ: dict[str, str]) -> None:
+UNSET = {
+    "jax_cuda_visible_devices": "all", "jax_rocm_visible_devices": "all",
+    "jax_oneapi_visible_devices": "all", "jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0,
+}  # fmt: skip
+"""JAX's flags as they are where no variable sets them."""
+
+
+def flags_of(environ: dict[str, str]) -> dict[str, str | int]:
+    """Returns JAX's flags for these variables."""
+    flags = {k.replace("JAX_MOCK_NUM", "MOCK_NUM").lower(): v for k, v in environ.items()}
+    return {n: int(v) if n == "mock_num_gpu_processes" else v for n, v in flags.items()}
+
+
+def test_gpu_libraries_get_the_options_that_jax_passes() -> None:
     """JAX reads these as flags: they are set in a child, and its options are printed."""
     pytest.importorskip("jax")
-    flags = {k.replace("JAX_MOCK_NUM", "MOCK_NUM").lower(): v for k, v in environ.items()}
     names = ("cuda", "rocm", "oneapi", "mychip")
     done = run_python(
         f"""
         import json, jax
         from jax._src import xla_bridge
-        for name, value in {flags}.items():
-            jax.config.update(name, int(value) if name == "mock_num_gpu_processes" else value)
-        print(json.dumps({{n: xla_bridge._options_from_jax_configs(n) for n in {names}}}))
+        found = []
+        for flags in {[flags_of(environ) for environ in GPU_SETTINGS]}:
+            for name, value in {{**{UNSET}, **flags}}.items():
+                jax.config.update(name, value)
+            found.append({{n: xla_bridge._options_from_jax_configs(n) for n in {names}}})
+        print(json.dumps(found))
         """
     )
     theirs = json.loads(done.stdout or done.stderr)
-    ours = {n: LibraryPlugin(n, "l.so").client_options(Config(environ)) for n in names}
-    assert ours == theirs
+    for environ, expected in zip(GPU_SETTINGS, theirs, strict=True):
+        ours = {n: LibraryPlugin(n, "l.so").client_options(Config(environ)) for n in names}
+        assert ours == expected, environ
 
 
 @pytest.mark.parametrize(("path", "c_api"), [(None, None), ("", None), ("/l.so", object())])
