@@ -25,7 +25,6 @@ class FixtureScheduling(LoadScopeScheduling):
 
 @cache
 def shares_a_fixture(file: str) -> bool:
-    """Whether a file of tests, or the conftest beside it, has a fixture of a module's scope."""
+    """Whether a file of tests has a fixture of a module's scope."""
     path = TESTS.parent / file
-    beside = (path, path.with_name("conftest.py"))
-    return any('scope="module"' in p.read_text() for p in beside if p.is_file())
+    return path.is_file() and 'scope="module"' in path.read_text()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plugrt
 from plugrt.execution import tree
 
 Point = namedtuple("Point", "x y")
@@ -127,5 +128,5 @@ def test_names_parameters_and_results_match_jax() -> None:
 
 
 def test_listing_the_namespace_gives_its_public_names() -> None:
-    assert {n for n in dir(tree) if n[:2] != "__"} == set(tree.__all__)
-    assert all(callable(getattr(tree, n)) for n in tree.__all__)
+    assert {n for n in dir(plugrt.tree) if n[:2] != "__"} == set(tree.__all__)
+    assert all(callable(getattr(plugrt.tree, n)) for n in tree.__all__)

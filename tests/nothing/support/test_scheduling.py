@@ -10,7 +10,6 @@ def test_what_shares_a_fixture() -> None:
     checkers = "tests/nothing/typing/test_type_checkers.py"
     names = [f"{checkers}::test_right_calls_are_taken[{n}]" for n in ("mypy", "pyright")]
     assert {scope_of(None, name) for name in names} == {checkers}  # type: ignore[arg-type]
-    assert shares_a_fixture("tests/pjrt/capi/test_buffer.py"), "by the conftest beside it"
     alone = "tests/nothing/test_protobuf.py::test_fields"
     assert scope_of(None, alone) == alone  # type: ignore[arg-type]
     areas = "tests/pjrt/test_suite_on_xla_cpu.py"
