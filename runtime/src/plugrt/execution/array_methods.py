@@ -293,17 +293,7 @@ class Methods:
     ) -> Self:
         raise NotImplementedError
 
-    def var(
-        self,
-        axis: Axes = None,
-        dtype: npt.DTypeLike | None = None,
-        out: None = None,
-        ddof: float = 0,
-        keepdims: bool = False,
-        *,
-        correction: float | None = None,
-    ) -> Self:
-        raise NotImplementedError
+    var = std
 
     def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Self:
         raise NotImplementedError

@@ -126,15 +126,7 @@ def stage(
         main = add_main(trace, name, types)
         block = main.add_entry_block([ir.Location.name(p.name or "arg") for p in parameters])
         with trace.inside(block, isolated=True):
-            tracers = [
-                Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
-                for v, p in zip(block.arguments, parameters, strict=True)
-            ]
-            leaves, out_tree = tree.flatten(function(*tracers))
-            if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
-                _check_outputs(tree.unflatten(out_tree, leaves), name)
-            outputs = [as_tracer(leaf) for leaf in leaves]
-            func.ReturnOp([output.value for output in outputs], loc=trace.location())
+            outputs, out_tree = _fill_block(function, parameters, trace, block, name)
         remove_dead_code(trace.module, block)
         sources, results, literals = route_outputs(trace, block, parameters, forward)
         types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
@@ -171,6 +163,26 @@ def stage(
         tuple(o.weak for o in outputs),
         out_tree,
     )
+
+
+def _fill_block(
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    trace: Trace,
+    block: ir.Block,
+    name: str,
+) -> tuple[list[Tracer], tree.PyTreeSpec]:
+    """Calls the function on the arguments of the block, which then returns its flat outputs."""
+    tracers = [
+        Tracer(v, trace, weak=p.weak, origin=p.name and f"argument {p.name} of {name!r}")
+        for v, p in zip(block.arguments, parameters, strict=True)
+    ]
+    leaves, out_tree = tree.flatten(function(*tracers))
+    if any(type(leaf) not in (Tracer, Array) for leaf in leaves):
+        _check_outputs(tree.unflatten(out_tree, leaves), name)
+    outputs = [as_tracer(leaf) for leaf in leaves]
+    func.ReturnOp([output.value for output in outputs], loc=trace.location())
+    return outputs, out_tree
 
 
 def _check_outputs(out: Any, name: str) -> None:

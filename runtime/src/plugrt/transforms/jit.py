@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
@@ -20,36 +20,25 @@ _NOT_GIVEN = object()
 """`jit` is a decorator without a function; None in its place is a mistake."""
 
 
+class JitOptions(TypedDict, total=False):
+    """The keywords of `jit`."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: Device | None
+    backend: str | None
+    inline: bool
+
+
 @overload
-def jit(
-    fun: Callable[P, R],
-    /,
-    *,
-    in_shardings: Any = ...,
-    out_shardings: Any = ...,
-    static_argnums: int | Sequence[int] | None = ...,
-    static_argnames: str | Iterable[str] | None = ...,
-    donate_argnums: int | Sequence[int] | None = ...,
-    donate_argnames: str | Iterable[str] | None = ...,
-    keep_unused: bool = ...,
-    device: Device | None = ...,
-    backend: str | None = ...,
-    inline: bool = ...,
-) -> JitFunction[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> JitFunction[P, R]: ...
 @overload
-def jit(
-    *,
-    in_shardings: Any = ...,
-    out_shardings: Any = ...,
-    static_argnums: int | Sequence[int] | None = ...,
-    static_argnames: str | Iterable[str] | None = ...,
-    donate_argnums: int | Sequence[int] | None = ...,
-    donate_argnames: str | Iterable[str] | None = ...,
-    keep_unused: bool = ...,
-    device: Device | None = ...,
-    backend: str | None = ...,
-    inline: bool = ...,
-) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+def jit(**options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @with_argument_errors
 def jit(
     fun: Any = _NOT_GIVEN,
