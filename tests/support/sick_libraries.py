@@ -205,7 +205,7 @@ AT_END = "when the process ended, after all had worked"
 
 SICK: dict[str, tuple[str, tuple[str, ...]]] = {
     # name: state, words of the reason
-    "load_abort": ("broken", ("SIGABRT while it was loaded", "last words: frobnitz: giving up")),
+    "load_abort": ("broken", ("SIGABRT while it was loaded", "last output: frobnitz: giving up")),
     "load_segv": ("broken", ("SIGSEGV while it was loaded",)),
     "load_fpe": ("broken", ("SIGFPE while it was loaded",)),
     "load_exit0": ("broken", ("exit code 0 while it was loaded",)),

@@ -20,12 +20,12 @@ class BackendBuffer(Buffer):
     __slots__ = ("_deleted", "_device", "_handle", "_session", "_type")
 
     def __init__(
-        self, session: Session, handle: Handle, kind: TensorType, device: BackendDevice
+        self, session: Session, handle: Handle, tensor_type: TensorType, device: BackendDevice
     ) -> None:
         self._deleted = False
         self._session = session
         self._handle = handle
-        self._type = kind
+        self._type = tensor_type
         self._device = device
         session.add_buffer()
 

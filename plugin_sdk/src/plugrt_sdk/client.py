@@ -77,8 +77,8 @@ class BackendClient(Client):
             raise InvalidArgument(f"{ours!r} has one memory, {ours.default_memory()!r}")
         host = np.ascontiguousarray(array).reshape(array.shape)
         host.flags.writeable = False
-        kind = TensorType(host.shape, host.dtype)
-        return BackendBuffer(self._session, self.backend.put(host, ours.id), kind, ours)
+        tensor_type = TensorType(host.shape, host.dtype)
+        return BackendBuffer(self._session, self.backend.put(host, ours.id), tensor_type, ours)
 
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:
         self._session.require_open()

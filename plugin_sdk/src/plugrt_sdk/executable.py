@@ -98,10 +98,10 @@ class BackendLoadedExecutable(LoadedExecutable):
             )
         return [
             tuple(
-                BackendBuffer(self._session, handle, kind, device)
+                BackendBuffer(self._session, handle, result_type, device)
                 for handle, device in zip(handles, self._devices, strict=True)
             )
-            for handles, kind in zip(results, expected, strict=True)
+            for handles, result_type in zip(results, expected, strict=True)
         ]
 
     def _handles(self, arguments: Sequence[Shards]) -> list[list[Handle]]:

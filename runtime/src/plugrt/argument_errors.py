@@ -41,8 +41,8 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     if isinstance(error, PlugrtError) or _is_user_error(error):
         raise error
     listed = ", ".join(f"{name}={_shown(value)}" for name, value in passed) or "these arguments"
-    kind = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
-    raise kind(f"{title} cannot be called with {listed}: {error}") from error
+    error_class = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
+    raise error_class(f"{title} cannot be called with {listed}: {error}") from error
 
 
 def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:

@@ -53,8 +53,8 @@ def why_no_file(path: AnyPath) -> str:
 def _why_not_regular(found: os.stat_result) -> str:
     if stat.S_ISREG(found.st_mode):
         return ""
-    kind = _FILE_TYPES.get(stat.S_IFMT(found.st_mode), "something else")
-    return f"is {kind}, not a regular file"
+    file_type = _FILE_TYPES.get(stat.S_IFMT(found.st_mode), "something else")
+    return f"is {file_type}, not a regular file"
 
 
 # --- reading ----------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def test_without_starting_it(tmp_path: Path) -> None:
         ("*(volatile int*)0 = 1;", "SIGSEGV in PJRT_Plugin_Initialize"),
         ("_exit(0);", "exit code 0 in PJRT_Plugin_Initialize"),
         ("exit(3);", "exit code 3 in PJRT_Plugin_Initialize"),
-        ('fprintf(stderr, "my last word\\n"); abort();', "last words: my last word"),
+        ('fprintf(stderr, "my last word\\n"); abort();', "last output: my last word"),
     ],
 )
 def test_library_that_ends_the_process(tmp_path: Path, body: str, message: str) -> None:

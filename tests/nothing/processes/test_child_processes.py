@@ -70,7 +70,7 @@ def test_how_it_ended(target: str, argument: object, words: str, tmp_path: Path)
     assert outcome.ending == words
     assert outcome.succeeded is (words == "ended with exit code 0")
     if target == "fail":
-        assert outcome.last_words(1) == "KeyError: 'no such thing'"
+        assert outcome.last_output(1) == "KeyError: 'no such thing'"
 
 
 @pytest.mark.parametrize("target", ["close_all", "replace_all"])
@@ -88,7 +88,7 @@ def test_a_flood_is_counted_and_its_end_kept() -> None:
     assert outcome.printed == 6_000_000
     assert outcome.output.startswith("noise noise")
     assert len(outcome.errors) <= 4096
-    assert outcome.last_words(1) == "the  [31mlast"
+    assert outcome.last_output(1) == "the  [31mlast"
     assert outcome.lines[-1] == {"done": True}
 
 

@@ -122,9 +122,9 @@ class CpuBuffer(Buffer):
         return f"<buffer {self.type} on {self.device!r}>"
 
 
-def read(raw: Any, kind: TensorType) -> npt.NDArray[Any]:
+def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns what a one-device array of jaxlib's holds, as `CpuBuffer.to_host` does."""
-    dtype = kind.dtype
+    dtype = tensor_type.dtype
     try:
         if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
             return np.asarray(adapter.view(raw))
@@ -135,6 +135,6 @@ def read(raw: Any, kind: TensorType) -> npt.NDArray[Any]:
             return array
         raw.block_until_ready()
         capsule, keeper = adapter.to_dlpack(raw)
-        return dlpack.view(capsule, keeper, kind.shape, dtype)
+        return dlpack.view(capsule, keeper, tensor_type.shape, dtype)
     except JAXLIB_ERRORS as error:
         raise translate(error) from error

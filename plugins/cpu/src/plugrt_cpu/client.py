@@ -202,15 +202,15 @@ class CpuClient(ClientBase):
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
         devices = tuple(require_device(self, b.device) for b in buffers)
-        kind = buffers[0].memory.kind if buffers else ""
-        return CpuShards.from_buffers(buffers, self.place(devices, kind))
+        memory_kind = buffers[0].memory.kind if buffers else ""
+        return CpuShards.from_buffers(buffers, self.place(devices, memory_kind))
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
         assert isinstance(memory, CpuMemory)
-        kind, place = array_type(type.shape, type.dtype)[0], memory.place
+        tensor_type, place = array_type(type.shape, type.dtype)[0], memory.place
 
         def open_raw(raw: Any) -> CpuShards:
-            return CpuShards(raw, kind, place)
+            return CpuShards(raw, tensor_type, place)
 
         return open_raw
 
@@ -249,8 +249,8 @@ class CpuClient(ClientBase):
         encoded = raw_options.SerializeAsString()
         executable = CpuExecutable(raw, name, assignment, encoded, payload)
         devices = self._find_devices(assignment)
-        kind = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
-        return kind(self, executable, devices)
+        executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
+        return executable_class(self, executable, devices)
 
 
 def _stablehlo(program: Program) -> bytes:

@@ -142,13 +142,13 @@ class ClientBase(Client):
             )
         return self._raw
 
-    def place(self, devices: tuple[CpuDevice, ...], kind: str | None = None) -> Place:
+    def place(self, devices: tuple[CpuDevice, ...], memory_kind: str | None = None) -> Place:
         """Returns the place of these devices and that kind of memory, the same object always."""
-        if kind is None:
-            kind = devices[0].default_memory().kind
+        if memory_kind is None:
+            memory_kind = devices[0].default_memory().kind
         if len(devices) == 1:
-            return devices[0].memory(kind).place
-        found = self._places.get((devices, kind))
+            return devices[0].memory(memory_kind).place
+        found = self._places.get((devices, memory_kind))
         if found is None:
-            found = self._places.setdefault((devices, kind), Place(devices, kind))
+            found = self._places.setdefault((devices, memory_kind), Place(devices, memory_kind))
         return found

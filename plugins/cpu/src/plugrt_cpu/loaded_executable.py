@@ -107,9 +107,9 @@ class CpuLoadedExecutable(LoadedExecutable):
             if not raws[index].is_deleted():  # as in `_launch_donating`
                 adapter.delete(raws[index])
         made = [*map(_new, repeat(CpuShards, len(results)))]  # as calling the class, at half
-        for shards, raw, (kind, place) in zip(made, results, self._result_pairs):  # noqa: B905  # hot
+        for shards, raw, (result_type, place) in zip(made, results, self._result_pairs):  # noqa: B905  # hot
             shards.raw = raw
-            shards.type = kind
+            shards.type = result_type
             shards.place = place
         return made
 

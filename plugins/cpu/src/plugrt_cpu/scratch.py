@@ -47,9 +47,9 @@ class Scratch:
 
     __slots__ = ("shards", "view")
 
-    def __init__(self, kind: TensorType, device: CpuDevice) -> None:
-        self.view = _allocate_aligned(kind)
-        tensor_type, aval = array_type(kind.shape, kind.dtype)
+    def __init__(self, wanted_type: TensorType, device: CpuDevice) -> None:
+        self.view = _allocate_aligned(wanted_type)
+        tensor_type, aval = array_type(wanted_type.shape, wanted_type.dtype)
         place = device.place
         raw = adapter.put(self.view, aval, place.sharding, device.raw, adapter.ZERO_COPY)
         self.shards = CpuShards(raw, tensor_type, place)
@@ -83,7 +83,7 @@ class _Rows:
 
     def new(self) -> _Row | None:
         """Returns a row, or None if jaxlib copies the memory instead of aliasing it."""
-        row = [(i, Scratch(kind, self._device)) for i, kind in self._wanted]
+        row = [(i, Scratch(wanted_type, self._device)) for i, wanted_type in self._wanted]
         return row if all(scratch.is_aliased for _, scratch in row) else None
 
     def new_if_worth_it(self) -> _Row | None:
@@ -117,9 +117,12 @@ def lending_launcher(
     numbers and types. Returns None where they are too large, or where NumPy and XLA lay their dtype
     out differently.
     """
-    if not all(kind.dtype in BUFFER_PROTOCOL_DTYPES and 0 not in kind.shape for _, kind in wanted):
+    if not all(
+        wanted_type.dtype in BUFFER_PROTOCOL_DTYPES and 0 not in wanted_type.shape
+        for _, wanted_type in wanted
+    ):
         return None
-    if sum(_size(kind) for _, kind in wanted) > _MAX_BYTES:
+    if sum(_size(wanted_type) for _, wanted_type in wanted) > _MAX_BYTES:
         return None
     rows = _Rows(device, wanted)
     first = rows.new()
@@ -171,9 +174,9 @@ def _put_or_move(
     """Puts or moves the arguments ``wanted`` to the device, into memory of their own."""
     hosts = [i for i, _ in wanted if type(arguments[i]) is np.ndarray]
     put = client.shards_from_host([arguments[i] for i in hosts], device)
-    for i, kind in wanted:
+    for i, wanted_type in wanted:
         if i not in hosts:
-            arguments[i] = _move(_raw(arguments[i], device), kind, device)
+            arguments[i] = _move(_raw(arguments[i], device), wanted_type, device)
     for i, raw in zip(hosts, put, strict=True):
         arguments[i] = raw
 
@@ -187,17 +190,19 @@ def _raw(source: Any, device: CpuDevice) -> Any:
     )
 
 
-def _move(raw: Any, kind: TensorType, device: CpuDevice) -> Any:
-    return CpuBuffer(raw, kind, device.place).copy_to_device(device).raw
+def _move(raw: Any, wanted_type: TensorType, device: CpuDevice) -> Any:
+    return CpuBuffer(raw, wanted_type, device.place).copy_to_device(device).raw
 
 
-def _size(kind: TensorType) -> int:
-    return int(np.prod(kind.shape, dtype=np.int64)) * kind.dtype.itemsize
+def _size(wanted_type: TensorType) -> int:
+    return int(np.prod(wanted_type.shape, dtype=np.int64)) * wanted_type.dtype.itemsize
 
 
-def _allocate_aligned(kind: TensorType) -> npt.NDArray[Any]:
-    size = _size(kind)
+def _allocate_aligned(wanted_type: TensorType) -> npt.NDArray[Any]:
+    size = _size(wanted_type)
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT
-    view: npt.NDArray[Any] = memory[start : start + size].view(kind.dtype).reshape(kind.shape)
+    view: npt.NDArray[Any] = (
+        memory[start : start + size].view(wanted_type.dtype).reshape(wanted_type.shape)
+    )
     return view

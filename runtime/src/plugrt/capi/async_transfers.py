@@ -150,13 +150,13 @@ class AsyncTransfer:
         self._call("AddMetadata", transfer_metadata=array, num_metadata=count)
 
 
-def create_uninitialized(client: Client, kind: TensorType, memory: Memory) -> Buffer:
+def create_uninitialized(client: Client, tensor_type: TensorType, memory: Memory) -> Buffer:
     """Returns a buffer whose contents are whatever the memory held (PJRT 0.69 and later)."""
     handle = client.handle()
-    if math.prod(kind.shape) < 0:
-        raise InvalidArgument(f"{kind} has a negative dimension")
+    if math.prod(tensor_type.shape) < 0:
+        raise InvalidArgument(f"{tensor_type} has a negative dimension")
     device = memory.first_device()
-    spec = BufferSpec(handle, kind.shape, kind.dtype, device, memory)
+    spec = BufferSpec(handle, tensor_type.shape, tensor_type.dtype, device, memory)
     args = handle.library.call(
         "Client_CreateUninitializedBuffer",
         client=handle.pointer,
@@ -171,11 +171,11 @@ def create_uninitialized(client: Client, kind: TensorType, memory: Memory) -> Bu
 
 
 def create_error_buffer(
-    client: Client, kind: TensorType, memory: Memory, error: PjrtError
+    client: Client, tensor_type: TensorType, memory: Memory, error: PjrtError
 ) -> Buffer:
     """Returns a buffer that fails with ``error`` whenever it is used (PJRT 0.82 and later)."""
     handle = client.handle()
-    spec = BufferSpec(handle, kind.shape, kind.dtype, memory.first_device(), memory)
+    spec = BufferSpec(handle, tensor_type.shape, tensor_type.dtype, memory.first_device(), memory)
     message, size = c_values.chars(error.message)
     args = handle.library.call(
         "Client_CreateErrorBuffer",

@@ -331,8 +331,8 @@ class AliasedBuffer(Buffer):
         pass
 
 
-def _require_own(place: object, kind: type[_Place], spec: BufferSpec) -> _Place:
-    if not isinstance(place, kind) or place.client is not spec.device.client:
+def _require_own(place: object, cls: type[_Place], spec: BufferSpec) -> _Place:
+    if not isinstance(place, cls) or place.client is not spec.device.client:
         raise InvalidArgument(
             f"{place!r} belongs to another client than the buffer on {spec.device!r}; copy "
             "through the host instead"

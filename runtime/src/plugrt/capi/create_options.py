@@ -26,15 +26,15 @@ def check_options(options: Mapping[str, Any], types: Mapping[str, type] | None, 
 
     ``types`` maps option names to int, float, bool, str or list, beyond `OPTION_TYPES`.
     """
-    for option, kind in {**OPTION_TYPES, **(types or {})}.items():
+    for option, expected in {**OPTION_TYPES, **(types or {})}.items():
         if option not in options:
             continue
         value = options[option]
-        right = isinstance(value, _KINDS[kind])
-        if kind is not bool and isinstance(value, bool | np.bool_):
+        right = isinstance(value, _KINDS[expected])
+        if expected is not bool and isinstance(value, bool | np.bool_):
             right = False
         if not right:
             raise InvalidArgument(
-                f"the create option {option!r} of {name!r} must be of type {kind.__name__}; "
+                f"the create option {option!r} of {name!r} must be of type {expected.__name__}; "
                 f"it is {value!r} ({type(value).__name__})"
             )

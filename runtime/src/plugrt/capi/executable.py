@@ -93,19 +93,19 @@ class Executable(interface.Executable):
         library = self._library
         types = self._call("OutputElementTypes")
         shapes = self._call("OutputDimensions")
-        kinds = library.items(types, "output_types", "num_output_types")
+        element_types = library.items(types, "output_types", "num_output_types")
         ranks = library.items(shapes, "dim_sizes", "num_outputs")
         flat = library.items(shapes, "dims", sum(ranks))
-        if len({len(kinds), len(ranks), self._count_outputs(len(ranks))}) != 1:
+        if len({len(element_types), len(ranks), self._count_outputs(len(ranks))}) != 1:
             raise library.invalid(
                 shapes,
-                f"it stated {len(ranks)} results, where the library gave {len(kinds)} element "
-                f"types and counts {self.num_outputs} results",
+                f"it stated {len(ranks)} results, where the library gave "
+                f"{len(element_types)} element types and counts {self.num_outputs} results",
             )
         found, start = [], 0
-        for kind, rank in zip(kinds, ranks, strict=True):
+        for element_type, rank in zip(element_types, ranks, strict=True):
             shape = tuple(flat[start : start + rank])
-            found.append(self._tensor_type(shapes, shape, kind))
+            found.append(self._tensor_type(shapes, shape, element_type))
             start += rank
         return found
 
@@ -115,9 +115,9 @@ class Executable(interface.Executable):
         except Unimplemented:
             return otherwise
 
-    def _tensor_type(self, shapes: Any, shape: tuple[int, ...], kind: int) -> TensorType:
+    def _tensor_type(self, shapes: Any, shape: tuple[int, ...], element_type: int) -> TensorType:
         try:
-            dtype = dtype_of(kind)
+            dtype = dtype_of(element_type)
         except UnsupportedDtype as error:
             raise UnsupportedDtype(f"a result of {self._library.owner}: {error}") from None
         if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MAX_BYTES:

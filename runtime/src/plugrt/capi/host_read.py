@@ -229,14 +229,14 @@ def _check_type(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     try:
         dims = library.call("Buffer_Dimensions", buffer=pointer)
         shape = tuple(library.items(dims, "dims", "num_dims"))
-        kind = library.call("Buffer_ElementType", buffer=pointer).type
+        element_type = library.call("Buffer_ElementType", buffer=pointer).type
     except Unimplemented:
         return
-    if (shape, kind) != (spec.shape, spec.element_type):
+    if (shape, element_type) != (spec.shape, spec.element_type):
         raise library.invalid(
             dims,
-            f"the buffer has the shape {shape} and the element type {kind}; {spec.tensor_type} "
-            f"(element type {spec.element_type}) had been announced",
+            f"the buffer has the shape {shape} and the element type {element_type}; "
+            f"{spec.tensor_type} (element type {spec.element_type}) had been announced",
         )
 
 

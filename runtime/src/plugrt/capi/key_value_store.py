@@ -34,7 +34,7 @@ class KeyValueCallbacks:
         self.try_get = self._callback("PJRT_KeyValueTryGetCallback", self._try_get)
         self.put = self._callback("PJRT_KeyValuePutCallback", self._put)
 
-    def _callback(self, kind: str, function: Any) -> Any:
+    def _callback(self, c_type: str, function: Any) -> Any:
         def run(args: Any) -> Any:
             try:
                 function(args)
@@ -44,7 +44,7 @@ class KeyValueCallbacks:
                 return self._refuse(args, 2, f"{type(error).__name__}: {error}")
             return ffi.NULL
 
-        return ffi.callback(kind, mark_callback(run))
+        return ffi.callback(c_type, mark_callback(run))
 
     @staticmethod
     def _refuse(args: Any, code: int, message: str) -> Any:

@@ -324,8 +324,8 @@ class LoadedExecutable(interface.LoadedExecutable):
         return None
 
     def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
-        name, kind = self._executable.name, buffer._spec.tensor_type
-        return DeletedBuffer(f"argument {i} of {name!r} ({kind}) {buffer.deletion_reason}")
+        name, tensor_type = self._executable.name, buffer._spec.tensor_type
+        return DeletedBuffer(f"argument {i} of {name!r} ({tensor_type}) {buffer.deletion_reason}")
 
     def device_assignment(self) -> DeviceAssignment:
         """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""

@@ -1,4 +1,4 @@
-"""Listeners for events and durations: what plugrt did and how long it took; a timeline of it.
+"""Listeners for events and durations: plugrt's steps and their durations; and timelines.
 
 The functions are those of ``jax.monitoring``; `timeline` is plugrt's own. With no listener
 registered, recording costs one truth test of an empty list, and launches are not looked at.

@@ -25,18 +25,18 @@ class DurationListener(Protocol):
 _event_listeners: list[EventListener] = []
 _duration_listeners: list[DurationListener] = []
 listening = _duration_listeners
-"""True where a duration would be heard: for callers that would not even look at the clock."""
+"""Non-empty if a duration listener is registered: callers then read the clock."""
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tells every event listener that ``event`` happened."""
+    """Calls every event listener with ``event`` and ``kwargs``."""
     if _event_listeners:
         for listener in tuple(_event_listeners):
             listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tells every duration listener that ``event`` took ``duration`` seconds."""
+    """Calls every duration listener with ``event``, ``duration`` in seconds, and ``kwargs``."""
     if _duration_listeners:
         for listener in tuple(_duration_listeners):
             listener(event, duration, **kwargs)

@@ -125,9 +125,9 @@ def _iterate(path: Sequence[str] | None) -> Iterator[Distribution]:
 def _from_folder(folder: str, name: str) -> Distribution:
     """Returns the distribution of a metadata folder, from the folder's name if possible."""
     location = os.path.join(folder, name)
-    stem, _, kind = name.rpartition(".")
+    stem, _, suffix = name.rpartition(".")
     distribution, _, version = stem.partition("-")
-    if kind == "egg-info":
+    if suffix == "egg-info":
         version = version.partition("-")[0]  # the rest is the version of Python
     return Distribution(
         distribution.replace("_", "-"), version or _version_in(location), location

@@ -63,7 +63,7 @@ class Outcome:
             case "deadline":
                 return f"had not ended after {self.seconds:.3g} s"
             case "lost":
-                return f"was lost: {self.last_words(1)}".rstrip(": ")
+                return f"was lost: {self.last_output(1)}".rstrip(": ")
         return f"ended with exit code {self.code}"
 
     def remarks(self) -> list[str]:
@@ -76,7 +76,7 @@ class Outcome:
             found.append(f"left processes behind, which were ended ({self.left})")
         return found
 
-    def last_words(self, lines: int = 3, most: int = 400) -> str:
+    def last_output(self, lines: int = 3, most: int = 400) -> str:
         """Returns the last lines of stderr, joined, without control characters."""
         text = " ".join(line.strip() for line in self.errors.strip().splitlines()[-lines:])
         return "".join(c if c.isprintable() else " " for c in text)[-most:].strip()

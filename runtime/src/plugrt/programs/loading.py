@@ -173,10 +173,10 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
             f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
         )
     refuse_endless_calls(module, program.name)
-    kind = main.attributes["function_type"].value
+    signature = main.attributes["function_type"].value
     try:
-        inputs = [tensor_type_of(t) for t in kind.inputs]
-        results = [tensor_type_of(t) for t in kind.results]
+        inputs = [tensor_type_of(t) for t in signature.inputs]
+        results = [tensor_type_of(t) for t in signature.results]
     except UnsupportedDtype as error:
         raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
     return module, inputs, results

@@ -23,8 +23,11 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
-    """Checks every result for NaN; a jitted function that makes one is run again operation by
-    operation, and `FloatingPointFault` names the operation."""
+    """Checks every result for NaN, as ``jax.debug_nans``.
+
+    A jitted function that makes one is run again operation by operation, and `FloatingPointFault`
+    names the operation.
+    """
     return config.override(debug_nans=enable)
 
 
@@ -36,7 +39,7 @@ def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
-    """Logs each compilation with its name, argument types and duration."""
+    """Logs each compilation with its name, argument types and duration (``jax.log_compiles``)."""
     return config.override(log_compiles=enable)
 
 

@@ -24,10 +24,10 @@ _NAMES: tuple[str | None, ...] = (
 
 
 def _dtype(name: str) -> np.dtype[Any] | None:
-    kind = getattr(ml_dtypes, name, None)
-    if kind is None:
-        kind = getattr(np, name if name != "bool" else "bool_", None)
-    return None if kind is None else np.dtype(kind)
+    scalar_type = getattr(ml_dtypes, name, None)
+    if scalar_type is None:
+        scalar_type = getattr(np, name if name != "bool" else "bool_", None)
+    return None if scalar_type is None else np.dtype(scalar_type)
 
 
 _FROM_TYPE: dict[int, np.dtype[Any]] = {

@@ -120,13 +120,15 @@ def handles() -> dict[str, tuple[str, ...]]:
     return {struct: fields for struct, fields in found.items() if fields}
 
 
-def _handle_fields(entry: d.Entry, kinds: set[str]) -> tuple[str, ...]:
+def _handle_fields(entry: d.Entry, handle_types: set[str]) -> tuple[str, ...]:
     deleters = " ".join(f for f in entry.fields if "deleter" in d.field_name(f))
     matches = filter(None, map(_HANDLE.fullmatch, entry.fields))
     return tuple(
         field
-        for kind, field in (match.groups() for match in matches)
-        if kind in kinds and field in entry.outputs and f"{kind}*" not in deleters
+        for handle_type, field in (match.groups() for match in matches)
+        if handle_type in handle_types
+        and field in entry.outputs
+        and f"{handle_type}*" not in deleters
     )
 
 

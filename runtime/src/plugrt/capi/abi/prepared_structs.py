@@ -20,15 +20,15 @@ class Prepared:
 
     __slots__ = ("block", "fixed", "pristine", "structs")
 
-    def __init__(self, *kinds: str, room: int = 0) -> None:
-        sizes = [-(-ffi.sizeof(kind) // _WORD) * _WORD for kind in kinds]
+    def __init__(self, *names: str, room: int = 0) -> None:
+        sizes = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
         self.block = ffi.new("char[]", sum(sizes) + room)
         """The memory: the structs, then ``room`` bytes for what they point to."""
         self.structs: list[Any] = []
         """Pointers to the structs, each of which states its size; `block` must outlive them."""
         at = 0
-        for kind, size in zip(kinds, sizes, strict=True):
-            pointer, stated = struct_type(kind)
+        for name, size in zip(names, sizes, strict=True):
+            pointer, stated = struct_type(name)
             made = ffi.cast(pointer, self.block + at)
             made.struct_size = stated
             self.structs.append(made)

@@ -37,12 +37,12 @@ def on_slice_failure(client: Client, callback: Callable[[int], None]) -> None:
     _register(client, SLICE_BUILDER, run)
 
 
-def _register(client: Client, kind: int, run: Callable[[Any, Any], None]) -> None:
+def _register(client: Client, event: int, run: Callable[[Any, Any], None]) -> None:
     handle = client.handle()
     made = ffi.callback("void(*)(void*, void*)", mark_callback(run))
     handle.keep.append(made)
     handle.library.extension("Callback").call(
-        "Callback_RegisterCallback", client=handle.pointer, type=kind, callback=made
+        "Callback_RegisterCallback", client=handle.pointer, type=event, callback=made
     )
 
 

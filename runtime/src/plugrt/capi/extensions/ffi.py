@@ -118,21 +118,21 @@ def _attributes(attrs: Any) -> dict[str, Any]:
     return found
 
 
-def _attribute(kind: int, pointer: Any) -> Any:
-    if kind == _STRING:
+def _attribute(attribute_type: int, pointer: Any) -> Any:
+    if attribute_type == _STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
         return c_values.text(span.ptr, span.len)
-    if kind == _SCALAR:
+    if attribute_type == _SCALAR:
         scalar = ffi.cast("XLA_FFI_Scalar*", pointer)
         dtype = dtype_of(_DTYPES.get(scalar.dtype, 0))
         return np.frombuffer(c_values.data(scalar.value, dtype.itemsize), dtype)[0]
-    if kind == _ARRAY:
+    if attribute_type == _ARRAY:
         array = ffi.cast("XLA_FFI_Array*", pointer)
         dtype = dtype_of(_DTYPES.get(array.dtype, 0))
         return np.frombuffer(c_values.data(array.data, array.size * dtype.itemsize), dtype)
-    if kind == _DICTIONARY:
+    if attribute_type == _DICTIONARY:
         return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
-    raise ValueError(f"an attribute has the unknown kind {kind}")
+    raise ValueError(f"an attribute has the unknown type {attribute_type}")
 
 
 def _error(frame: Any, code: int, message: str) -> Any:

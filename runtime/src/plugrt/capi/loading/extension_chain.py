@@ -22,9 +22,9 @@ MAX_STRUCT = 1 << 16
 _BASE_SIZE: int = ffi.sizeof("PJRT_Extension_Base")
 
 
-def extension_name(kind: int) -> str:
+def extension_name(number: int) -> str:
     """Returns the name of an extension type, ``type N`` for one newer than the declarations."""
-    return EXTENSION_NAMES[kind] if 0 <= kind < len(EXTENSION_NAMES) else f"type {kind}"
+    return EXTENSION_NAMES[number] if 0 <= number < len(EXTENSION_NAMES) else f"type {number}"
 
 
 def read_chain(start: Any, where: str, addresses: AddressMap) -> dict[str, Any]:

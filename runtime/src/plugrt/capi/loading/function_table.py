@@ -42,8 +42,8 @@ def struct_type(name: str) -> tuple[Any, int]:
 
 def new_struct(name: str) -> Any:
     """Returns a zeroed struct that states its size."""
-    kind, size = struct_type(name)
-    made = ffi.new(kind)
+    pointer_type, size = struct_type(name)
+    made = ffi.new(pointer_type)
     made.struct_size = size
     return made
 

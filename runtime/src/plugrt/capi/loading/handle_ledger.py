@@ -69,9 +69,12 @@ class Ledger:
     def open_handles(self) -> dict[str, int]:
         """Returns the number of live handles of each type; types without are left out."""
         with self._lock:
-            kinds = set(self.created) | set(self.destroyed)
-            left = {kind: self.created[kind] - self.destroyed[kind] for kind in sorted(kinds)}
-        return {kind: count for kind, count in left.items() if count}
+            handle_types = set(self.created) | set(self.destroyed)
+            left = {
+                handle_type: self.created[handle_type] - self.destroyed[handle_type]
+                for handle_type in sorted(handle_types)
+            }
+        return {handle_type: count for handle_type, count in left.items() if count}
 
     def _watch(self, name: str, function: Slot) -> Slot:
         after = self._after(name)
@@ -102,8 +105,8 @@ class Ledger:
             return None
 
         def count(args: Any) -> None:
-            for field, kind in fields:
-                self.created[kind] += getattr(args, field) != ffi.NULL
+            for field, handle_type in fields:
+                self.created[handle_type] += getattr(args, field) != ffi.NULL
             if name == "LoadedExecutable_GetExecutable":
                 self._loaded[args.executable] = args.loaded_executable
 

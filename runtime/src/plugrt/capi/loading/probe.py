@@ -73,6 +73,6 @@ def _explain_end(outcome: Outcome, where: str) -> ProbeResult:
         cure = "PLUGRT_PROBE_SECONDS gives it more time, if it waits for hardware or a network"
     elif outcome.lost_report:
         reason = f"it closed files of its process that are not its own {where}"
-    if last := outcome.last_words():
-        reason += f"; its last words: {last}"
+    if last := outcome.last_output():
+        reason += f"; its last output: {last}"
     return ProbeResult("broken", reason, cure)
