@@ -40,8 +40,6 @@ def command(
     if [str(path) for path in (file, *inputs)].count("-") > 1:
         raise click.UsageError("standard input can be read once: - was given twice")
     keep_stdout()
-    import numpy as np
-
     import plugrt
     from plugrt.errors import ArgumentMismatch
     from plugrt.plugins.backends import process_backends
@@ -63,13 +61,7 @@ def command(
     outputs = list(result) if isinstance(result, tuple) else [result]
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
-    written: list[str] = []
-    if output_dir is not None:
-        output_dir.mkdir(parents=True, exist_ok=True)
-        for i, output in enumerate(outputs):
-            path = output_dir / f"output_{i}.npy"
-            np.save(path, np.asarray(output))
-            written.append(str(path))
+    written = _write(outputs, output_dir) if output_dir is not None else []
     facts: dict[str, Any] = {
         "program": program.program.name,
         "backend": platform or process_backends().initialise().names[0],
@@ -83,17 +75,35 @@ def command(
     }
     if as_json:
         print_json(facts)
-        return
+    else:
+        _show(f"{program!r}", facts, outputs)
+
+
+def _write(outputs: list[Any], folder: Path) -> list[str]:
+    """Writes ``output_0.npy`` and so on; returns their paths."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"output_{i}.npy" for i in range(len(outputs))]
+    for path, output in zip(paths, outputs, strict=True):
+        np.save(path, np.asarray(output))
+    return [str(path) for path in paths]
+
+
+def _show(program: str, facts: dict[str, Any], outputs: list[Any]) -> None:
+    """Prints what a person wants to know of a run."""
+    import numpy as np
+
     print_line(
-        f"{program!r}\non backend {facts['backend']!r}, "
+        f"{program}\non backend {facts['backend']!r}, "
         f"compiled in {facts['compile_seconds']:.3f} s, ran in {facts['run_seconds'] * 1e3:.2f} ms"
     )
     for i, output in enumerate(outputs):
         print_line(f"output {i}: {output.dtype.name}{list(output.shape)}")
         with np.printoptions(linewidth=min(75, width_of(sys.stdout))):
             click.echo(str(output))
-    for path_text in written:
-        print_line(f"wrote {path_text}")
+    for path in facts["written"]:
+        print_line(f"wrote {path}")
 
 
 def _value(output: Any) -> Any:
