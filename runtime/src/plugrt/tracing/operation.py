@@ -51,6 +51,8 @@ def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     return (_token(), *map(_signature_of, args), *kwargs.items(), *map(type, kwargs.values()))
 
 
+_UINT64 = "LQ"
+
 WeakBy: TypeAlias = Sequence[str] | Literal["all", "none", "body"]
 """What decides whether the results of an operation are weak; see `operation`."""
 
@@ -97,6 +99,7 @@ class Operation(Generic[P, R]):
         self._body_decides = weak_by == "body"
         named = () if weak_by in ("body", "none") else weak_by
         self._weak_by = frozenset(signature.parameters if named == "all" else named) - self._static
+        self._all_decide = self._weak_by == set(signature.parameters) - self._static
         unknown = (self._static | self._weak_by) - set(signature.parameters)
         if unknown:
             raise TypeError(f"{body.__qualname__} has no parameter {sorted(unknown)}")
@@ -223,12 +226,16 @@ class Operation(Generic[P, R]):
     def _is_weak(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         if not self._weak_by or kwargs.get("dtype") is not None:
             return False
-        deciding: Any = [
-            x for name, x in self._bind_names(tuple(args), kwargs) if name in self._weak_by
-        ]
+        deciding: Any = args
+        if kwargs or not self._all_decide:
+            deciding = [x for n, x in self._bind_names(tuple(args), kwargs) if n in self._weak_by]
         if self._has_containers:
             deciding = tree.flatten(deciding)[0]
-        return is_open([(x.dtype, x.weak) for x in deciding if type(x) is Tracer])
+        arrays = [(x.dtype, x.weak) for x in deciding if type(x) is Tracer]
+        # Most operations have neither weak operands nor uint64 beside a signed integer.
+        if not any(weak or dtype.char in _UINT64 for dtype, weak in arrays):
+            return False
+        return is_open(arrays)
 
     def _convert_leaves(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:

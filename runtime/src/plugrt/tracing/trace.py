@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Iterator, Mapping
 from types import CodeType
@@ -72,9 +73,27 @@ class Captured(NamedTuple):
 
 class _State(threading.local):
     trace: Trace | None = None
+    hidden: Trace | None = None
+    """The trace while Python collects garbage: finalisers are no part of what is traced."""
 
 
 _state = _State()
+
+
+def _hide_from_finalizers(phase: str, info: dict[str, int]) -> None:
+    """Sets the trace of this thread aside while Python collects garbage.
+
+    It may do so at any place, also where the module is between two states that are sound, and
+    runs finalisers. What these call runs as outside of a trace; added to the module it made
+    programs that were not valid, and crashed.
+    """
+    if phase == "start":
+        _state.hidden, _state.trace = _state.trace, None
+    else:
+        _state.trace, _state.hidden = _state.hidden, None
+
+
+gc.callbacks.append(_hide_from_finalizers)
 
 
 def current_trace() -> Trace | None:

@@ -1,0 +1,68 @@
+"""Finalisers that Python runs while a function is traced are no part of the trace."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+
+from plugrt import array_api as xp
+from plugrt.tracing.trace import current_trace
+from plugrt.transforms.jit import jit
+
+X = np.ones(8, np.float32)
+
+
+class Cycle:
+    """An object that only the garbage collector finds, and that calls a function then."""
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+        self.me = self
+
+    def __del__(self) -> None:
+        self.call()
+
+
+def test_a_finalizer_runs_as_outside_of_the_trace() -> None:
+    held = xp.asarray(X)
+    differ = jit(lambda a, b: a - 2 * b)
+    differ(held, held)
+    seen: list[Any] = []
+
+    def call() -> None:
+        seen.append((current_trace(), differ(held, held).tolist()))
+
+    def traced(a: Any) -> Any:
+        Cycle(call)
+        gc.collect()
+        assert current_trace() is not None
+        return a + 1
+
+    text = jit(traced).lower(X).as_text()
+    assert seen == [(None, [-1.0] * 8)]
+    assert "subtract" not in text
+
+
+def test_finalizers_may_run_wherever_a_trace_is() -> None:
+    held = xp.asarray(X)
+    differ = jit(lambda a, b: a - 2 * b)
+    differ(held, held)
+    results: list[Any] = []
+    threshold = gc.get_threshold()
+    count = 40
+    try:
+        for i in range(count):
+            gc.disable()
+            Cycle(lambda: results.append(differ(held, held).tolist()))
+            gc.set_threshold(1 + 2 * i)  # the collection comes a little later each time
+            gc.enable()
+            lowered = jit(lambda a: a * i + 1).lower(X)  # noqa: B023
+            gc.set_threshold(*threshold)
+            gc.collect()
+            assert "subtract" not in lowered.as_text()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
+    assert results == [[-1.0] * 8] * count
