@@ -215,3 +215,9 @@ def test_eight_devices() -> None:
     shards = [client.buffer_from_host(np.full(2, d.id, "f4"), d) for d in client.devices()]
     assert values(loaded.execute([shards])[0]) == [[28, 28]] * 8
     client.close()
+
+
+def test_an_array_of_no_buffers_is_refused(client: Client) -> None:
+    """XLA ends the process over a sharding without devices."""
+    with pytest.raises(InvalidArgument, match="at least one buffer; got none"):
+        client.shards(())

@@ -201,9 +201,10 @@ class CpuClient(ClientBase):
         """Returns the buffers of one array as launches take them fastest."""
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
+        if not buffers:  # XLA's sharding over no device ends the process
+            raise InvalidArgument("an array has at least one buffer; got none")
         devices = tuple(require_device(self, b.device) for b in buffers)
-        memory_kind = buffers[0].memory.kind if buffers else ""
-        return CpuShards.from_buffers(buffers, self.place(devices, memory_kind))
+        return CpuShards.from_buffers(buffers, self.place(devices, buffers[0].memory.kind))
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
         assert isinstance(memory, CpuMemory)
