@@ -73,7 +73,7 @@ class JitFunction(CachedFunction[P, R]):
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.traced(head, avals, self._tracer(bound))
         rerun = self._rerun(bound, self)
-        return Traced(staged, bound.spec, tuple(avals), self._where(), rerun=rerun)
+        return Traced(staged, bound.spec, tuple(avals), self._where(), _rerun=rerun)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""

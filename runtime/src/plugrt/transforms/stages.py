@@ -28,7 +28,7 @@ class Traced:
     in_tree: tree.PyTreeSpec
     avals: tuple[Aval, ...]
     device: Device | None
-    rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
+    _rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
     """Makes a call again operation by operation, for the debug checks."""
 
     @property
@@ -140,7 +140,7 @@ class Compiled(CompiledCall):
         title = f"compiled {staged.plan.name!r}"
         super().__init__(program, traced.in_tree, staged.out_tree, types, title)
         self._traced = traced
-        self._rerun = traced.rerun
+        self._rerun = traced._rerun
 
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
