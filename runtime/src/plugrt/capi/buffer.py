@@ -284,8 +284,8 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
                 f"buffer of {self._spec.handle.library.owner} has"
             )
         out = c_values.room(size)
-        # XLA's CPU client (xla-cpu-pjrt 0.9) dereferences NULL if another thread deletes or donates
-        # the buffer during this call, unless there is an external reference.
+        # XLA's CPU client (xla-cpu-pjrt 0.0.1) dereferences NULL if another thread deletes or
+        # donates the buffer during this call, unless there is an external reference.
         reference = self._refer_if_possible()
         try:
             args = self._call("Buffer_CopyRawToHost", dst=out, offset=offset, transfer_size=size)
