@@ -60,7 +60,7 @@ LEFT_OUT = {
     # pluggy's, NumPy's and typing's own.
     "hookimpl", "__array__", "Handle", "EventListener", "DurationListener",
     # What plugrt itself calls, with objects of its own.
-    "hold", "release", "lookup", "tracer_class",
+    "hold", "release", "lookup", "tracer_class", "rerun",
 }  # fmt: skip
 
 
