@@ -53,3 +53,48 @@ print(len(found), np.unique(np.array([np.asarray(x) for x in found]), axis=0).to
 def test_many_generators_whose_finally_uses_them(use: str, value: list[int]) -> None:
     done = run_python(CYCLES.replace("USE", use), **platform_environment())
     assert done.stdout == f"200 {[[float(v) for v in value]]}\n", done.stderr[-2000:]
+
+
+LINGERING = """
+import gc, threading
+import numpy as np
+import plugrt
+from plugrt_cpu.interrupts import CompileThread
+
+one = np.ones(8, np.float32)
+plugrt.device_put(one)
+end = threading.Event()
+CompileThread(target=end.wait, args=(60,)).start()
+found = []
+
+def leave_in_a_cycle():
+    def generate():  # few references to its code: those that get lost count
+        try:
+            yield
+        finally:
+            plugrt.device_put(one)
+            found.append(1)
+
+    generator = generate()
+    next(generator)
+    cycle = [generator]
+    cycle.append(cycle)
+
+gc.disable()
+for i in range(60):
+    for _ in range(3):
+        leave_in_a_cycle()
+    gc.set_threshold(1 + i * 3)
+    gc.enable()  # the collector starts within jaxlib, too
+    plugrt.jit(lambda x, i=i: x * i + 1)(one)
+    gc.disable()
+gc.collect()
+end.set()
+print(len(found))
+"""
+
+
+def test_the_thread_of_a_compilation_that_is_still_ending_changes_nothing() -> None:
+    """It was taken for another thread, and jaxlib's recording stayed on: a crash."""
+    done = run_python(LINGERING, **platform_environment())
+    assert done.stdout == "180\n", done.stderr[-2000:]

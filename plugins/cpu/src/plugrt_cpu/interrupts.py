@@ -15,6 +15,10 @@ _under_way: set[threading.Event] = set()
 """An event for each compilation that has not ended."""
 
 
+class CompileThread(threading.Thread):
+    """A thread that compiles while the main thread waits for it, and ends a moment after that."""
+
+
 def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
@@ -41,7 +45,7 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
 
     finished = threading.Lock()
     finished.acquire()
-    threading.Thread(target=run, name="plugrt-cpu-compile").start()
+    CompileThread(target=run, name="plugrt-cpu-compile").start()
     # Not join: after an interrupt CPython 3.11 marks the thread as ended and does not wait for it
     # at exit (https://github.com/python/cpython/issues/90882). Not an event: interrupted twice, its
     # condition releases a lock that it does not hold, and the RuntimeError replaces the interrupt
