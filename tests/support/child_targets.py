@@ -133,7 +133,7 @@ def flood(argument: Any, say: Say) -> None:
 
 def nested(argument: dict[str, Any], say: Say) -> None:
     """Runs another child, with more time than this one has."""
-    from plugrt.processes.isolation import run_in_child
+    from plugrt.processes.run_in_child import run_in_child
 
     outcome = run_in_child(f"{HERE}:{argument['target']}", argument["file"], 600)
     say(how=outcome.how, seconds=outcome.seconds)

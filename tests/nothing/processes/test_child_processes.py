@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from plugrt.processes.isolation import Outcome, run_in_child
+from plugrt.processes.run_in_child import Outcome, run_in_child
 from support.child_targets import HERE
 from support.leftovers import VARIABLE, left_after, processes_with, wait_for
 
@@ -136,7 +136,7 @@ def test_where_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
 PARENT = f"""
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests' is ignored
-from plugrt.processes.isolation import run_in_child
+from plugrt.processes.run_in_child import run_in_child
 run_in_child("{HERE}:nested", json.loads(sys.argv[1]), 600)
 """
 
@@ -169,7 +169,7 @@ def test_nothing_outlives_a_parent_whose_pipe_another_process_holds(
     file = tmp_path / "pids"
     code = f"""
 import os, sys, threading, time
-from plugrt.processes.isolation import run_in_child
+from plugrt.processes.run_in_child import run_in_child
 threading.Thread(target=run_in_child, args=("{HERE}:sleep", sys.argv[1], 600), daemon=True).start()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)

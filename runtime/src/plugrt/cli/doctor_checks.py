@@ -17,7 +17,7 @@ from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record, Source, State
-from plugrt.processes.isolation import Outcome, run_in_child
+from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt.settings.declarations import Config
 
 _BACKENDS, _MORE, _PROBES = 0.5, 0.1, 0.4

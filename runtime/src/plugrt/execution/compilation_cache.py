@@ -3,7 +3,7 @@
 On where ``config.compilation_cache_dir`` names a folder, for every backend that declares
 ``executable_serialization``; the settings, their names and defaults are JAX's. The folder and
 its files must belong to this user and be writable by nobody else, since they hold machine code. An
-entry states in its header what it was made of (`cache_entry.Facts`), and is loaded only if all of
+entry states in its header what it was made of (`cache_key.Facts`), and is loaded only if all of
 that matches. A fault of the cache is a warning, and the program is compiled; under
 ``config.raise_persistent_cache_errors`` it is an error.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from plugrt import files, monitoring
 from plugrt.errors import Internal, PjrtError
-from plugrt.execution.cache_entry import Facts, collect_facts, decode_entry, encode_entry
+from plugrt.execution.cache_entry import decode_entry, encode_entry
+from plugrt.execution.cache_key import Facts, collect_facts
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program
 from plugrt.settings.declarations import config

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from plugrt.processes.child import STARTUP_SECONDS, run_request
+from plugrt.processes.child_main import STARTUP_SECONDS, run_request
 
 _MAX_REPORT = 32 * 2**20
 _MAX_NOISE = 4096

@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrt.capi.loading.probe_result import STAGES, ProbeResult
 from plugrt.interface import OptionValue
-from plugrt.processes.isolation import Outcome, run_in_child
+from plugrt.processes.run_in_child import Outcome, run_in_child
 
 SECONDS = 20.0
 

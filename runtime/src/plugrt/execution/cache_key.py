@@ -1,0 +1,76 @@
+"""The key of the compilation cache: everything that a compiled executable depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import asdict, dataclass, fields
+
+from plugrt import cpu_features
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt.plugins import distributions
+from plugrt.settings.declarations import config
+
+_FLAGS = ("_flags", "_init_args")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that a compiled executable depends on; an entry is used only if all are equal."""
+
+    program: str
+    """SHA-256 of the program that is compiled, without source lines, and its format."""
+    options: str
+    platform: str
+    compiler: str
+    """The library, build and version that compiles (`Client.compiler_identity`)."""
+    devices: str
+    processor: str
+    versions: str
+    """plugrt's own, and that of StableHLO which the backend reads."""
+    flags: str
+    """The environment variables with flags that libraries read themselves."""
+
+    def digest(self) -> str:
+        """Returns a hash of these facts, which names the file."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def collect_facts(client: Client, program: Program, options: CompileOptions) -> Facts | None:
+    """Returns the facts of a program to compile, None where the compiler has no identity."""
+    identity = client.compiler_identity
+    if identity is None:
+        return None
+    return Facts(
+        program=f"{program.format} {hashlib.sha256(_without_lines(program)).hexdigest()}",
+        options=_options(options),
+        platform=f"{client.platform} {client.platform_version}",
+        compiler=identity,
+        devices=repr(sorted({device.kind for device in client.devices()})),
+        processor=cpu_features.features(),
+        versions=repr(
+            [distributions.version("plugrt"), client.capabilities.stablehlo_current_version]
+        ),
+        flags=repr(
+            [config.lookup(o)[0] for o in config.declared().values() if o.name.endswith(_FLAGS)]
+        ),
+    )
+
+
+def _options(options: CompileOptions) -> str:
+    stated = {f.name: getattr(options, f.name) for f in fields(options)}
+    stated["env_overrides"] = sorted(options.env_overrides.items())
+    return repr(stated)
+
+
+def _without_lines(program: Program) -> bytes:
+    """Returns the program without its source lines, so that moving a function keeps its entry."""
+    if program.format != "mlir" or importlib.util.find_spec("jaxlib") is None:
+        return program.code
+    from plugrt.stablehlo.modules import bytecode, parse
+    from plugrt.stablehlo.passes import run_passes
+
+    module = parse(program.code, program.name)
+    run_passes(module, "strip-debuginfo")
+    return bytecode(module)
