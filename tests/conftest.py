@@ -30,6 +30,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     temporary = sys.pycache_prefix + tempfile.gettempdir()
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
 
+# pytest-xdist tells its workers that their terminal is 80 wide; commands and children would wrap.
+os.environ.pop("COLUMNS", None)
+
 # Before any library is loaded. Several devices, so that placement is tested everywhere.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")

@@ -263,7 +263,7 @@ def _finalizers() -> list[tuple[str, str]]:
 
 def test_handles_are_freed_in_one_way() -> None:
     # `own` does it; a buffer's finaliser is its fast path, and the third only counts references.
-    assert sorted(_finalizers()) == [("buffer.py", "Buffer"), ("ownership.py", "_Lonely")]
+    assert sorted(_finalizers()) == [("buffer.py", "Buffer"), ("ownership.py", "_RefcountProbe")]
 
 
 FORKED = """
