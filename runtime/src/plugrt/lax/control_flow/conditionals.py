@@ -48,7 +48,8 @@ def cond(
     ``pred`` is a scalar, a number meaning whether it is not 0. Both functions are traced, one runs;
     they return the same structure, shapes and dtypes. Raises `ShapeError` for a ``pred`` that is no
     scalar, and `StructureError`, `ShapeError` or `DtypeError` where the results of the functions
-    differ. As ``jax.lax.cond``.
+    differ. As ``jax.lax.cond``, but that a result is weakly typed where both functions give it so
+    (JAX: where ``false_fun`` does).
 
     >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, xp.asarray(1.0))
     Array(2., dtype=float32)
@@ -77,7 +78,8 @@ def switch(
 
     All branches are traced, one runs; they return the same structure, shapes and dtypes. Raises
     `ShapeError` or `DtypeError` for an ``index`` that is no integer scalar, and `StructureError`,
-    `ShapeError` or `DtypeError` where the results of the branches differ. As ``jax.lax.switch``.
+    `ShapeError` or `DtypeError` where the results of the branches differ. As ``jax.lax.switch``,
+    but that a result is weakly typed where all branches give it so (JAX: where the first does).
 
     >>> lax.switch(1, [lambda x: x, lambda x: -x], xp.asarray(2.0))
     Array(-2., dtype=float32)

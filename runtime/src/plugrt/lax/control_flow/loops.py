@@ -85,7 +85,8 @@ def fori_loop(
 
     Bounds that are Python integers make a loop of known length, of which ``unroll`` steps (True:
     all) are laid out one after another; bounds that are integer arrays make a `while_loop`. The
-    index is int32 unless the bounds are arrays of another integer dtype. Raises `DtypeError` or
+    index is int32 unless the bounds are arrays or NumPy scalars of another integer dtype (JAX: not
+    for NumPy's). Raises `DtypeError` or
     `ShapeError` for bounds that are no integer scalars, and where the body changes the type of the
     value; `ArgumentError` for ``unroll`` with traced bounds. As ``jax.lax.fori_loop``.
 

@@ -29,7 +29,8 @@ def scan(
     outputs staying at their inputs' places; ``unroll`` steps (True: all) make one iteration of the
     loop. Raises `ShapeError` where leading lengths differ or a leaf is 0-d, `ArgumentError` without
     both ``xs`` and ``length``, and `StructureError`, `ShapeError` or `DtypeError` where ``f``
-    changes the carry's type. As ``jax.lax.scan``.
+    changes the carry's type. As ``jax.lax.scan``, but that outputs made of a carry that is no
+    longer weakly typed after a step are not so either.
 
     >>> lax.scan(lambda c, x: (c + x, c), xp.asarray(0), xp.asarray([1, 2, 3]))
     (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
