@@ -1,4 +1,4 @@
-"""Who may import whom: the walls of DESIGN.md section 2, read from the source."""
+"""Which module may import which: the layers of docs/architecture.md, read from the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SDK = ROOT / "plugin_sdk/src/plugrt_sdk"
 MODULES = modules(RUNTIME)
 PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__.py").exists())
 
-ROOMS = [
+LAYERS = [
     {
         "argument_errors",
         "errors",
@@ -38,13 +38,12 @@ ROOMS = [
     {"tracing"},
     {"array_api", "lax", "random"},
     {"transforms"},
-    {"distributed"},
     {"programs"},
     {"demo"},
     {"cli"},
     {"__init__", "__main__", "missing_names"},
 ]
-"""A room imports from rooms earlier in the list, and from those it shares a line with.
+"""A layer imports from layers earlier in the list and from modules of its own.
 
 What it names for annotations, in functions and as a string counts as much as an import at the top.
 """
@@ -57,39 +56,39 @@ def sources(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
-def room(name: str) -> int:
-    for number, names in enumerate(ROOMS):
+def layer_number(name: str) -> int:
+    for number, names in enumerate(LAYERS):
         if name in names:
             return number
-    raise AssertionError(f"the room {name!r} is not in the list of rooms")
+    raise AssertionError(f"{name!r} is in no layer of LAYERS")
 
 
-def room_of(module: str) -> str:
-    """Returns the room of a module; the public names are for what is a program like others."""
+def package_of(module: str) -> str:
+    """Returns the package of a module; the public names are for what is a program like others."""
     return module.split(".")[1] if "." in module else "demo"
 
 
 def name_of(path: Path) -> str:
-    """Returns the room that a file of the runtime is in."""
+    """Returns the package of the runtime that a file is in."""
     first = path.relative_to(RUNTIME).parts[0]
     return first.removesuffix(".py")
 
 
 @pytest.mark.parametrize("path", sources(RUNTIME), ids=lambda p: str(p.relative_to(RUNTIME)))
-def test_a_room_imports_from_earlier_rooms(path: Path) -> None:
-    here = room(name_of(path))
+def test_a_layer_imports_from_earlier_layers(path: Path) -> None:
+    here = layer_number(name_of(path))
     wrong = [
-        f"{path}:{line} names {module}, which lies above its room"
+        f"{path}:{line} names {module}, which lies above its layer"
         for module, line in references(path, MODULES)
-        if room(room_of(module)) > here
+        if layer_number(package_of(module)) > here
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_room_is_in_the_list() -> None:
+def test_every_package_is_in_a_layer() -> None:
     for path in RUNTIME.iterdir():
         if path.suffix == ".py" or (path.is_dir() and (path / "__init__.py").exists()):
-            room(path.stem)
+            layer_number(path.stem)
 
 
 def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
@@ -195,7 +194,7 @@ def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
     texts = [text for _, text in code_lines(file)]
     assert [t for t in texts if VENDORS.search(t)] == ["cuda"]
     assert [t for t in texts if PRIVATE.search(t)] == ["import jaxlib._jax"]
-    assert room("cli") > room("execution")
+    assert layer_number("cli") > layer_number("execution")
 
 
 @pytest.mark.parametrize(
@@ -208,8 +207,8 @@ def test_the_tests_of_this_file_can_fail(tmp_path: Path) -> None:
         "from plugrt import jit",
     ],
 )
-def test_a_name_of_a_later_room_is_seen_however_it_is_given(source: str, tmp_path: Path) -> None:
+def test_a_name_of_a_later_layer_is_seen_however_it_is_given(source: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.py"
     file.write_text(source)
-    named = [room(room_of(module)) for module, _ in references(file, MODULES)]
-    assert max(named) > room("execution")
+    named = [layer_number(package_of(module)) for module, _ in references(file, MODULES)]
+    assert max(named) > layer_number("execution")

@@ -1,4 +1,4 @@
-"""The waist: value types check themselves, and what a backend leaves out is Unimplemented."""
+"""Value types of the interface check themselves, and what a backend leaves out is Unimplemented."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_ready_event_tells_at_once() -> None:
     assert heard == [None, failure]
 
 
-def test_the_waist_imports_nothing_of_ours_but_errors() -> None:
+def test_the_interface_imports_nothing_of_ours_but_errors() -> None:
     source = interface.__file__
     with open(source) as file:
         ours = [line for line in file if line.startswith(("from plugrt", "import plugrt"))]

@@ -63,7 +63,7 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _shown(value: object) -> str:
-    """Returns the start of a value's repr, whatever a stranger's ``__repr__`` does."""
+    """Returns the start of a value's repr, also where its ``__repr__`` raises."""
     try:
         return f"{value!r:.40}"
     except Exception:  # noqa: BLE001

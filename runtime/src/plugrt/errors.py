@@ -5,7 +5,7 @@ PJRT C API (``PJRT_Error_Code``, which are absl's canonical status codes); the o
 the party at fault: a plugin, the caller's arguments, the traced function, or a program.
 
 Where Python or JAX users would expect a built-in class (``TypeError`` for a wrong type,
-``RuntimeError`` for a failing backend), the class inherits from it too.
+``RuntimeError`` for a failing backend), the class also inherits from it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def text_of(error: BaseException) -> str:
         return str(error).encode("utf-8", "backslashreplace").decode()
     except KeyboardInterrupt:
         raise
-    except BaseException as fault:  # noqa: BLE001 whatever a stranger's __str__ does
+    except BaseException as fault:  # noqa: BLE001 a foreign exception's __str__ may raise anything
         return f"(its message cannot be read: __str__ raises {type(fault).__name__})"
 
 

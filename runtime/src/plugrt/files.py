@@ -71,7 +71,7 @@ def open_regular(path: AnyPath, *, own: bool = False) -> BinaryIO:
 
 
 def _open(path: AnyPath, own: bool) -> int:
-    # Checked before opening, too: opening a device can have effects (a watchdog starts counting).
+    # Also checked before opening: opening a device can have effects (a watchdog starts counting).
     _check_regular(os.stat(path), path)
     flags = os.O_RDONLY
     for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
@@ -166,7 +166,7 @@ def _too_large(path: AnyPath, most: int) -> FileRefused:
 def private_folder(path: AnyPath, *, make: bool = True) -> Path:
     """Returns the folder, created if ``make``: it is this user's and writable by nobody else.
 
-    ``~`` expands. Created folders (parents, too) have mode 0700 whatever the umask is; the mode of
+    ``~`` expands. Created folders (also parents) have mode 0700 whatever the umask is; the mode of
     an existing folder stays. Raises `FileRefused`, with the cure, for a folder of another user or
     one that others can write, and the `OSError` of creating or finding it.
     """
@@ -192,7 +192,7 @@ def _make(folder: Path) -> None:
     for place in reversed(missing):
         with contextlib.suppress(FileExistsError):  # another process was faster; it is checked
             place.mkdir(mode=0o700)
-            place.chmod(0o700)  # a umask can take bits of the owner, too
+            place.chmod(0o700)  # a umask can also take bits of the owner
 
 
 def _check_own(found: os.stat_result, path: AnyPath) -> None:
@@ -250,7 +250,7 @@ def write(path: AnyPath, content: bytes) -> None:
     number = os.open(aside, flags, 0o600)
     try:
         with open(number, "wb") as stream:
-            os.chmod(aside, 0o600)  # a umask can take bits of the owner, too
+            os.chmod(aside, 0o600)  # a umask can also take bits of the owner
             stream.write(content)
         os.replace(aside, path)
     except BaseException:

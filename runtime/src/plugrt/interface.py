@@ -706,7 +706,7 @@ class Client(_BackendObject, ABC):
 
     @abstractmethod
     def devices(self) -> Sequence[Device]:
-        """All devices, those of other processes too, in id order. The same objects each time."""
+        """All devices, also those of other processes, in id order. The same objects each time."""
 
     def addressable_devices(self) -> Sequence[Device]:
         """The devices of this process."""
@@ -751,7 +751,7 @@ class Client(_BackendObject, ABC):
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> Buffer:
-        """Puts a host array (any strides, any alignment, 0-d and empty too) on a device.
+        """Puts a host array (any strides, any alignment, also 0-d and empty) on a device.
 
         ``memory`` None is the device's default memory. The backend keeps ``array`` alive for as
         long as ``semantics`` lets it use the memory. Raises `ResourceExhausted` when the device is

@@ -18,7 +18,7 @@ class Place:
     """Devices in order, the kind of memory on each, and jaxlib's sharding for them.
 
     ``devices`` are those of this process; the sharding and ``raw_devices`` (jaxlib's list) name
-    those of other processes, too, and ``single`` is whether there is only one.
+    also those of other processes, and ``single`` is whether there is only one.
     """
 
     __slots__ = ("devices", "kind", "raw_devices", "sharding", "single")

@@ -62,10 +62,10 @@ class ClientHandle:
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
         self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount")
-        """Releases an external reference to a ``PJRT_Buffer*``; keeps the client, too."""
+        """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
         self.lock = threading.RLock()
         """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
-        may run at any time, in the thread that holds it too."""
+        may run at any time, also in the thread that holds it."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.host_read.HostReader` objects that no thread is using."""
         self.known_pages: set[int] = set()

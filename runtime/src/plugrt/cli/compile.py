@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write the executable into.",
 )  # fmt: skip
-@click.option("--text", is_flag=True, help="Print the optimised program, too.")
+@click.option("--text", is_flag=True, help="Also print the optimised program.")
 @json_option
 def command(
     file: Path,

@@ -80,7 +80,7 @@ def examine(backends: Backends | None = None) -> Examination:
     found = Examination(versions=_versions())
     _examine_settings(found, backends.config, os.environ)
     if found.problems:
-        return found  # a program would stop at an invalid setting, too
+        return found  # a program would also stop at an invalid setting
     seconds = backends.config.doctor_seconds
     records = backends.table.rows
     _examine_backends(found, records, backends.config)

@@ -31,7 +31,7 @@ class Plan:
     """How the flat arguments and outputs of a call map to an executable's.
 
     ``constants`` are the arrays and host arrays that the function closed over and needs (tracers
-    too, if it was traced within another trace). The executable's parameters are the arguments
+    also if it was traced within another trace). The executable's parameters are the arguments
     numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of the
     constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
     outputs with known values: each call puts them again, so that no two results share memory. With
@@ -309,12 +309,12 @@ class LoadedProgram:
         raise error
 
     def _refuse_donated_twice(self, values: Sequence[Any], error: Exception) -> None:
-        """Raises `InvalidArgument` where a donated array is another argument, too."""
+        """Raises `InvalidArgument` where a donated array is also another argument."""
         plan = self.plan
         for i in plan.donated:
             for j in plan.kept:
                 if i != j and _same_array(values[i], values[j]):
-                    also = "is donated, too" if j in plan.donated else "is not"
+                    also = "is also donated" if j in plan.donated else "is not"
                     raise InvalidArgument(
                         f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
                         f"{plan.describe(j)}, which {also}; pass a copy of one"

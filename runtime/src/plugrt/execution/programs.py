@@ -82,7 +82,7 @@ def resolve_launch(
 ) -> Launch:
     """Returns the launch on one device that follows from the arguments that are needed.
 
-    With ``all_count`` unused ones decide, too: ``zeros_like(x)`` is where ``x`` is. A program that
+    With ``all_count`` unused ones also decide: ``zeros_like(x)`` is where ``x`` is. A program that
     only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
     """
     plan = traced.plan

@@ -166,11 +166,11 @@ class PmapSharding(Sharding):
     def __init__(self, devices: Sequence[Device], sharded_dim: int | None = 0) -> None:
         self._devices = tuple(devices)
         self._sharded_dim = sharded_dim
-        strangers = [d for d in self._devices if not isinstance(d, Device)]
-        if strangers or not self._devices:
+        non_devices = [d for d in self._devices if not isinstance(d, Device)]
+        if non_devices or not self._devices:
             raise InvalidArgument(
                 "PmapSharding takes devices, at least one (see plugrt.devices()); got "
-                f"{strangers or 'none'}"
+                f"{non_devices or 'none'}"
             )
         if len(set(self._devices)) != len(self._devices):
             raise InvalidArgument(f"PmapSharding names a device twice: {list(devices)}")

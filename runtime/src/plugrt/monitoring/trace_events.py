@@ -28,7 +28,7 @@ def timeline(path: files.AnyPath) -> AbstractContextManager[None]:
     cache, put, launched, awaited and read within the block, in microseconds since its begin, under
     the names of `plugrt.monitoring` without their ``/plugrt/``. Times are the host's: a launch ends
     when the call returns, and what the device does then shows in the reads and waits for it. The
-    file is written, too, where an exception ends the block. Blocks may lie in each other and run in
+    file is also written where an exception ends the block. Blocks may lie in each other and run in
     several threads; each writes all that was recorded while it was open. The first call of each
     function within the outermost block looks its program up again.
 

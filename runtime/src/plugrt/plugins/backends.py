@@ -49,7 +49,7 @@ def default_backend(of: Backends | None = None) -> str:
 
 @with_argument_errors
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
-    """Returns all devices of a backend in id order, those of other processes too.
+    """Returns all devices of a backend in id order, also those of other processes.
 
     Errors are those of `get_backend`, as for all functions here."""
     return list(get_backend(backend, of).devices())

@@ -152,7 +152,7 @@ class Backends:
         raise UnknownPlatform(
             f"{asked_by}: {choice.request} leaves {name!r} out (started: "
             f"{', '.join(choice.names)}); set JAX_PLATFORMS={','.join(choice.request.names)},"
-            f"{name} to have it, too"
+            f"{name} to have it as well"
         )
 
     def _find(self, name: str, asked_by: str) -> list[Record]:

@@ -96,7 +96,7 @@ def _fault_of(found: Registration) -> str:
         variable = f"PJRT_NAMES_AND_LIBRARY_PATHS={found.name}:{found.library_path}"
         return f"{fault}; {variable} tries its library without the factory"
     if found.library_path and found.c_api is not None:
-        return "with both library_path and c_api, which jax refuses, too; one is needed"
+        return "with both library_path and c_api, which jax also refuses; one is needed"
     if not found.library_path and found.c_api is None:
-        return "with neither library_path nor c_api, which jax refuses, too; one is needed"
+        return "with neither library_path nor c_api, which jax also refuses; one is needed"
     return ""

@@ -27,8 +27,8 @@ from plugrt.plugins.table import Table
 def load(row: Record, table: Table) -> Plugin:
     """Returns the plugin of a candidate, importing it at the first call; starts nothing.
 
-    Raises a `PluginError` on failure, the same at every call. A plugin's ``SystemExit`` becomes one
-    too; ``KeyboardInterrupt`` and `ConfigError` pass.
+    Raises a `PluginError` on failure, the same at every call. A plugin's ``SystemExit`` also
+    becomes one; ``KeyboardInterrupt`` and `ConfigError` pass.
     """
     if row.plugin is not None:
         return row.plugin
@@ -134,7 +134,7 @@ def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
         if plugin.name not in known:
             table.log.warn_once(
                 f"nameless {plugin.name} {row.who}",
-                f"{row.who} offers the plugin {plugin.name!r}, too, which no entry point names, so "
+                f"{row.who} also offers the plugin {plugin.name!r}, which no entry point names, so "
                 f"that it is left out; its author must add {plugin.name} = {row.value!r} to the "
                 f"entry points of the group {row.source}",
             )

@@ -1,7 +1,7 @@
 """`Log`: logs each step of finding, choosing and starting plugins.
 
-Steps go to the standard logger ``plugrt.plugins`` at DEBUG, and under PLUGRT_TRACE_PLUGINS=1 to
-stderr, too. Log records have the candidate as their attribute ``row``.
+Steps go to the standard logger ``plugrt.plugins`` at DEBUG, under PLUGRT_TRACE_PLUGINS=1
+also to stderr. Log records have the candidate as their attribute ``row``.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def stop(row: Record) -> None:
         return
     try:
         client.close()
-    except Exception as error:  # noqa: BLE001  # the other clients must be closed, too
+    except Exception as error:  # noqa: BLE001  # the other clients must also be closed
         logger.warning("closing the backend of %s raised %s", row, describe(error))
     row.set_state(State.LOADED)
 

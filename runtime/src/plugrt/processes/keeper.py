@@ -3,7 +3,7 @@
 The keeper forks before any large import and runs none of the target's code. It keeps the deadline,
 collects output, and ends the child whatever happens there. It ends everything when its parent ends
 in any way: its standard input is a pipe that only the parent holds. On Linux it adopts orphans, so
-daemons of the child are found and ended, too.
+daemons of the child are also found and ended.
 """
 
 from __future__ import annotations

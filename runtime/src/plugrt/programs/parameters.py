@@ -14,7 +14,7 @@ from plugrt.interface import Executable, TensorType
 def parameter_types(executable: Executable) -> tuple[TensorType, ...] | None:
     """Returns the types of the parameters, None where the backend does not show its program.
 
-    None, too, for a program in another format than HLO, one whose parameters are tuples, and one
+    Also None for a program in another format than HLO, one whose parameters are tuples, and one
     that runs partitioned, whose parameters are then parts.
     """
     if executable.num_partitions != 1:

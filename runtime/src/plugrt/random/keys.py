@@ -19,7 +19,7 @@ from plugrt.tracing.tracer import Tracer
 def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
     """Returns the key of an integer seed, an array uint32[2] that holds its 64 bits.
 
-    Seeds of 32 bits, negative ones too, have a high word of 0, as in ``jax.random.PRNGKey``; a
+    Seeds of 32 bits, also negative ones, have a high word of 0, as in ``jax.random.PRNGKey``; a
     Python integer that needs 64 bits gives both words. The only ``impl`` is ``threefry2x32``.
     Raises `DtypeError` for a seed that is no integer, `ShapeError` for one that is no scalar,
     `ArgumentError` for another ``impl``.

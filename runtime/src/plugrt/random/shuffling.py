@@ -65,7 +65,7 @@ def _permute(key: Tracer, x: Tracer, axis: int, independent: bool) -> Tracer:
 def _shuffle(key: Tracer, x: Tracer, axis: int) -> Tracer:
     """Sorts by random 32-bit words, often enough that equal words do not matter.
 
-    The number of rounds is JAX's, so that the orders are too.
+    The number of rounds is JAX's, so that the orders are as well.
     """
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):

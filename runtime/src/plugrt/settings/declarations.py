@@ -248,7 +248,7 @@ class Config(Options):
     )  # fmt: skip
     record_launches = option(
         "PLUGRT_RECORD_LAUNCHES", BOOLEAN, False,
-        "Whether plugrt.monitoring hears of each launch and how long it took on the host; "
+        "Whether plugrt.monitoring records each launch and how long it took on the host; "
         "monitoring.timeline sets it for its block.",
         launched=True,
     )  # fmt: skip

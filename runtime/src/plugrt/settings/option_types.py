@@ -263,4 +263,4 @@ def forced_cpu_devices(environ: Mapping[str, str]) -> int | None:
             f"XLA_FLAGS has --xla_force_host_platform_device_count={found[-1]}, which cannot be "
             "understood; accepted: a whole number from 1"
         )
-    return int(found[-1])  # XLA takes the last one, too
+    return int(found[-1])  # XLA also takes the last one

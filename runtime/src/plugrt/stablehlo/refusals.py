@@ -57,7 +57,7 @@ def refuse_endless_calls(module: ir.Module, name: str) -> None:
     if circle := _find_cycle(calls):
         raise ProgramError(
             f"program {name!r} calls itself ({' calls '.join(circle)}), which no compiler of "
-            "StableHLO takes. Cure: a stablehlo.while"
+            "StableHLO takes. Fix: a stablehlo.while"
         )
 
 

@@ -307,7 +307,7 @@ class _Static:
 def freeze(value: Any, name: str, operation: Any) -> Any:
     """Returns a static argument as something hashable: lists become tuples, dicts items.
 
-    NumPy arrays (of sizes, axes, offsets) become tuples, too.
+    NumPy arrays (of sizes, axes, offsets) also become tuples.
     """
     if type(value) is np.ndarray:
         value = value.tolist()
@@ -347,7 +347,7 @@ def operation(
 
     In the body, array parameters (also those inside lists, tuples and dicts) are tracers. The
     parameters named in ``static`` arrive as they were passed and must be hashable (lists count).
-    Bodies may call other operations. With ``eager`` the function itself runs for tracers too,
+    Bodies may call other operations. With ``eager`` the function itself also runs for tracers,
     untouched.
 
     Results are weak where what the arguments named in ``weak_by`` meet in is (`is_open`); "all"

@@ -173,7 +173,7 @@ def is_open(operands: Sequence[tuple[Dtype, bool]]) -> bool:
 
     It is where the weak operands are of a higher kind than all others: ``int8 * 0.5`` is as weak
     as 0.5 is. (A complex scalar beside floats is not: the floats settle its width.) So are the
-    floats that uint64 and signed integers meet in. Booleans, Python's too, are never weak.
+    floats that uint64 and signed integers meet in. Booleans, also Python's, are never weak.
     """
     weak = max((_rank(dtype) for dtype, is_weak in operands if is_weak), default=0)
     strong = [dtype for dtype, is_weak in operands if not is_weak]

@@ -167,7 +167,7 @@ class Trace:
         if tracer.trace is not self:
             return self._value_from_outside(tracer)
         scope = self.scope
-        # A closed scope encloses no open one, so one check covers closed scopes too.
+        # A closed scope encloses no open one, so one check also covers closed scopes.
         if tracer.scope is not scope and not tracer.scope.encloses(scope):
             raise LeakedTracer(leak_message(tracer))
         if tracer._value is None:  # a Python scalar: a constant wherever it is used

@@ -148,10 +148,10 @@ def choose_devices(
 def check_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
     """Returns the devices that the caller listed; `InvalidArgument` if they are wrong."""
     chosen = tuple(devices)
-    strangers = [d for d in chosen if not isinstance(d, Device)]
-    if strangers or not chosen:
+    non_devices = [d for d in chosen if not isinstance(d, Device)]
+    if non_devices or not chosen:
         raise InvalidArgument(
-            f"pmap's devices must be some of plugrt.devices(); got {strangers or 'none'}"
+            f"pmap's devices must be some of plugrt.devices(); got {non_devices or 'none'}"
         )
     if len(set(chosen)) != len(chosen):
         raise InvalidArgument(f"pmap's devices name a device twice: {list(chosen)}")

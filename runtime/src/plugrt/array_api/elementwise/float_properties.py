@@ -31,7 +31,7 @@ from plugrt.tracing.tracer import Tracer
 
 
 def sign_bits(x: Tracer) -> Tracer:
-    """Returns booleans: whether the sign bit of a float is set, that of -0.0 and NaN too."""
+    """Returns booleans: whether the sign bit of a float is set, also that of -0.0 and NaN."""
     integer = np.dtype(f"int{itemsize_bits(x.dtype)}")
     bits = emit(hlo.bitcast_convert, x, result=TensorType(x.shape, integer))
     return compare(bits, full(x.shape, 0, integer), "LT")

@@ -86,7 +86,7 @@ class _LoopSteps:
         self._xs = [as_tracer(x) for x in flat]
         self.outputs: tree.PyTreeSpec | None = None
         self.weak: list[bool] = []
-        """Whether each output of a step is weakly typed; the stacked outputs are, too."""
+        """Whether each output of a step is weakly typed; so are the stacked outputs."""
 
     def one(
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
