@@ -217,9 +217,11 @@ def rng_bit_generator(
     numbers that do not). Raises `DtypeError` for other keys, and for a ``dtype`` that is no
     integer. As ``jax.lax.rng_bit_generator``.
     """
-    kind = as_dtype(dtype)
-    if kind_of(kind) not in "iu" or kind.kind == "V":
-        raise DtypeError(f"lax.rng_bit_generator makes integers; dtype {kind.name} was asked for")
+    result_dtype = as_dtype(dtype)
+    if kind_of(result_dtype) not in "iu" or result_dtype.kind == "V":
+        raise DtypeError(
+            f"lax.rng_bit_generator makes integers; dtype {result_dtype.name} was asked for"
+        )
     short = (key.shape, key.dtype.name) == ((4,), "uint32")
     if not short and (key.shape, key.dtype.name) != ((2,), "uint64"):
         raise DtypeError(
@@ -229,7 +231,7 @@ def rng_bit_generator(
     state = bitcast_convert_type(reshape(key, (2, 2)), np.uint64) if short else key
     number = RandomAlgorithm(int(algorithm))
     names = ("DEFAULT", "THREE_FRY", "PHILOX")
-    drawn = np.dtype(f"uint{max(32, 8 * kind.itemsize)}")
+    drawn = np.dtype(f"uint{max(32, 8 * result_dtype.itemsize)}")
     new, bits = emit(
         _generator,
         state,
@@ -241,7 +243,7 @@ def rng_bit_generator(
     )
     if short:
         new = reshape(bitcast_convert_type(new, np.uint32), (4,))
-    return [new, convert(bits, kind)]
+    return [new, convert(bits, result_dtype)]
 
 
 def _generator(types: list[ir.Type], state: ir.Value, *, algorithm: Any, loc: Any) -> Any:

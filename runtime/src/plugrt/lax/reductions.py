@@ -235,9 +235,9 @@ def _first_extreme(
 ) -> Tracer:
     check_dtype_kind(name, "operand", operand.dtype, "biuf")
     along = normalize_dimension(name, axis, operand.ndim)
-    kind = as_dtype(index_dtype)
-    if kind_of(kind) not in "iu":
-        raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {kind.name}")
+    dtype = as_dtype(index_dtype)
+    if kind_of(dtype) not in "iu":
+        raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {dtype.name}")
     if not operand.shape[along]:
         raise ArgumentError(f"lax.{name} has nothing to choose from: axis {axis} has length 0")
 
@@ -253,6 +253,6 @@ def _first_extreme(
         index = emit_select(emit(hlo.or_, wins, earlier), i, j)
         return [emit_select(wins, x, y), index]
 
-    starts = [constant(initial(operand.dtype), operand.dtype), constant(0, kind)]
-    indices = iota(operand.shape, along, kind)
+    starts = [constant(initial(operand.dtype), operand.dtype), constant(0, dtype)]
+    indices = iota(operand.shape, along, dtype)
     return emit_reduce([strong(operand), indices], starts, [along], better)[1]

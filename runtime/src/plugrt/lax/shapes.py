@@ -236,11 +236,13 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     Raises `DtypeError` for bool, `AxisError` for a dimension out of range. As
     ``jax.lax.broadcasted_iota``.
     """
-    kind = as_dtype(dtype)
-    if kind_of(kind) == "b":
+    result_dtype = as_dtype(dtype)
+    if kind_of(result_dtype) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
     sizes = tuple(int(n) for n in shape)
-    return e.iota(sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), kind)
+    return e.iota(
+        sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), result_dtype
+    )
 
 
 @operation(static=("shape", "dtype"), weak_by="body")
@@ -251,8 +253,8 @@ def full(shape: Sequence[int], fill_value: Tracer, dtype: DTypeLike | None = Non
     """
     if fill_value.shape:
         raise ShapeError(f"fill_value of lax.full must be a scalar; found {fill_value.shape}")
-    kind = fill_value.dtype if dtype is None else as_dtype(dtype)
-    filled = e.broadcast_to(e.convert(fill_value, kind), tuple(int(n) for n in shape))
+    result_dtype = fill_value.dtype if dtype is None else as_dtype(dtype)
+    filled = e.broadcast_to(e.convert(fill_value, result_dtype), tuple(int(n) for n in shape))
     return e.with_weakness(filled, dtype is None and fill_value.weak)
 
 
@@ -268,6 +270,6 @@ def full_like(
     ``shape`` and ``dtype`` replace those of ``x``. Raises `ShapeError` for a value that is no
     scalar. As ``jax.lax.full_like``.
     """
-    kind = x.dtype if dtype is None else as_dtype(dtype)
-    result: Tracer = full(x.shape if shape is None else shape, fill_value, kind)
+    result_dtype = x.dtype if dtype is None else as_dtype(dtype)
+    result: Tracer = full(x.shape if shape is None else shape, fill_value, result_dtype)
     return e.with_weakness(result, dtype is None and x.weak)

@@ -32,10 +32,12 @@ def bits(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Trac
     key or shape. As ``jax.random.bits``.
     """
     check_key("bits", key)
-    kind = default_unsigned() if dtype is None else as_dtype(dtype)
-    if kind.kind != "u":
-        raise DtypeError(f"random.bits makes unsigned integers; dtype {kind.name} was asked for")
-    return random_bits(key, 8 * kind.itemsize, normalize_shape("random.bits", shape))
+    result_dtype = default_unsigned() if dtype is None else as_dtype(dtype)
+    if result_dtype.kind != "u":
+        raise DtypeError(
+            f"random.bits makes unsigned integers; dtype {result_dtype.name} was asked for"
+        )
+    return random_bits(key, 8 * result_dtype.itemsize, normalize_shape("random.bits", shape))
 
 
 @operation(static=("shape", "dtype"), weak_by="none")
@@ -57,32 +59,32 @@ def uniform(
     (True, True)
     """
     check_key("uniform", key)
-    kind = float_dtype("uniform", dtype)
+    result_dtype = float_dtype("uniform", dtype)
     low, high = as_tracer(minval), as_tracer(maxval)
-    return _uniform(key, normalize_shape("random.uniform", shape), kind, low, high)
+    return _uniform(key, normalize_shape("random.uniform", shape), result_dtype, low, high)
 
 
-def _uniform(key: Tracer, shape: Shape, kind: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
+def _uniform(key: Tracer, shape: Shape, dtype: np.dtype[Any], low: Tracer, high: Tracer) -> Tracer:
     """Returns uniform numbers: random mantissas of numbers from 1 to 2, minus 1, scaled.
 
     A dtype with a mantissa of fewer than 8 bits draws 8 bits a number, as in JAX.
     """
-    info = finfo(kind)
-    low = broadcast_parameter("uniform", "minval", low, shape, kind)
-    high = broadcast_parameter("uniform", "maxval", high, shape, kind)
+    info = finfo(dtype)
+    low = broadcast_parameter("uniform", "minval", low, shape, dtype)
+    high = broadcast_parameter("uniform", "maxval", high, shape, dtype)
     drawn = 8 if info.nmant < 8 else info.bits
     words = np.dtype(f"uint{info.bits}")
     mantissa = convert(random_bits(key, drawn, shape), words)
     mantissa = lax.shift_right_logical(mantissa, constant(drawn - info.nmant, words))
-    one = np.ones((), kind).view(words)
-    number = lax.bitcast_convert_type(lax.bitwise_or(mantissa, constant(one)), kind)
-    number = lax.sub(number, constant(1, kind))
+    one = np.ones((), dtype).view(words)
+    number = lax.bitcast_convert_type(lax.bitwise_or(mantissa, constant(one)), dtype)
+    number = lax.sub(number, constant(1, dtype))
     scaled: Tracer = lax.max(low, lax.add(lax.mul(number, lax.sub(high, low)), low))
     return scaled
 
 
 def broadcast_parameter(
-    function: str, name: str, value: Tracer, shape: Shape, kind: np.dtype[Any]
+    function: str, name: str, value: Tracer, shape: Shape, dtype: np.dtype[Any]
 ) -> Tracer:
     """Returns a parameter of a distribution in the result's shape and a dtype."""
     pairs = zip(value.shape[::-1], shape[::-1], strict=False)
@@ -91,7 +93,7 @@ def broadcast_parameter(
             f"argument {name!r} of random.{function} has shape {value.shape}, which does not "
             f"broadcast to the shape {shape} of the result"
         )
-    return broadcast_to(convert(value, kind), shape)
+    return broadcast_to(convert(value, dtype), shape)
 
 
 @operation(static=("shape", "dtype"), weak_by="none")
@@ -105,22 +107,22 @@ def normal(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     (2, 3)
     """
     check_key("normal", key)
-    kind = default_float() if dtype is None else as_dtype(dtype)
+    result_dtype = default_float() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.normal", shape)
-    if kind.kind != "c":
+    if result_dtype.kind != "c":
         return _normal(key, wanted, float_dtype("normal", dtype))
-    part = np.dtype(f"float{kind.itemsize * 4}")
+    part = np.dtype(f"float{result_dtype.itemsize * 4}")
     keys = split_key(key, (2,))
     real, imag = (_normal(read_row(keys, i), wanted, part) for i in range(2))
     # A complex division, for JAX's very bits.
-    result: Tracer = lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), kind))
+    result: Tracer = lax.div(lax.complex(real, imag), full(wanted, np.sqrt(2), result_dtype))
     return result
 
 
-def _normal(key: Tracer, shape: Shape, kind: np.dtype[Any]) -> Tracer:
-    low = constant(np.nextafter(np.array(-1, kind), np.array(0, kind), dtype=kind))
-    number = lax.erf_inv(_uniform(key, shape, kind, low, constant(1, kind)))
-    scaled: Tracer = lax.mul(constant(np.sqrt(2), kind), number)
+def _normal(key: Tracer, shape: Shape, dtype: np.dtype[Any]) -> Tracer:
+    low = constant(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
+    number = lax.erf_inv(_uniform(key, shape, dtype, low, constant(1, dtype)))
+    scaled: Tracer = lax.mul(constant(np.sqrt(2), dtype), number)
     return scaled
 
 
@@ -139,17 +141,19 @@ def truncated_normal(
     ``jax.random.truncated_normal``.
     """
     check_key("truncated_normal", key)
-    kind = float_dtype("truncated_normal", dtype)
+    result_dtype = float_dtype("truncated_normal", dtype)
     if shape is None:
         shape = np.broadcast_shapes(lower.shape, upper.shape)
     wanted = normalize_shape("random.truncated_normal", shape)
-    scale = constant(np.sqrt(2), kind)
-    low, high = convert(lower, kind), convert(upper, kind)
+    scale = constant(np.sqrt(2), result_dtype)
+    low, high = convert(lower, result_dtype), convert(upper, result_dtype)
     ends = [lax.erf(lax.div(x, scale)) for x in (low, high)]
-    low = broadcast_parameter("truncated_normal", "lower", low, wanted, kind)
-    high = broadcast_parameter("truncated_normal", "upper", high, wanted, kind)
-    number = lax.mul(scale, lax.erf_inv(_uniform(key, wanted, kind, *ends)))
-    inner = [lax.nextafter(x, constant(to, kind)) for x, to in ((low, np.inf), (high, -np.inf))]
+    low = broadcast_parameter("truncated_normal", "lower", low, wanted, result_dtype)
+    high = broadcast_parameter("truncated_normal", "upper", high, wanted, result_dtype)
+    number = lax.mul(scale, lax.erf_inv(_uniform(key, wanted, result_dtype, *ends)))
+    inner = [
+        lax.nextafter(x, constant(to, result_dtype)) for x, to in ((low, np.inf), (high, -np.inf))
+    ]
     result: Tracer = lax.clamp(inner[0], number, inner[1])
     return result
 
@@ -162,8 +166,8 @@ def exponential(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) 
     `ShapeError` for a wrong key or shape. As ``jax.random.exponential``.
     """
     check_key("exponential", key)
-    kind = float_dtype("exponential", dtype)
-    number = uniform(key, normalize_shape("random.exponential", shape), kind)
+    result_dtype = float_dtype("exponential", dtype)
+    number = uniform(key, normalize_shape("random.exponential", shape), result_dtype)
     result: Tracer = lax.neg(lax.log1p(lax.neg(number)))
     return result
 
@@ -176,10 +180,12 @@ def cauchy(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> Tr
     `ShapeError` for a wrong key or shape. As ``jax.random.cauchy``.
     """
     check_key("cauchy", key)
-    kind = float_dtype("cauchy", dtype)
-    low = constant(finfo(kind).eps, kind)
-    number = _uniform(key, normalize_shape("random.cauchy", shape), kind, low, constant(1, kind))
-    angle = lax.mul(constant(np.pi, kind), lax.sub(number, constant(0.5, kind)))
+    result_dtype = float_dtype("cauchy", dtype)
+    low = constant(finfo(result_dtype).eps, result_dtype)
+    number = _uniform(
+        key, normalize_shape("random.cauchy", shape), result_dtype, low, constant(1, result_dtype)
+    )
+    angle = lax.mul(constant(np.pi, result_dtype), lax.sub(number, constant(0.5, result_dtype)))
     result: Tracer = lax.tan(angle)
     return result
 
@@ -192,9 +198,11 @@ def laplace(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> T
     `ShapeError` for a wrong key or shape. As ``jax.random.laplace``.
     """
     check_key("laplace", key)
-    kind = float_dtype("laplace", dtype)
-    low = constant(-1.0 + float(finfo(kind).epsneg), kind)
-    number = _uniform(key, normalize_shape("random.laplace", shape), kind, low, constant(1, kind))
+    result_dtype = float_dtype("laplace", dtype)
+    low = constant(-1.0 + float(finfo(result_dtype).epsneg), result_dtype)
+    number = _uniform(
+        key, normalize_shape("random.laplace", shape), result_dtype, low, constant(1, result_dtype)
+    )
     result: Tracer = lax.mul(lax.sign(number), lax.log1p(lax.neg(lax.abs(number))))
     return result
 
@@ -207,9 +215,11 @@ def logistic(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     `ShapeError` for a wrong key or shape. As ``jax.random.logistic``.
     """
     check_key("logistic", key)
-    kind = float_dtype("logistic", dtype)
-    low = constant(finfo(kind).tiny, kind)
-    number = _uniform(key, normalize_shape("random.logistic", shape), kind, low, constant(1, kind))
+    result_dtype = float_dtype("logistic", dtype)
+    low = constant(finfo(result_dtype).tiny, result_dtype)
+    number = _uniform(
+        key, normalize_shape("random.logistic", shape), result_dtype, low, constant(1, result_dtype)
+    )
     result: Tracer = lax.sub(lax.log(number), lax.log1p(lax.neg(number)))
     return result
 
@@ -225,22 +235,22 @@ def gumbel(
     wrong key or shape, `ArgumentError` for another mode. As ``jax.random.gumbel``.
     """
     check_key("gumbel", key)
-    kind = float_dtype("gumbel", dtype)
-    return _gumbel(key, normalize_shape("random.gumbel", shape), kind, mode)
+    result_dtype = float_dtype("gumbel", dtype)
+    return _gumbel(key, normalize_shape("random.gumbel", shape), result_dtype, mode)
 
 
-def _gumbel(key: Tracer, shape: Shape, kind: np.dtype[Any], mode: str | None) -> Tracer:
+def _gumbel(key: Tracer, shape: Shape, dtype: np.dtype[Any], mode: str | None) -> Tracer:
     if mode not in (None, "low", "high"):
         raise ArgumentError(f"mode of random.gumbel is 'low' or 'high'; got {mode!r}")
-    info = finfo(kind)
-    tiny, one = constant(info.tiny, kind), constant(1, kind)
+    info = finfo(dtype)
+    tiny, one = constant(info.tiny, dtype), constant(1, dtype)
     if mode != "high":
-        inner = lax.neg(lax.log(_uniform(key, shape, kind, tiny, one)))
+        inner = lax.neg(lax.log(_uniform(key, shape, dtype, tiny, one)))
     else:
-        both = _uniform(key, (2, *shape), kind, constant(0, kind), one)
+        both = _uniform(key, (2, *shape), dtype, constant(0, dtype), one)
         high, low = read_row(both, 0), read_row(both, 1)
-        small = lax.add(lax.mul(constant(2.0**-info.nmant, kind), low), tiny)
-        number = lax.select(lax.ge(high, constant(0.5, kind)), high, lax.add(high, small))
+        small = lax.add(lax.mul(constant(2.0**-info.nmant, dtype), low), tiny)
+        number = lax.select(lax.ge(high, constant(0.5, dtype)), high, lax.add(high, small))
         inner = lax.neg(lax.log1p(lax.neg(number)))
     result: Tracer = lax.neg(lax.log(inner))
     return result
@@ -254,7 +264,7 @@ def read_row(x: Tracer, i: int) -> Tracer:
 
 def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the floating dtype asked for, the default one for None."""
-    kind = default_float() if dtype is None else as_dtype(dtype)
-    if kind_of(kind) != "f":
-        raise DtypeError(f"random.{function} makes floats; dtype {kind.name} was asked for")
-    return kind
+    result_dtype = default_float() if dtype is None else as_dtype(dtype)
+    if kind_of(result_dtype) != "f":
+        raise DtypeError(f"random.{function} makes floats; dtype {result_dtype.name} was asked for")
+    return result_dtype

@@ -45,37 +45,37 @@ def randint(
     'int32'
     """
     check_key("randint", key)
-    kind = default_int() if dtype is None else as_dtype(dtype)
-    if kind_of(kind) not in "iu" or kind.kind == "V":
-        raise DtypeError(f"random.randint makes integers; dtype {kind.name} was asked for")
+    result_dtype = default_int() if dtype is None else as_dtype(dtype)
+    if kind_of(result_dtype) not in "iu" or result_dtype.kind == "V":
+        raise DtypeError(f"random.randint makes integers; dtype {result_dtype.name} was asked for")
     wanted = normalize_shape("random.randint", shape)
-    sampled = kind
-    if kind.itemsize < 4:
+    sampled = result_dtype
+    if result_dtype.itemsize < 4:
         # Drawn in 32 bits, against bias.
         sampled = np.dtype(np.int32)
-        info = np.iinfo(kind)
+        info = np.iinfo(result_dtype)
         minval = _clamp_to(
             _require_integer("minval", minval), int(info.min), int(info.max), sampled
         )
         maxval = _clamp_to(
             _require_integer("maxval", maxval), int(info.min), int(info.max) + 1, sampled
         )
-    return convert(_randint(key, wanted, minval, maxval, sampled), kind)
+    return convert(_randint(key, wanted, minval, maxval, sampled), result_dtype)
 
 
-def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, kind: np.dtype[Any]) -> Tracer:
+def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, dtype: np.dtype[Any]) -> Tracer:
     low, high = _require_integer("minval", low), _require_integer("maxval", high)
-    top, info = np.iinfo(kind), np.iinfo(high.dtype)
+    top, info = np.iinfo(dtype), np.iinfo(high.dtype)
     beyond = lax.gt(high, constant(min(int(top.max), int(info.max)), high.dtype))
     low = broadcast_parameter(
-        "randint", "minval", _clamp_to(low, int(top.min), int(top.max), kind), shape, kind
+        "randint", "minval", _clamp_to(low, int(top.min), int(top.max), dtype), shape, dtype
     )
     high = broadcast_parameter(
-        "randint", "maxval", _clamp_to(high, int(top.min), int(top.max), kind), shape, kind
+        "randint", "maxval", _clamp_to(high, int(top.min), int(top.max), dtype), shape, dtype
     )
-    words = np.dtype(f"uint{8 * kind.itemsize}")
+    words = np.dtype(f"uint{8 * dtype.itemsize}")
     keys = split_key(key, (2,))
-    upper, lower = (random_bits(read_row(keys, i), 8 * kind.itemsize, shape) for i in range(2))
+    upper, lower = (random_bits(read_row(keys, i), 8 * dtype.itemsize, shape) for i in range(2))
     span = convert(lax.sub(high, low), words)
     one = full(shape, 1, words)
     span = lax.select(lax.le(high, low), one, span)
@@ -83,10 +83,10 @@ def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, kind: np.dtyp
     whole = lax.bitwise_and(broadcast_to(beyond, shape), lax.gt(high, low))
     span = lax.select(whole, lax.add(span, one), span)
     # (upper * 2**bits + lower) % span, in words of these bits.
-    factor = lax.rem(full(shape, 1 << (4 * kind.itemsize), words), span)
+    factor = lax.rem(full(shape, 1 << (4 * dtype.itemsize), words), span)
     factor = lax.rem(lax.mul(factor, factor), span)
     offset = lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span))
-    result: Tracer = lax.add(low, convert(lax.rem(offset, span), kind))
+    result: Tracer = lax.add(low, convert(lax.rem(offset, span), dtype))
     return result
 
 
@@ -98,12 +98,12 @@ def _require_integer(name: str, x: Tracer) -> Tracer:
     return x
 
 
-def _clamp_to(x: Tracer, low: int, high: int, kind: np.dtype[Any]) -> Tracer:
+def _clamp_to(x: Tracer, low: int, high: int, dtype: np.dtype[Any]) -> Tracer:
     """Returns integers clipped to [low, high], then in a dtype."""
     info = np.iinfo(x.dtype)
     least, most = max(low, int(info.min)), min(high, int(info.max))
     clipped = lax.clamp(constant(least, x.dtype), x, constant(most, x.dtype))
-    return convert(clipped, kind)
+    return convert(clipped, dtype)
 
 
 @operation(static=("shape", "mode"), weak_by="none")
@@ -158,7 +158,7 @@ def categorical(
     (2,)
     """
     check_key("categorical", key)
-    kind = float_dtype("categorical", logits.dtype)
+    dtype = float_dtype("categorical", logits.dtype)
     axis = normalize_axis("random.categorical", axis, logits.ndim)
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
     wanted = batch if shape is None else normalize_shape("random.categorical", shape)
@@ -170,7 +170,7 @@ def categorical(
         )
     if replace:
         full_shape = (*prefix, *logits.shape)
-        noise = gumbel(key, full_shape, kind, mode)
+        noise = gumbel(key, full_shape, dtype, mode)
         noisy = lax.add(noise, broadcast_to(logits, full_shape))
         drawn: Tracer = lax.argmax(noisy, axis + len(prefix), default_int())
         return drawn
@@ -179,7 +179,7 @@ def categorical(
         raise ArgumentError(
             f"random.categorical cannot draw {count} of {logits.shape[axis]} without replacement"
         )
-    noisy = lax.add(logits, gumbel(key, logits.shape, kind, mode))
+    noisy = lax.add(logits, gumbel(key, logits.shape, dtype, mode))
     last = [*(i for i in range(logits.ndim) if i != axis), axis]
     chosen = lax.top_k(transpose(noisy, last), count)[1]
     return reshape(transpose(chosen, [len(batch), *range(len(batch))]), wanted)
@@ -193,8 +193,8 @@ def rademacher(key: Tracer, shape: Shape = (), dtype: DTypeLike | None = None) -
     wrong key or shape. As ``jax.random.rademacher``.
     """
     check_key("rademacher", key)
-    kind = default_int() if dtype is None else as_dtype(dtype)
+    result_dtype = default_int() if dtype is None else as_dtype(dtype)
     wanted = normalize_shape("random.rademacher", shape)
-    drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), kind)
-    result: Tracer = lax.sub(lax.mul(constant(2, kind), drawn), constant(1, kind))
+    drawn = convert(bernoulli(key, constant(0.5, default_float()), wanted), result_dtype)
+    result: Tracer = lax.sub(lax.mul(constant(2, result_dtype), drawn), constant(1, result_dtype))
     return result

@@ -176,8 +176,8 @@ class _Sweep:
         needed = [*map(is_used, block.arguments)]
         erase_arguments(block, needed)
         results = [x.type for x in returned_values(block)]
-        kind = ir.FunctionType.get([a.type for a in block.arguments], results)
-        copy.operation.attributes["function_type"] = ir.TypeAttr.get(kind)
+        function_type = ir.FunctionType.get([a.type for a in block.arguments], results)
+        copy.operation.attributes["function_type"] = ir.TypeAttr.get(function_type)
         return name, [i for i, n in enumerate(needed) if n]
 
     def _functions_by_name(self) -> dict[str, Any]:

@@ -102,21 +102,21 @@ def _replace_operands(operation: Any, known: dict[ir.Value, ir.Value]) -> None:
 
 
 def _is_floating(value: ir.Value) -> bool:
-    kind = value.type
-    if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
+    type_ = value.type
+    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
         return False
-    return isinstance(kind.element_type, ir.FloatType | ir.ComplexType)
+    return isinstance(type_.element_type, ir.FloatType | ir.ComplexType)
 
 
 def _holds_one(value: Any, nans: bool, infs: bool) -> Any:
     """Returns a 0-d boolean: whether an element is what is looked for."""
-    kind = value.type
-    if isinstance(kind.element_type, ir.ComplexType):
+    type_ = value.type
+    if isinstance(type_.element_type, ir.ComplexType):
         parts = [_holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]
         return hlo.or_(*parts)
     single = element_type(np.dtype(np.float32))
-    if dtype_of(kind.element_type).itemsize < 4:
-        value = hlo.convert(ir.RankedTensorType.get(kind.shape, single), value)
+    if dtype_of(type_.element_type).itemsize < 4:
+        value = hlo.convert(ir.RankedTensorType.get(type_.shape, single), value)
     found = []
     if nans:
         found.append(hlo.compare(value, value, _direction("NE")))
@@ -155,8 +155,8 @@ def _is_start(operation: Any, operand: ir.Value) -> bool:
 def _describe(operation: Any) -> str:
     where = _find_line(str(operation.location))
     if operation.name == "stablehlo.constant":
-        kind = tensor_type_of(operation.results[0].type)
-        return f"it is in a constant of the program, {kind}{where}"
+        tensor_type = tensor_type_of(operation.results[0].type)
+        return f"it is in a constant of the program, {tensor_type}{where}"
     takes = ", ".join(str(tensor_type_of(x.type)) for x in operation.operands)
     return f"it comes from {operation.name} of ({takes}){where}"
 

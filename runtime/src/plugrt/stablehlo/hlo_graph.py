@@ -162,13 +162,13 @@ def _literal(literal: Content) -> str:
     count = math.prod(integers(_message(literal, 1), 3))
     if count > _MOST_ELEMENTS:
         return f"{count} elements"
-    for number, kind in _INTEGERS.items():
+    for number, dtype in _INTEGERS.items():
         if values := integers(literal, number):
             whole = np.array([value % 2**64 for value in values], np.uint64)
-            return ", ".join(map(str, whole.astype(kind)))
-    for number, kind in _BYTES.items():
+            return ", ".join(map(str, whole.astype(dtype)))
+    for number, dtype in _BYTES.items():
         if parts := messages(literal, number):
-            return ", ".join(map(str, np.frombuffer(b"".join(parts), kind)))
+            return ", ".join(map(str, np.frombuffer(b"".join(parts), dtype)))
     return ""
 
 
