@@ -22,7 +22,7 @@ LOCK = Aborted('Internal error when accessing libtpu multi-process lockfile. Run
 def test_no_metadata_query_and_no_log_files_without_a_tpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in environment.ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
-    with environment.set_variables(NOTHING):
+    with environment.set_libtpu_variables(NOTHING):
         assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
         assert os.environ["TPU_MIN_LOG_LEVEL"] == "3"
     assert not set(environment.ELSEWHERE) & set(os.environ)
@@ -31,7 +31,7 @@ def test_no_metadata_query_and_no_log_files_without_a_tpu(monkeypatch: pytest.Mo
 def test_values_of_the_users_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TPU_SKIP_MDS_QUERY", "0")
     monkeypatch.setenv("TPU_LOG_DIR", "")
-    with environment.set_variables(NOTHING):
+    with environment.set_libtpu_variables(NOTHING):
         assert os.environ["TPU_SKIP_MDS_QUERY"] == "0"
         assert os.environ["TPU_LOG_DIR"] == ""
     assert os.environ["TPU_SKIP_MDS_QUERY"] == "0"
@@ -45,7 +45,7 @@ def test_a_tpu_machine_may_ask_its_metadata_server(monkeypatch: pytest.MonkeyPat
 
 def test_what_the_library_changes_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TPU_LOG_DIR", raising=False)
-    with environment.set_variables(NOTHING):
+    with environment.set_libtpu_variables(NOTHING):
         os.environ["TPU_LOG_DIR"] = "/elsewhere"
     assert os.environ["TPU_LOG_DIR"] == "/elsewhere"
     monkeypatch.delenv("TPU_LOG_DIR")

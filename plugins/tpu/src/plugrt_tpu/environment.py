@@ -26,6 +26,6 @@ def variables_to_set(seen: Hardware) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if name not in os.environ}
 
 
-def set_variables(seen: Hardware) -> AbstractContextManager[None]:
+def set_libtpu_variables(seen: Hardware) -> AbstractContextManager[None]:
     """Sets `variables_to_set` while the library starts, and removes them afterwards."""
     return start_variables.set_variables(variables_to_set(seen))

@@ -59,7 +59,7 @@ class TpuPlugin(LibraryPlugin):
         """Sets the variables that libtpu needs, and explains its errors."""
         from plugrt_tpu import environment, library
 
-        with environment.set_variables(hardware.detect()):
+        with environment.set_libtpu_variables(hardware.detect()):
             try:
                 yield
             except PjrtError as error:

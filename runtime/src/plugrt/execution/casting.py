@@ -36,5 +36,5 @@ def _error_actions() -> Any:
     return {k: "call" if found[k] == "warn" else found[k] for k in ("over", "invalid")}
 
 
-def _warn(kind: str, _: int) -> None:
-    warn_user(f"{kind} encountered in cast", RuntimeWarning)
+def _warn(fault: str, _: int) -> None:
+    warn_user(f"{fault} encountered in cast", RuntimeWarning)

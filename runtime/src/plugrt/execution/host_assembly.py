@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.regions import Region, region_shape, relative_region
+from plugrt.execution.index_ranges import Region, region_shape, relative_region
 from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
 
 MAX_BYTES = 1 << 20

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compiler import compile_program, dump
-from plugrt.execution.regions import Region, first_split, region_shape, relative_region
+from plugrt.execution.index_ranges import Region, first_split, region_shape, relative_region
 from plugrt.interface import (
     Buffer,
     CompileOptions,

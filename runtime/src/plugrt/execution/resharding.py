@@ -15,13 +15,13 @@ from plugrt.execution.array import Array
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.caches import BoundedCache
 from plugrt.execution.host_assembly import HostAssembly, Pieces, assembles_on_host
+from plugrt.execution.index_ranges import Region, device_regions, overlap, region_shape
 from plugrt.execution.part_programs import (
     LoadedPartProgram,
     PartProgram,
     concatenate_program,
     slice_program,
 )
-from plugrt.execution.regions import Region, device_regions, overlap, region_shape
 from plugrt.execution.sharded_transfer import holds_whole, join, put_sharded
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Buffer, Device

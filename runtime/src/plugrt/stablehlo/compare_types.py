@@ -24,8 +24,8 @@ def compare_attributes(
     """
     name = element_name(dtype)
     letters = name if name == "i1" else name.rstrip("0123456789")
-    kind = "TOTALORDER" if total else _KINDS.get(letters, "FLOAT")
+    compare_type = "TOTALORDER" if total else _KINDS.get(letters, "FLOAT")
     return {
         "comparison_direction": hlo.ComparisonDirectionAttr.get(direction),
-        "compare_type": hlo.ComparisonTypeAttr.get(kind),
+        "compare_type": hlo.ComparisonTypeAttr.get(compare_type),
     }

@@ -11,7 +11,7 @@ _FAR = 1000
 """The number of operations after which the search for arguments stops."""
 
 
-class Traced(Protocol):
+class HasOrigin(Protocol):
     """What is asked of a `Tracer`."""
 
     @property
@@ -20,7 +20,7 @@ class Traced(Protocol):
     def _value(self) -> ir.Value | None: ...
 
 
-def provenance(tracer: Traced) -> str:
+def provenance(tracer: HasOrigin) -> str:
     """Returns a clause such as ``, computed at train.py:12 from argument x,``; empty if unknown."""
     if tracer.origin:
         return f", which is {tracer.origin},"
