@@ -52,10 +52,10 @@ def test_the_lock_file_holds_no_local_path() -> None:
     assert not re.search(r'"(/|file:)', (ROOT / "uv.lock").read_text())
 
 
-def test_every_room_is_on_the_map() -> None:
+def test_every_package_is_in_the_architecture() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    rooms = [p for p in (ROOT / "runtime/src/plugrt").iterdir() if (p / "__init__.py").exists()]
-    missing = [room.name for room in rooms if f"{room.name}/" not in text]
+    packages = [p for p in (ROOT / "runtime/src/plugrt").iterdir() if (p / "__init__.py").exists()]
+    missing = [p.name for p in packages if f"{p.name}/" not in text]
     assert not missing, f"docs/architecture.md does not mention {missing}"
-    assert len(rooms) > 5
+    assert len(packages) > 5
     assert Path(ROOT / "LICENSE").exists()
