@@ -7,14 +7,14 @@ time only, and only if the user has not set them: processes started later do not
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
 @contextmanager
 def quiet_logging() -> Iterator[None]:
     """Turns INFO log lines off, as JAX does, unless the user has set TF_CPP_MIN_LOG_LEVEL."""
-    with _unless_set(("TF_CPP_MIN_LOG_LEVEL",), "1"):
+    with set_variables({"TF_CPP_MIN_LOG_LEVEL": "1"}):
         yield
 
 
@@ -29,21 +29,22 @@ def reserve_threads(devices: int) -> Iterator[None]:
     ``Execute``, ``max_inflight_computations_semaphore``). JAX hangs in the same way. A user's
     PJRT_NPROC or NPROC is left as it is.
     """
-    if devices > 1 and (os.cpu_count() or 1) < 2 * devices:
-        with _unless_set(("PJRT_NPROC", "NPROC"), str(2 * devices)):
-            yield
-    else:
+    enough = devices <= 1 or (os.cpu_count() or 1) >= 2 * devices
+    with set_variables({} if enough or "NPROC" in os.environ else {"PJRT_NPROC": str(2 * devices)}):
         yield
 
 
 @contextmanager
-def _unless_set(names: tuple[str, ...], value: str) -> Iterator[None]:
-    """Sets the first of the variables for the block, unless any of them is set."""
-    ours = not any(name in os.environ for name in names)
-    if ours:
-        os.environ[names[0]] = value
+def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables that are not set, and removes them afterwards.
+
+    A library reads them in its initialisation; processes started later must not inherit them.
+    """
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        if ours:
-            os.environ.pop(names[0], None)
+        for name, value in ours.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]

@@ -40,7 +40,7 @@ def test_values_of_the_users_stand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tpu_machine_may_ask_its_metadata_server(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in environment.ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
-    assert set(environment.variables_to_set(TPU)) == {"GRPC_VERBOSITY"}
+    assert set(environment.variables_for(TPU)) == {"GRPC_VERBOSITY"}
 
 
 def test_what_the_library_changes_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

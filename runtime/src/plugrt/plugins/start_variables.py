@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plugrt.plugins import vendors
-
-
-@contextmanager
-def set_variables(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables that are not set, and removes them afterwards.
-
-    A library reads them in its initialisation; processes started later must not inherit them.
-    """
-    ours = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(ours)
-    try:
-        yield
-    finally:
-        for name, value in ours.items():
-            if os.environ.get(name) == value:
-                del os.environ[name]
+from plugrt.xla_environment import set_variables
 
 
 @contextmanager
