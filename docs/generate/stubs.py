@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import subprocess
 import sys
 import textwrap
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_overloads
 
 from plugrt.tracing.operation import Operation
+from plugrt.tracing.public_signature import public_signature
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("plugrt.array_api", "plugrt.lax", "plugrt.random")
@@ -62,8 +64,16 @@ class Stub:
                 return f"{name}: {type(value).__name__}"
             self.imports.add(f"from {module} import {original} as {name}")
             return ""
-        signature = value.__signature__
-        module = value.__module__
+        signatures = [public_signature(body) for body in get_overloads(value.__wrapped__)]
+        if signatures:
+            self.imports.add("from typing import overload")
+        written = [self._written(name, s, value.__module__) for s in signatures]
+        return "\n".join(f"@overload\n{definition}" for definition in written) or self._written(
+            name, value.__signature__, value.__module__
+        )
+
+    def _written(self, name: str, signature: inspect.Signature, module: str) -> str:
+        """Returns the definition of a function with that signature, as ``module`` names types."""
         parameters = [
             p.replace(
                 annotation=Written(self._resolved(p.annotation, module)),
@@ -72,8 +82,8 @@ class Stub:
             for p in signature.parameters.values()
         ]
         result = Written(self._resolved(signature.return_annotation, module))
-        written = signature.replace(parameters=parameters, return_annotation=result)
-        return f"def {name}{written}: ..."
+        shown_signature = signature.replace(parameters=parameters, return_annotation=result)
+        return f"def {name}{shown_signature}: ..."
 
     def _resolved(self, annotation: str, module: str) -> str:
         """Returns an annotation as it reads in the stub, and has the stub import its names."""

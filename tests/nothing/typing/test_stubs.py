@@ -67,6 +67,18 @@ def test_help_shows_what_callers_pass_and_get() -> None:
     assert "Returns the sum over" in shown
 
 
+def test_help_of_jit_shows_a_function_and_what_comes_of_it() -> None:
+    shown = " ".join(pydoc.plain(pydoc.render_doc(plugrt.jit)).split())
+    assert "<object object at" not in shown
+    assert "fun: 'Callable[P, R] | _Omitted' = OMITTED" in shown
+    assert "-> 'JitFunction[P, R]" in shown
+
+
+def test_an_operation_with_overloads_has_each_of_them_in_the_stub() -> None:
+    text = generator().Stub(lax).text()
+    assert text.count("def sort(") == text.count("@overload") == 2
+
+
 def test_signatures_name_arrays_inside_of_containers() -> None:
     @operation
     def body(arrays: list[Tracer], x: Tracer | None = None) -> tuple[Tracer, ...]:

@@ -52,6 +52,7 @@ xp.zeros((2,), device="cpu")  # wrong: arg-type
 xp.full((2,), "x")  # wrong: arg-type
 xp.arange("3")  # wrong: arg-type
 xp.linspace(0, 1)  # wrong: call-arg
+xp.linspace("a", 3, 5)  # wrong: arg-type
 xp.concat(x, 0)  # wrong: call-arg, arg-type
 xp.concat([x, "y"])  # wrong: list-item
 xp.permute_dims(x, 1)  # wrong: arg-type
@@ -89,6 +90,10 @@ lax.exp([1.0])  # wrong: arg-type
 lax.reduce_sum(x, 0)  # wrong: arg-type
 lax.reduce_sum(x)  # wrong: call-arg
 lax.cumsum(x, axis="rows")  # wrong: arg-type
+lax.sort("ab")  # wrong: arg-type
+lax.sort(x).total()  # wrong: attr-defined
+lax.top_k(x, 2).total()  # wrong: attr-defined
+lax.sort_key_val(x, x).total()  # wrong: attr-defined
 lax.slice(x, 0, 1)  # wrong: arg-type
 lax.dot(x, x, precision=3)  # wrong: arg-type
 lax.iota(xp.int32, "4")  # wrong: arg-type
@@ -123,6 +128,9 @@ plugrt.jit(jitted, donate_argnums="0")  # wrong: arg-type
 plugrt.jit(static_args=1)  # wrong: call-overload
 plugrt.pmap(3)  # wrong: arg-type
 plugrt.pmap(jitted, devices=3)  # wrong: arg-type
+plugrt.pmap(jitted, in_axes="a")  # wrong: arg-type
+plugrt.pmap(jitted, in_axes=(0, "a"))  # wrong: arg-type
+plugrt.pmap(jitted, out_axes=0.5)  # wrong: arg-type
 plugrt.device_put(x, "cpu")  # wrong: call-overload
 plugrt.device_put(x, device, donated=True)  # wrong: call-overload
 plugrt.device_put()  # wrong: call-overload
@@ -132,7 +140,9 @@ plugrt.get_backend("cpu").device()  # wrong: attr-defined
 plugrt.topology(3)  # wrong: arg-type
 plugrt.compile("module {}", backend=3)  # wrong: call-overload
 plugrt.compile("module {}", device="cpu")  # wrong: call-overload
+plugrt.compile(3)  # wrong: call-overload
 plugrt.load_program()  # wrong: call-arg
+plugrt.load_program(3)  # wrong: arg-type
 plugrt.Array(x)  # wrong: call-arg
 plugrt.ShapeDtypeStruct((2,))  # wrong: call-arg
 plugrt.disable_jit("yes")  # wrong: arg-type

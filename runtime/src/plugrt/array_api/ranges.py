@@ -68,8 +68,8 @@ def arange(
 
 @with_argument_errors
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     /,
     num: int,
     *,
@@ -87,19 +87,19 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     target = _bounds_dtype(start, stop)
-    start, stop = _as_number("linspace", start), _as_number("linspace", stop)
+    first, last = _as_number("linspace", start), _as_number("linspace", stop)
     count = operator.index(num)
     if count < 0:
         raise ShapeError(f"num of linspace is {num}; it takes a number of elements from 0")
-    is_complex = isinstance(start + stop, complex)
+    is_complex = isinstance(first + last, complex)
     target = inexact(target) if dtype is None else as_dtype(dtype)
     admit("linspace", "the dtype argument", target, FLOATING)
     if is_complex and kind_of(target) != "c":
         raise DtypeError(f"linspace got a complex bound, and the dtype {target.name} is real")
     steps = count - 1 if endpoint else count
-    step = (stop - start) / steps if steps > 0 else 0.0
+    step = (last - first) / steps if steps > 0 else 0.0
     return _space_evenly(
-        start, step, stop if endpoint and steps > 0 else None, count, target, device
+        first, step, last if endpoint and steps > 0 else None, count, target, device
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -30,8 +30,21 @@ from plugrt.tracing.promotion import kind_of
 from plugrt.tracing.tracer import Tracer
 
 
+@overload
+def sort(
+    operand: Tracer, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Tracer: ...
+@overload
+def sort(
+    operand: Sequence[Tracer], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Tracer, ...]: ...
 @operation(static=("dimension", "is_stable", "num_keys"), weak_by="body")
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(
+    operand: Tracer | Sequence[Tracer],
+    dimension: int = -1,
+    is_stable: bool = True,
+    num_keys: int = 1,
+) -> Tracer | tuple[Tracer, ...]:
     """Returns an array, or several of one shape, in ascending order along a dimension.
 
     Several are sorted together: by the first, at equal elements by the next, as many as
@@ -42,8 +55,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     >>> lax.sort((xp.asarray([2, 1]), xp.asarray([20, 10])))
     (Array([1, 2], dtype=int32), Array([10, 20], dtype=int32))
     """
-    several = isinstance(operand, tuple | list)
-    arrays = list(operand) if several else [operand]
+    arrays = [operand] if isinstance(operand, Tracer) else list(operand)
     if not arrays:
         raise ArgumentError("lax.sort needs at least one array")
     if not 1 <= num_keys <= len(arrays):
@@ -56,21 +68,24 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         raise ShapeError(f"lax.sort takes arrays of one shape; found {shapes}")
     at = normalize_dimension("sort", dimension, arrays[0].ndim)
     result = sort_together(arrays, at, num_keys, stable=is_stable)
-    return tuple(result) if several else result[0]
+    return result[0] if isinstance(operand, Tracer) else tuple(result)
 
 
 @operation(static=("dimension", "is_stable"), weak_by="body")
-def sort_key_val(keys: Tracer, values: Tracer, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(
+    keys: Tracer, values: Tracer, dimension: int = -1, is_stable: bool = True
+) -> tuple[Tracer, Tracer]:
     """Returns keys in ascending order and their values.
 
     Both have one shape; any dtypes. Raises `ShapeError` or `AxisError`. As
     ``jax.lax.sort_key_val``.
     """
-    return sort((keys, values), dimension, is_stable, 1)
+    in_order, follow = sort((keys, values), dimension, is_stable, 1)
+    return in_order, follow
 
 
 @operation(static=("k", "axis"))
-def top_k(operand: Tracer, k: int, *, axis: int = -1) -> Any:
+def top_k(operand: Tracer, k: int, *, axis: int = -1) -> list[Tracer]:
     """Returns the k largest elements along an axis, descending, and their indices (int32).
 
     Of equal elements the first comes first; NaN is the largest. Real dtypes and bool. Raises

@@ -32,6 +32,7 @@ from plugrt.interface import (
 )
 from plugrt.plugins import backends
 from plugrt.programs.loading import (
+    ProgramSource,
     convert_for_client,
     convert_to_version,
     has_bindings,
@@ -48,14 +49,14 @@ _PARSER_WORDS = ("parse", "deserialize", "module with `main` function")
 
 @overload
 def compile(
-    program: Any,
+    program: ProgramSource,
     *,
     topology: Topology | str,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
 ) -> AheadOfTime: ...
 @overload
 def compile(
-    program: Any,
+    program: ProgramSource,
     *,
     device: Device | None = None,
     backend: str | None = None,
@@ -63,7 +64,7 @@ def compile(
 ) -> CompiledProgram: ...
 @with_argument_errors
 def compile(  # shadows the builtin, as the public name does
-    program: Any,
+    program: ProgramSource,
     *,
     device: Device | None = None,
     backend: str | None = None,

@@ -8,7 +8,7 @@ import importlib.util
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from plugrt import files
 from plugrt.argument_errors import with_argument_errors
@@ -25,8 +25,37 @@ MAX_BYTES = 2 * 2**30
 _MAX_TEXT = 64
 
 
+class JaxExport(Protocol):
+    """A ``jax.export.Exported``."""
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        """Its module, as MLIR bytecode."""
+
+
+class MlirOperation(Protocol):
+    """An operation of jaxlib's bindings of MLIR."""
+
+    def write_bytecode(self, file: Any, /) -> object:
+        """Writes MLIR bytecode into a file."""
+
+
+class MlirModule(Protocol):
+    """A module of jaxlib's bindings of MLIR."""
+
+    @property
+    def operation(self) -> MlirOperation:
+        """The module as an operation."""
+
+
+ProgramSource: TypeAlias = (
+    Program | str | os.PathLike[str] | bytes | bytearray | memoryview | JaxExport | MlirModule
+)
+"""What `load_program` makes a program of."""
+
+
 @with_argument_errors
-def load_program(source: Any, *, name: str = "") -> Program:
+def load_program(source: ProgramSource, *, name: str = "") -> Program:
     """Returns a StableHLO program, checked as far as the installed packages allow.
 
     ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that

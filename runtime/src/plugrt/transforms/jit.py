@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
 from typing import Any, TypedDict, Unpack, overload
 
 from plugrt.argument_errors import with_argument_errors
@@ -16,8 +17,14 @@ from plugrt.transforms.jit_function import JitFunction
 
 __all__ = ["JitFunction", "jit"]
 
-_NOT_GIVEN = object()
-"""`jit` is a decorator without a function; None in its place is a mistake."""
+
+class _Omitted(Enum):
+    """Stands for the function of `jit` as a decorator with options: None there is a mistake."""
+
+    OMITTED = auto()
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 class JitOptions(TypedDict, total=False):
@@ -41,7 +48,7 @@ def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> JitFunction[P,
 def jit(**options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @with_argument_errors
 def jit(
-    fun: Any = _NOT_GIVEN,
+    fun: Callable[P, R] | _Omitted = _Omitted.OMITTED,
     /,
     *,
     in_shardings: Any = None,
@@ -54,7 +61,7 @@ def jit(
     device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
-) -> Any:
+) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Returns ``fun`` as a function that is traced, compiled and launched on a device.
 
     Arguments and results are arrays, scalars and pytrees of them; static arguments are hashable
@@ -68,7 +75,7 @@ def jit(
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
     numbers or names, `Unimplemented` for several devices.
     """
-    if fun is _NOT_GIVEN:
+    if fun is _Omitted.OMITTED:
         return lambda f: jit(
             f,
             in_shardings=in_shardings,

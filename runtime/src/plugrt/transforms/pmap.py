@@ -18,6 +18,7 @@ from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_functio
 from plugrt.transforms.pmap_axes import (
     Axis,
     AxisPrefix,
+    AxisTree,
     ReplicaMapping,
     call_axes,
     check_devices,
@@ -148,8 +149,8 @@ def pmap(
     fun: Callable[P, R],
     axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: AxisTree = 0,
+    out_axes: AxisTree = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
     devices: Sequence[Device] | None = None,
     backend: str | None = None,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from plugrt.errors import (
     ArgumentTypeError,
@@ -24,6 +24,18 @@ from plugrt.tracing.trace_function import Staged
 from plugrt.transforms.call_arguments import Bound
 
 Axis = int | None
+
+
+class DataclassNode(Protocol):
+    """A dataclass that `plugrt.tree.register_dataclass` made a container."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+AxisTree: TypeAlias = (
+    "Axis | tuple[AxisTree, ...] | list[Any] | Mapping[Any, AxisTree] | DataclassNode"
+)
+"""A pytree of axes. Not of sequences: a text is a sequence of texts."""
 
 
 class AxisPrefix:
