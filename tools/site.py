@@ -34,11 +34,31 @@ PAGES = {
     "README.md": "index.md",
 }
 """Files of the repository outside docs/ and the pages that they are; README leads to the start."""
-NAMESPACES = ("array_api", "lax", "random")
+NAMESPACES = ("array_api", "lax", "random", "tree")
 """Modules whose functions are made by decorators: listed from the running package."""
 MODULES = (
-    "plugrt.plugins", "plugrt.monitoring", "plugrt.interface", "plugrt.errors", "plugrt_sdk",
+    "plugrt.sharding", "plugrt.typing", "plugrt.plugins", "plugrt.monitoring",
+    "plugrt.interface", "plugrt.errors", "plugrt_sdk",
 )  # fmt: skip
+STAGES = {
+    "plugrt.transforms.jit_function": ("JitFunction",),
+    "plugrt.transforms.pmap": ("PmapFunction",),
+    "plugrt.transforms.stages": ("Traced", "Lowered", "Compiled"),
+    "plugrt.transforms.aot": ("AheadOfTime",),
+    "plugrt.programs": ("CompiledProgram",),
+}
+"""What `jit`, `pmap` and `compile` return: classes that callers meet, and do not import."""
+_CONFIG = """\
+## plugrt.config
+
+The settings of this process, an attribute for each: [Settings](../configuration.md) lists them.
+
+::: plugrt.settings.options.Options
+    options:
+      heading_level: 3
+      members: [update, override, reset, lookup]
+
+"""
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -84,6 +104,7 @@ def _api_pages() -> dict[str, str]:
     """Returns the pages of the API reference, by name."""
     pages = {"plugrt": _public_names()}
     pages |= {name: _namespace(name) for name in NAMESPACES}
+    pages["stages"] = _stages()
     for module in MODULES:
         pages[module.removeprefix("plugrt.")] = f"# {module}\n\n" + _members(module)
     return pages
@@ -93,15 +114,29 @@ def _public_names() -> str:
     """The page of the names in ``plugrt`` itself; each is found through its import there."""
     plugrt = import_module("plugrt")
     names = [n for n in plugrt.__all__ if not n.startswith("_")]
-    values = [n for n in names if not inspect.ismodule(getattr(plugrt, n)) and n != "config"]
+    values = [n for n in names if not inspect.ismodule(getattr(plugrt, n))]
     head = f"# plugrt\n\n{inspect.getdoc(plugrt)}\n\n"
     return head + "".join(_reference("plugrt", name, getattr(plugrt, name)) for name in values)
+
+
+def _stages() -> str:
+    """The page of the classes that `STAGES` lists."""
+    head = (
+        "# From a function to a compiled program\n\nWhat `plugrt.jit`, `plugrt.pmap` and "
+        "`plugrt.compile` return, and what their `trace`, `lower` and `compile` lead to.\n\n"
+    )
+    names = [f"{module}.{name}" for module, names in STAGES.items() for name in names]
+    options = "    options:\n      inherited_members: true\n"
+    return head + "".join(f"::: {name}\n{options}\n" for name in names)
 
 
 def _reference(module: str, name: str, value: Any) -> str:
     """Returns what mkdocstrings makes an entry of; a sentence for what is another package's."""
     home = getattr(value, "__module__", "")
-    if home.startswith("plugrt") or isinstance(value, str):
+    if name == "config":  # an object: its class has the methods, and the settings as attributes
+        return _CONFIG
+    is_alias = not (inspect.isclass(value) or inspect.isroutine(value))  # a type or a constant
+    if home.startswith("plugrt") or is_alias:
         return f"::: {module}.{name}\n\n"
     return f"## {name}\n\n`{home}.{name}`, as it is.\n\n"
 

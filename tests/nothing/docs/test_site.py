@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import plugrt
 from support.markdown import ROOT, load_script, pages
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML, which the group `docs` brings")
@@ -38,6 +41,28 @@ def test_every_page_is_in_the_contents() -> None:
     there = {p.name for p in (ROOT / "docs").glob("*.md")}
     assert there <= listed, there - listed
     assert "api/plugrt.md" in listed
+
+
+def test_every_public_module_and_name_is_in_the_api_reference() -> None:
+    pages = _site()._api_pages()
+    contents = set(_contents(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
+    assert {f"api/{page}.md" for page in pages} <= contents
+    modules = {n for n in plugrt.__all__ if inspect.ismodule(getattr(plugrt, n))}
+    assert modules <= set(pages), modules - set(pages)
+    names = {n for n in plugrt.__all__ if not n.startswith("_")} - modules
+    entries = re.findall(r"^(?:::: plugrt\.|## (?:plugrt\.)?)(\w+)$", pages["plugrt"], re.MULTILINE)
+    assert set(entries) == names
+
+
+def test_the_classes_that_jit_and_compile_return_are_in_the_api_reference() -> None:
+    jitted = plugrt.jit(lambda x: x + 1)
+    traced = jitted.trace(1.0)
+    entries = re.findall(r"^::: ([\w.]+)$", _site()._api_pages()["stages"], re.MULTILINE)
+    for value in (jitted, traced, traced.lower()):
+        assert f"{type(value).__module__}.{type(value).__qualname__}" in entries
+    for entry in entries:
+        module, _, name = entry.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), entry
 
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in pages()])
