@@ -140,10 +140,11 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
         True,
         semantics is not ZERO_COPY,
         semantics,
-        # Without this argument jaxlib reads a global state that only JAX sets.
+        # Without this argument jaxlib 0.10 reads a global state that only JAX sets.
         enable_x64=True,
     )
-    # jaxlib keeps its reference to a copied source until a later call collects it.
+    # jaxlib 0.10 keeps its reference to a copied source until a later call collects it, so that
+    # the source's memory would stay until then.
     _jax.collect_garbage()
     return raw
 

@@ -201,7 +201,8 @@ class CpuLoadedExecutable(LoadedExecutable):
                 )
 
     def _launch_error(self, error: Exception, raws: Sequence[Any]) -> PlugrtError:
-        # jaxlib reports a deleted argument as an array without shards, a donated one otherwise.
+        # jaxlib 0.10 reports a deleted argument as an array without shards ("shards, got: []"), a
+        # donated one as deleted.
         translated = translate(error)
         if isinstance(translated, DeletedBuffer) or "shards, got: [" in str(error):
             lost = [i for i, raw in enumerate(raws) if raw.is_deleted()]
@@ -276,8 +277,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                     )
             if self._donated:
                 self._require_distinct(adopted)
-            # jaxlib leaves arrays alive that a host array still views, and reports for an array on
-            # several devices only whether its first buffer is alive.
+            # jaxlib 0.10.2 leaves a donated array alive (is_deleted() is False) while a host array
+            # views it, and is_deleted() of an array on several devices is its first buffer's.
             donated = [adopted[i] for i in self._donated]
             doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
             # An array on several devices is not split: that costs more than the launch saves.

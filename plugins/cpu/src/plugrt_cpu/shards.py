@@ -131,7 +131,7 @@ class CpuShards(Sequence[Buffer]):
 
     def part_is_deleted(self, index: int) -> bool:
         """Whether the buffer at the index was deleted."""
-        # jaxlib reports an array on several devices as deleted when its first buffer is.
+        # In jaxlib 0.10.2 is_deleted() of an array on several devices is its first buffer's.
         raw = self.raw if self._parts is None else self._parts[index]
         return bool(raw.is_deleted())
 

@@ -36,7 +36,8 @@ class Component:
 COMPONENTS = (
     Component("CUDA runtime", {12: ("libcudart.so.12",), 13: ("libcudart.so.13",)},
               "cuda_runtime", "nvidia-cuda-runtime"),
-    # cuDNN needs it, and some of its wheels look in the wrong folder.
+    # cuDNN opens it by name when first used, and wheels' search paths do not lead to its folder:
+    # https://github.com/pytorch/pytorch/pull/145582
     Component("NVRTC", {12: ("libnvrtc.so.12",), 13: ("libnvrtc.so.13",)},
               "cuda_nvrtc", "nvidia-cuda-nvrtc"),
     Component("nvJitLink", {12: ("libnvJitLink.so.12",), 13: ("libnvJitLink.so.13",)},

@@ -171,9 +171,9 @@ _LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 def _destroy_all() -> None:
     """Destroys the remaining clients, and makes every later destructor do nothing.
 
-    A library whose threads still run during the process's exit handlers crashes there. Destroying a
-    client waits for its work while Python callbacks still work. Memory that a library may alias is
-    never freed.
+    C++ destroys a library's static objects when the process exits, and threads of the library that
+    use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
+    its work while Python callbacks still work. Memory that a library may alias is never freed.
     """
     for handle in list(_LIVE):
         handle.abandon()

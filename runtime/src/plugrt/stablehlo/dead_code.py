@@ -198,7 +198,7 @@ class _Sweep:
         """Puts in an operation's place one with the same regions and some of its results."""
         old = op.operation
         results = [result for result, u in zip(old.results, used, strict=True) if u]
-        # By index: iteration yields names in some minor versions of jaxlib, attributes in others.
+        # By index: iteration yields names in jaxlib 0.10.2, attributes in some other versions.
         given = [old.attributes[i] for i in range(len(old.attributes))]
         new = ir.Operation.create(
             old.name,

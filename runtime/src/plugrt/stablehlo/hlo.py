@@ -66,7 +66,8 @@ def _module(program: Program) -> Any:
 
 
 def _hlo_module_class() -> Any:
-    for name in ("jaxlib._hlo", "jaxlib._jax"):  # it moved between versions of jaxlib
+    # jaxlib 0.10.2 has the class in jaxlib._hlo and no longer in jaxlib._jax.
+    for name in ("jaxlib._hlo", "jaxlib._jax"):
         try:
             with quiet_logging():
                 module = importlib.import_module(name)

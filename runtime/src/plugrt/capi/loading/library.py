@@ -168,7 +168,8 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
             "header announces. Install the package that brings it again"
         )
     # NODELETE because a library whose threads or exit handlers outlive dlclose crashes the
-    # interpreter (SIGSEGV), and LOCAL so that two versions do not share symbols.
+    # interpreter (SIGSEGV; https://github.com/openssl/openssl/issues/653 shows one way to it), and
+    # LOCAL so that two versions do not share symbols.
     flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
     try:
         opened = ffi.dlopen(path, flags)
