@@ -10,15 +10,18 @@ that names function and arguments. Exceptions of the user's own code (a branch, 
 from __future__ import annotations
 
 import functools
+import re
 import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 PYTHON_ERRORS = (
     TypeError,
     ValueError,
@@ -29,7 +32,9 @@ PYTHON_ERRORS = (
     RecursionError,
     BufferError,
 )
-_PACKAGES = ("plugrt", "optree", "numpy", "ml_dtypes", "jaxlib")
+_OWN = ("plugrt_cpu", "plugrt_sdk")
+"""plugrt's other packages, which lie outside of site-packages where they are installed editable."""
+_PACKAGES = ("plugrt", *_OWN, "optree", "numpy", "ml_dtypes", "jaxlib")
 
 
 def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
@@ -42,13 +47,14 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
         raise error
     listed = ", ".join(f"{name}={_shown(value)}" for name, value in passed) or "these arguments"
     error_class = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
-    raise error_class(f"{title} cannot be called with {listed}: {error}") from error
+    # Python names a method after the class that defines it, which may be an internal base.
+    says = re.sub(rf"\b\w+\.{re.escape(title.rpartition('.')[2])}\(", f"{title}(", str(error))
+    raise error_class(f"{title} cannot be called with {listed}: {says}") from error
 
 
 def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: errors that wrong arguments cause become `ArgumentTypeError` (see above)."""
     method = "." in function.__qualname__.rpartition("<locals>.")[2]
-    title = function.__qualname__.removesuffix(".__init__") if method else function.__name__
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,9 +63,30 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
         except PYTHON_ERRORS as error:
             # Not the object whose method it is, which a failing __init__ has not finished.
             named = [(f"argument {i}", value) for i, value in enumerate(args[method:])]
+            title = _method_title(function, args) if method else function.__name__
             refuse(title, error, [*named, *kwargs.items()])
 
     return call
+
+
+def with_checked_methods(cls: type[C]) -> type[C]:
+    """Class decorator: `with_argument_errors` for each public method that the class defines.
+
+    Properties and special methods are left as they are: operators and calls are the hot path.
+    """
+    for name, member in list(vars(cls).items()):
+        checked = isinstance(member, FunctionType) and hasattr(member, "__wrapped__")
+        if isinstance(member, FunctionType) and not name.startswith("_") and not checked:
+            setattr(cls, name, with_argument_errors(member))
+    return cls
+
+
+def _method_title(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Returns the name of a method with the class of its object, not the base that defines it."""
+    title = function.__qualname__
+    if args and hasattr(type(args[0]), function.__name__):
+        title = f"{type(args[0]).__qualname__}.{function.__name__}"
+    return title.removesuffix(".__init__").removesuffix(".__post_init__")
 
 
 def _shown(value: object) -> str:
@@ -85,6 +112,8 @@ def _is_library_file(filename: str) -> bool:
     parts = Path(filename).parts
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1] in _PACKAGES
+    if not set(_OWN).isdisjoint(parts):
+        return True
     return filename.startswith((*_STDLIB, _OURS, "<frozen", "<__array_function__"))
 
 

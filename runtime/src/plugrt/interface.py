@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import InvalidArgument, PjrtError, Unimplemented
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, Unimplemented
 
 OptionValue = str | bool | int | float | list[int]
 """What a create option or an attribute may hold (``PJRT_NamedValue``)."""
@@ -82,6 +83,7 @@ class DeviceAssignment:
 
     device_ids: tuple[tuple[int, ...], ...]
 
+    @with_argument_errors
     def __post_init__(self) -> None:
         if not self.device_ids or not self.device_ids[0]:
             raise InvalidArgument("a device assignment needs at least one replica and partition")
@@ -128,7 +130,9 @@ class CompileOptions:
     env_overrides: Mapping[str, str | bool | int | float] = field(default_factory=dict)
     encoded: bytes | None = None
 
+    @with_argument_errors
     def __post_init__(self) -> None:
+        self._check_types()
         if self.num_replicas < 1 or self.num_partitions < 1:
             raise InvalidArgument(
                 f"num_replicas and num_partitions must be at least 1; got {self.num_replicas} "
@@ -140,6 +144,28 @@ class CompileOptions:
                 f"the device assignment is {a.num_replicas} x {a.num_partitions} but the options "
                 f"ask for {self.num_replicas} replicas x {self.num_partitions} partitions"
             )
+
+    def _check_types(self) -> None:
+        for name, types in _OPTION_TYPES.items():
+            value = getattr(self, name)
+            if not isinstance(value, types):
+                expected = getattr(types, "__name__", str(types))
+                raise ArgumentTypeError(f"CompileOptions: {name} is {value!r:.60}, not {expected}")
+        for name, value in self.env_overrides.items():
+            if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
+                raise ArgumentTypeError(
+                    "env_overrides are XLA options by name, each a str, bool, int or float; got "
+                    f"{name!r:.60}: {value!r:.60}"
+                )
+
+
+_OPTION_TYPES: Mapping[str, Any] = {
+    "num_replicas": int | np.integer,
+    "num_partitions": int | np.integer,
+    "device_assignment": DeviceAssignment | None,
+    "env_overrides": Mapping,
+    "encoded": bytes | None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -722,6 +748,7 @@ class Client(_BackendObject, ABC):
             f"{[d.id for d in self.devices()]}"
         )
 
+    @with_argument_errors
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         """Returns the backend's choice of devices; replica-major in id order by default."""
         need, ids = num_replicas * num_partitions, [d.id for d in self.devices()]

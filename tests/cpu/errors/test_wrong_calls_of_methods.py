@@ -20,6 +20,8 @@ import plugrt.array_api as xp
 import plugrt_sdk
 from plugrt import monitoring, plugins, sharding, tree
 from plugrt.errors import ArgumentTypeError, PlugrtError
+from plugrt.execution import array_methods
+from plugrt.interface import CompileOptions, DeviceAssignment, Program
 from support.wrong_calls import parameters_of, wrong_calls
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -141,3 +143,78 @@ def test_is_leaf_may_answer_with_anything() -> None:
         [[1], [2]]
     ]
     assert len(tree.map(lambda x: x, [xp.ones(2)], is_leaf=lambda x: ())) == 1
+
+
+PROGRAM = Program(LOWERED.as_text().encode())
+CLIENT = plugrt.get_backend()
+
+
+@pytest.mark.parametrize("wrong", [object(), 3.5, [1], (3,)], ids=repr)
+def test_compile_options_check_their_fields(wrong: Any) -> None:
+    """Before they are a backend's, whose error would name types of its own."""
+    for call in (
+        lambda: plugrt.compile(PROGRAM, env_overrides={"a": [wrong]}),
+        lambda: plugrt.compile(PROGRAM, env_overrides={3: 1}),
+        lambda: CompileOptions(num_replicas=wrong),
+        lambda: CompileOptions(num_partitions=wrong),
+        lambda: CompileOptions(device_assignment=wrong),
+        lambda: CompileOptions(env_overrides=wrong),
+        lambda: CompileOptions(encoded=wrong),
+        lambda: DeviceAssignment(wrong),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            call()
+
+
+def test_a_client_refuses_what_it_cannot_compile_or_hold() -> None:
+    for call in (
+        lambda: CLIENT.compile(PROGRAM, 4),
+        lambda: CLIENT.compile(PROGRAM, None),
+        lambda: CLIENT.compile(PROGRAM),
+        lambda: CLIENT.compile(None, CompileOptions()),
+        lambda: CLIENT.shards(3),
+        lambda: CLIENT.shards(["a"]),
+        lambda: CLIENT.default_device_assignment("a", 1),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            call()
+
+
+def public_methods(owner: Any) -> list[tuple[str, Callable[..., Any]]]:
+    """Those of plugrt's own objects that take no argument that may be left out or not."""
+    return [(n, f) for n, f in callables_of(owner) if not parameters_of(f)]
+
+
+def callables_of(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name, _ in inspect.getmembers_static(type(owner), inspect.isfunction):
+        if not name.startswith("_"):
+            yield name, getattr(owner, name)
+
+
+@pytest.mark.parametrize(
+    "title", ["array", "lowered", "compiled", "pmap lowered", "program", "traced"]
+)
+def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
+    """Named after the class of the object, not after the base that defines the method."""
+    owner = OBJECTS[title]
+    methods = public_methods(owner)
+    assert methods
+    for name, method in methods:
+        with pytest.raises(ArgumentTypeError) as caught:
+            method(3)
+        text = str(caught.value)
+        if name in vars(array_methods.Methods):  # there, the array is one of the arguments
+            assert " cannot be called with argument 0=Array" in text, text
+        else:
+            named = f"{type(owner).__name__}.{name}"
+            assert text.startswith(f"{named} cannot be called with argument 0=3: {named}()"), text
+
+
+def test_functions_without_parameters_do_too() -> None:
+    for function in (plugrt.clear_caches, plugins.table, plugrt.jit(increment).clear_cache):
+        with pytest.raises(ArgumentTypeError, match="cannot be called with argument 0=3"):
+            function(3)
+    with pytest.raises(ArgumentTypeError, match=r"^Array\.item .*out of bounds"):
+        ONE.item(9)
+    with pytest.raises(ArgumentTypeError, match=r"^Array\.__array__ .*data type"):
+        ONE.__array__(3)  # type: ignore[arg-type]

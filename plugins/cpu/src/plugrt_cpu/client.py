@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import (
     Buffer,
@@ -91,6 +92,7 @@ class CpuClient(ClientBase):
     def devices(self) -> Sequence[CpuDevice]:
         return self._devices
 
+    @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> CpuLoadedExecutable:
         """Compiles StableHLO (format ``mlir``) or a serialised ``HloModuleProto`` (``hlo``).
 
@@ -114,6 +116,7 @@ class CpuClient(ClientBase):
             raise translate(error) from error
         return self._load(raw, program.name, assignment, raw_options)
 
+    @with_argument_errors
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> CpuLoadedExecutable:
@@ -181,6 +184,7 @@ class CpuClient(ClientBase):
             made.append(raw)
         return made
 
+    @with_argument_errors
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> CpuBuffer:
         """Takes a capsule of CPU memory over; memory not at a multiple of 64 bytes is copied."""
         target = require_device(self, device)
@@ -197,6 +201,7 @@ class CpuClient(ClientBase):
             raise translate(error) from error
         return CpuBuffer(raw, array_type(shape, dtype)[0], target.place)
 
+    @with_argument_errors
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
         """Returns the buffers of one array as launches take them fastest."""
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:

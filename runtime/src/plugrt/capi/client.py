@@ -12,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt import interface
+from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import serialized_envelope
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
@@ -134,11 +135,13 @@ class Client(ClientBase):
         found = self.library.handles(args, "addressable_memories", "num_addressable_memories")
         return sorted((self.memory_at(p) for p in found), key=lambda m: m.id)
 
+    @with_argument_errors
     def lookup_local_device(self, local_hardware_id: int) -> Device:
         """Returns the device of this process with that number on its machine."""
         args = self._call("LookupAddressableDevice", local_hardware_id=local_hardware_id)
         return self.device_at(args.addressable_device, args)
 
+    @with_argument_errors
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         count = num_replicas * num_partitions
         if num_replicas < 1 or num_partitions < 1 or count > len(self._devices):
@@ -158,6 +161,7 @@ class Client(ClientBase):
         rows = (flat[i : i + num_partitions] for i in range(0, count, num_partitions))
         return DeviceAssignment(tuple(map(tuple, rows)))
 
+    @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
         code, _keep = program_struct(program)
 
@@ -170,6 +174,7 @@ class Client(ClientBase):
         args = self._compile_defaults.compile(options, compile_with)
         return LoadedExecutable(self, args.executable, may_donate(program))
 
+    @with_argument_errors
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:
         """Loads what a topology of the same library compiled (PJRT 0.95 and later)."""
         encoded, size = c_values.chars(proto_wire.encode_checked_options(options))
@@ -191,6 +196,7 @@ class Client(ClientBase):
         finally:
             self._call("DmaUnmap", data=address)
 
+    @with_argument_errors
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> LoadedExecutable:
@@ -229,11 +235,13 @@ class Client(ClientBase):
     ) -> Buffer:
         return self._transfers.put(array, device, memory, semantics)
 
+    @with_argument_errors
     def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:
         if len(buffers) == 1 and isinstance(buffers[0], Buffer):
             return buffers[0]
         return tuple(buffers)
 
+    @with_argument_errors
     def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> interface.Buffer:
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")

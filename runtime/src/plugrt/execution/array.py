@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import monitoring
-from plugrt.argument_errors import with_argument_errors
+from plugrt.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
 from plugrt.execution.array_conversions import Conversions
 from plugrt.execution.array_repr import array_repr, array_str
@@ -39,6 +39,7 @@ class Shard:
     replica_id: int
 
 
+@with_checked_methods
 class Array(Conversions, metaclass=ArrayMeta):
     """An immutable array on one or several devices; operations on it are launched there.
 

@@ -39,6 +39,7 @@ class Conversions(Methods):
         def _only_buffer(self, use: str) -> Buffer: ...
         def __copy__(self) -> Self: ...
 
+    @with_argument_errors
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:

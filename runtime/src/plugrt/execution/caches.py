@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.plugins import backends
 
 K = TypeVar("K")
@@ -59,6 +60,7 @@ class BoundedCache(dict[K, V]):
 _caches: weakref.WeakSet[BoundedCache[Any, Any]] = weakref.WeakSet()
 
 
+@with_argument_errors
 def clear_caches() -> None:
     """Empties every cache of traced and compiled programs; the next calls compile again."""
     for cache in list(_caches):

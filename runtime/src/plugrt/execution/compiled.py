@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
@@ -24,6 +25,7 @@ _token = config.token
 _signature_of = attrgetter("_signature")
 
 
+@with_checked_methods
 class CompiledBase:
     """Queries on a compiled program: text, costs, memory, serialisation."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.plugin import Availability, Plugin
@@ -60,11 +61,13 @@ __all__ = [
 ]
 
 
+@with_argument_errors
 def register(plugin: Plugin) -> Record:
     """Registers a plugin in this process; see `Backends.register` for the errors."""
     return process_backends().register(plugin)
 
 
+@with_argument_errors
 def table() -> tuple[Record, ...]:
     """Returns a `Record` for each known plugin; loads nothing."""
     return tuple(process_backends().table.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
@@ -129,6 +129,7 @@ def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
     return type(error)(text)
 
 
+@with_checked_methods
 class CompiledProgram(CompiledCall):
     """A program that is compiled and loaded; call it with one array for each parameter.
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt import monitoring
+from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError
 from plugrt.execution.compiled import CompiledBase
 from plugrt.interface import (
@@ -73,6 +74,7 @@ def describe_devices(target: Topology) -> str:
     return ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "no devices"
 
 
+@with_checked_methods
 class AheadOfTime(CompiledBase):
     """A program compiled for a topology: inspected and serialised here, run elsewhere."""
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.execution import tree
 from plugrt.execution.arguments import (
     Aval,
@@ -183,6 +184,7 @@ class CachedFunction(Generic[P, R]):
         """Returns what finds the operation that made a NaN, where that can be found."""
         return None
 
+    @with_argument_errors
     def clear_cache(self) -> None:
         """Forgets the programs compiled for this function."""
         self._pipeline.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.argument_errors import with_argument_errors, with_checked_methods
 from plugrt.errors import ArgumentError
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
@@ -20,6 +20,7 @@ from plugrt.transforms.aot import AheadOfTime, compile_ahead
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 
 
+@with_checked_methods
 @dataclass(frozen=True, repr=False)
 class Traced:
     """A function traced for one combination of argument types."""
@@ -70,6 +71,7 @@ class Traced:
         return CompileOptions()
 
 
+@with_checked_methods
 @dataclass(frozen=True, repr=False)
 class Lowered:
     """A StableHLO module, ready to be compiled."""
@@ -131,6 +133,7 @@ class Lowered:
         return repr(self.traced).replace("<traced", "<lowered", 1)
 
 
+@with_checked_methods
 class Compiled(CompiledCall):
     """A compiled program that takes arguments of exactly the types it was compiled for."""
 
