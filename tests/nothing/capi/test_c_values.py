@@ -100,7 +100,7 @@ def test_unknown_element_type() -> None:
 def test_layout_of_strides(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, order: list[int]
 ) -> None:
-    layout, _keep = buffer_spec.layout_of(shape, strides)
+    layout, _keep = buffer_spec.make_layout(shape, strides)
     tiled = layout.tiled
     assert c_values.unpack(tiled.minor_to_major, tiled.minor_to_major_size) == order
 
@@ -108,7 +108,7 @@ def test_layout_of_strides(
 @pytest.mark.parametrize("strides", [(4, 1), (0, 1), (3, 2), (-3, 1)])
 def test_strides_with_gaps_or_overlap(strides: tuple[int, ...]) -> None:
     with pytest.raises(InvalidArgument, match="gaps in its memory or overlaps"):
-        buffer_spec.layout_of((2, 3), strides)
+        buffer_spec.make_layout((2, 3), strides)
 
 
 def test_address_map() -> None:
@@ -129,28 +129,30 @@ class TestArtifact:
         return serialized_envelope.Origin(load_library(tiny_library(tmp_path)), "tiny", "1.0")
 
     def test_there_and_back(self, origin: serialized_envelope.Origin) -> None:
-        opened = serialized_envelope.unseal(
-            serialized_envelope.seal(b"payload\n\0", origin, b"abi")
+        opened = serialized_envelope.decode_envelope(
+            serialized_envelope.encode_envelope(b"payload\n\0", origin, b"abi")
         )
         assert (opened.payload, opened.abi) == (b"payload\n\0", b"abi")
         assert serialized_envelope.check_platform(opened, origin) == []
 
     def test_cut_anywhere(self, origin: serialized_envelope.Origin) -> None:
-        whole = serialized_envelope.seal(b"payload", origin, None)
+        whole = serialized_envelope.encode_envelope(b"payload", origin, None)
         for size in range(1, len(whole)):
             with pytest.raises(DataLoss, match=r"cut short|damaged"):
-                serialized_envelope.unseal(whole[:size])
+                serialized_envelope.decode_envelope(whole[:size])
         with pytest.raises(InvalidArgument, match="no bytes"):
-            serialized_envelope.unseal(b"")
+            serialized_envelope.decode_envelope(b"")
 
     def test_any_changed_byte_of_the_contents(self, origin: serialized_envelope.Origin) -> None:
-        whole = bytearray(serialized_envelope.seal(b"payload", origin, None))
+        whole = bytearray(serialized_envelope.encode_envelope(b"payload", origin, None))
         whole[-3] ^= 1
         with pytest.raises(DataLoss, match="checksum"):
-            serialized_envelope.unseal(bytes(whole))
+            serialized_envelope.decode_envelope(bytes(whole))
 
     def test_other_platform_and_other_version(self, origin: serialized_envelope.Origin) -> None:
-        opened = serialized_envelope.unseal(serialized_envelope.seal(b"x", origin, None))
+        opened = serialized_envelope.decode_envelope(
+            serialized_envelope.encode_envelope(b"x", origin, None)
+        )
         elsewhere = serialized_envelope.Origin(origin.library, "other", "1.0")
         with pytest.raises(InvalidArgument, match=r"for the platform 'tiny'.*'other'"):
             serialized_envelope.check_platform(opened, elsewhere)
@@ -162,6 +164,6 @@ class TestArtifact:
     def test_bytes_of_another_host_are_taken_as_they_are(
         self, origin: serialized_envelope.Origin
     ) -> None:
-        opened = serialized_envelope.unseal(b"\x0a\x0bsomething")
+        opened = serialized_envelope.decode_envelope(b"\x0a\x0bsomething")
         assert opened.payload == b"\x0a\x0bsomething"
         assert serialized_envelope.check_platform(opened, origin) == []

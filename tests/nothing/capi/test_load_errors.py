@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.capi import load_library
-from plugrt.capi.loading.elf import expected_machine, read_elf
+from plugrt.capi.loading.elf import get_machine_name, read_elf
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from support.clib import compile_c, needs_cc
 
@@ -105,7 +105,7 @@ def test_undefined_symbol(tmp_path: Path) -> None:
 @needs_cc
 def test_facts_of_a_library(tmp_path: Path) -> None:
     facts = read_elf(str(compile_c(tmp_path, "void* GetPjrtApi(void) { return 0; }")))
-    assert facts.machine == expected_machine()
+    assert facts.machine == get_machine_name()
     assert (facts.bits, facts.shared, facts.exports_api) == (64, True, True)
     assert not read_elf(str(compile_c(tmp_path, "int x;"))).exports_api
 

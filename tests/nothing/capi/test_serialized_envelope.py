@@ -14,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugrt.capi import load_library
-from plugrt.capi.serialized_envelope import MAGIC, Origin, check_platform, seal, unseal
+from plugrt.capi.serialized_envelope import (
+    MAGIC,
+    Origin,
+    check_platform,
+    decode_envelope,
+    encode_envelope,
+)
 from plugrt.errors import DataLoss, InvalidArgument
 from support.clib import needs_cc, tiny_library
 
@@ -37,7 +43,7 @@ def envelope(header: Any, payload: bytes = PAYLOAD) -> bytes:
 
 
 def test_what_was_sealed(origin: Origin) -> None:
-    opened = unseal(seal(PAYLOAD, origin, b"\x00abi"))
+    opened = decode_envelope(encode_envelope(PAYLOAD, origin, b"\x00abi"))
     assert (opened.payload, opened.abi) == (PAYLOAD, b"\x00abi")
     assert check_platform(opened, origin) == []
 
@@ -52,13 +58,13 @@ def test_what_was_sealed(origin: Origin) -> None:
 )  # fmt: skip
 def test_headers_that_plugrt_never_writes(origin: Origin, header: Any) -> None:
     with pytest.raises(DataLoss, match="damaged"):
-        check_platform(unseal(envelope(header)), origin)
+        check_platform(decode_envelope(envelope(header)), origin)
 
 
 def test_a_header_nested_too_deeply() -> None:
     content = MAGIC + b"[" * 100_000 + b"\n" + PAYLOAD
     with pytest.raises(DataLoss, match="damaged"):
-        unseal(content)
+        decode_envelope(content)
 
 
 JSON = st.recursive(
@@ -72,19 +78,19 @@ FACTS = ("platform", "platform_version", "pjrt_api", "attributes", "sha256", "ab
 @given(st.dictionaries(st.sampled_from(FACTS) | st.text(), JSON) | JSON)
 def test_any_header(origin: Origin, header: Any) -> None:
     with contextlib.suppress(DataLoss, InvalidArgument):
-        opened = unseal(envelope(header))
+        opened = decode_envelope(envelope(header))
         check_platform(opened, origin)
         assert opened.payload == PAYLOAD
 
 
 @given(st.data())
 def test_any_damage(origin: Origin, data: st.DataObject) -> None:
-    whole = seal(PAYLOAD, origin, base64.b64decode("YWJp"))
+    whole = encode_envelope(PAYLOAD, origin, base64.b64decode("YWJp"))
     place = data.draw(st.integers(0, len(whole)))
     length = data.draw(st.integers(0, 20))
     damaged = whole[:place] + data.draw(st.binary(max_size=20)) + whole[place + length :]
     try:
-        opened = unseal(damaged)
+        opened = decode_envelope(damaged)
         differences = check_platform(opened, origin)
     except (DataLoss, InvalidArgument):
         return
@@ -93,5 +99,5 @@ def test_any_damage(origin: Origin, data: st.DataObject) -> None:
 
 
 def test_this_file_is_no_executable(origin: Origin) -> None:
-    opened = unseal(Path(__file__).read_bytes())
+    opened = decode_envelope(Path(__file__).read_bytes())
     assert opened.facts == {}

@@ -13,7 +13,7 @@ import pytest
 
 from plugrt.cli.doctor_checks import Examination
 from plugrt.cli.doctor_page import page
-from plugrt.cli.html import element, joined
+from plugrt.cli.html import element, join
 from support.distributions import install_plugin, run_cli
 
 EVIL = "<script>alert('x')</script> & \"quotes\" <img src=x onerror=y> </pre></style> &amp; ü"
@@ -129,7 +129,7 @@ def test_what_is_not_there_has_no_heading() -> None:
 def test_elements_escape_what_is_no_element() -> None:
     inner = element("b", "<i>", title='"<')
     assert inner == '<b title="&quot;&lt;">&lt;i&gt;</b>'
-    assert joined(inner, "&", 3) == f"{inner}&amp;3"
+    assert join(inner, "&", 3) == f"{inner}&amp;3"
     assert element("meta", charset="utf-8") == '<meta charset="utf-8">'
 
 

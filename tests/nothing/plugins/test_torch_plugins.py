@@ -41,24 +41,24 @@ class Absent(Bare):
 
 @pytest.mark.parametrize("offered", [Chip, Chip()])
 def test_path_and_options(offered: Any) -> None:
-    plugin = torch_plugins.plugin_of(RECORD, offered)
+    plugin = torch_plugins.make_plugin(RECORD, offered)
     assert (plugin.name, plugin.library()) == ("chip", "/x/chip.so")
     assert plugin.client_options(Config({})) == {"a": 1}
 
 
 def test_options_are_no_duty() -> None:
-    assert torch_plugins.plugin_of(RECORD, Bare).client_options(Config({})) == {}
+    assert torch_plugins.make_plugin(RECORD, Bare).client_options(Config({})) == {}
 
 
 def test_an_os_error_means_absence_as_for_torch_xla() -> None:
     with pytest.raises(PluginUnavailable, match=r"chip-torch 1.0.*libchip is not installed"):
-        torch_plugins.plugin_of(RECORD, Absent)
+        torch_plugins.make_plugin(RECORD, Absent)
 
 
 @pytest.mark.parametrize("offered", [3, object, "/x.so"])
 def test_what_has_no_library_path_is_broken(offered: Any) -> None:
     with pytest.raises(PluginBroken, match=r"chip-torch 1.0.*no library_path\(\)"):
-        torch_plugins.plugin_of(RECORD, offered)
+        torch_plugins.make_plugin(RECORD, offered)
 
 
 NEEDS_TORCH = """

@@ -57,6 +57,8 @@ def test_bounds_must_be_three_numbers(value: Any) -> None:
 
 def test_a_shape_that_no_host_has_gets_the_option_that_helps() -> None:
     said = InvalidArgument('not divisible by the given (or default) chips_per_host_bounds "2x2x1"')
-    refusal = str(topologies.refusal("v5e:3x3", {}, said))
+    refusal = str(topologies.explain_refusal("v5e:3x3", {}, said))
     assert "chips_per_host_bounds=3,3,1" in refusal
-    assert "GENERATION" in str(topologies.refusal("v5e:3x3", {"chips_per_host_bounds": [2]}, said))
+    assert "GENERATION" in str(
+        topologies.explain_refusal("v5e:3x3", {"chips_per_host_bounds": [2]}, said)
+    )

@@ -230,7 +230,7 @@ class CpuClient(ClientBase):
         if options.device_assignment is not None:
             return options.device_assignment
         if options.encoded is not None:
-            found = compile_options.assignment_of(options.encoded)
+            found = compile_options.read_assignment(options.encoded)
             if isinstance(found, DeviceAssignment):
                 return found
             replicas, partitions = found

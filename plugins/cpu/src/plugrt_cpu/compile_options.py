@@ -53,7 +53,7 @@ def parse(encoded: bytes) -> Any:
         ) from error
 
 
-def assignment_of(encoded: bytes) -> DeviceAssignment | tuple[int, int]:
+def read_assignment(encoded: bytes) -> DeviceAssignment | tuple[int, int]:
     """Returns the device assignment in an encoded proto, else its (replicas, partitions)."""
     raw = parse(encoded)
     stated = assignment_in(encoded)

@@ -45,7 +45,7 @@ def installed() -> list[Found]:
 
     Where the driver is too old for CUDA 13, libraries that need CUDA 13 come last.
     """
-    found = [library for wheel in WHEELS if (library := _of(wheel)) is not None]
+    found = [library for wheel in WHEELS if (library := _find_library_in(wheel)) is not None]
     branch = hardware.driver_branch()
     if branch is not None and branch < DRIVER_OF_CUDA_13:
         found.sort(key=lambda library: library.cuda or 0)
@@ -67,7 +67,7 @@ def find_library() -> Found:
     return found[0]
 
 
-def _of(wheel: Wheel) -> Found | None:
+def _find_library_in(wheel: Wheel) -> Found | None:
     distribution = distributions.find(wheel.distribution)
     if distribution is None:
         return None

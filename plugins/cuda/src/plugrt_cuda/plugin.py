@@ -72,7 +72,7 @@ class CudaPlugin(LibraryPlugin):
 
         check_options(options, create_options.OPTION_TYPES, self.name)
         found = library.find_library()
-        self._prepare(found.cuda or _cuda_of(self), found.who, options)
+        self._prepare(found.cuda or _read_cuda_version(self), found.who, options)
         try:
             return super().create_client(options, distributed)
         except FailedPrecondition as error:
@@ -111,7 +111,7 @@ class CudaPlugin(LibraryPlugin):
         return super().create_topology(name, topologies.library_options(name, options))
 
 
-def _cuda_of(plugin: CudaPlugin) -> int:
+def _read_cuda_version(plugin: CudaPlugin) -> int:
     """Returns the major version of CUDA that a library was built with, as it states it."""
     stated = plugin.open().attributes().get("cuda_version")
     return stated // 1000 if isinstance(stated, int) else 12

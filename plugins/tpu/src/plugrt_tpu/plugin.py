@@ -80,7 +80,7 @@ class TpuPlugin(LibraryPlugin):
         try:
             return super().create_topology(asked, ready)
         except InvalidArgument as error:
-            raise topologies.refusal(asked, options, error) from error
+            raise topologies.explain_refusal(asked, options, error) from error
 
 
 plugin = TpuPlugin()

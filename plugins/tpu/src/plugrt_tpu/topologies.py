@@ -73,7 +73,9 @@ def library_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue
     return ready
 
 
-def refusal(name: str, options: Mapping[str, OptionValue], error: InvalidArgument) -> Exception:
+def explain_refusal(
+    name: str, options: Mapping[str, OptionValue], error: InvalidArgument
+) -> Exception:
     """Returns libtpu's refusal with what the user asked for and what can be asked for."""
     hint = GRAMMAR
     if "chips_per_host_bounds" in error.message and "chips_per_host_bounds" not in options:

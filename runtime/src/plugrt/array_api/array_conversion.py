@@ -65,7 +65,7 @@ def asarray(
             leaves = list(_leaves(obj))
             if any(isinstance(leaf, Array) for leaf in leaves):
                 _refuse(copy is False, "a sequence of arrays is put together")
-                joined = _join(*leaves, shape=_shape_of(obj))
+                joined = _join(*leaves, shape=_find_shape(obj))
                 return _from_array(joined, target, device, None)
             host = _read_sequence(obj, leaves, target)
         elif type(obj) in _SCALARS:
@@ -132,7 +132,7 @@ def _read_sequence(obj: Any, leaves: list[Any], target: Dtype | None) -> npt.NDA
     except IntegerOverflow:
         raise
     except ValueError as error:
-        _shape_of(obj)  # raises a `ShapeError` that says where the sequence is ragged
+        _find_shape(obj)  # raises a `ShapeError` that says where the sequence is ragged
         raise NotAnArray(f"asarray cannot make an array of the sequence: {error}") from error
     if target is None and all(type(leaf) in _SCALARS for leaf in leaves):
         host = cast(host, _default_dtype(host, leaves))
@@ -174,10 +174,10 @@ def _leaves(x: Any) -> Iterator[Any]:
         yield x
 
 
-def _shape_of(x: Any) -> tuple[int, ...]:
+def _find_shape(x: Any) -> tuple[int, ...]:
     if not _is_nested(x):
         return x.shape if isinstance(x, Array) else np.shape(x)
-    shapes = [_shape_of(element) for element in x]
+    shapes = [_find_shape(element) for element in x]
     for i, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise ShapeError(

@@ -62,22 +62,22 @@ _PLAIN = (int, float, bool)
 
 def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     # The fast path of `Operation.__call__`, repeated here because another call costs a tenth of an
-    # operator's time. Anything but two arrays goes to `mixed`.
+    # operator's time. Anything but two arrays goes to `apply_mixed`.
     find, token, state = function.find, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
         if state.trace is not None:
-            return mixed(self, other, False)
+            return apply_mixed(self, other, False)
         try:
             run = find((token(), self._signature, other._signature))
         except AttributeError:  # a scalar, NumPy's, or something else
-            return mixed(self, other, False)
+            return apply_mixed(self, other, False)
         return function(self, other) if run is None else run((self, other))
 
     def reflected(self: Any, other: Any, /) -> Any:
-        return mixed(self, other, True)
+        return apply_mixed(self, other, True)
 
-    def mixed(self: Any, other: Any, swap: bool) -> Any:
+    def apply_mixed(self: Any, other: Any, swap: bool) -> Any:
         plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
         known = plain or isinstance(other, np.generic)
         if known and state.trace is None and type(self) is Array:
@@ -126,17 +126,17 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
 def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
     """Returns both forms of ``**``, which looks at its operands first."""
 
-    def power_of(self: Any, other: Any, /) -> Any:
+    def compute_power(self: Any, other: Any, /) -> Any:
         arithmetic.check_exponent(self, other)
         if arithmetic.is_weak_base(self, other):
             return arithmetic.known_power(self, exponent=other)
         return forward(self, other)
 
-    def power_to(self: Any, other: Any, /) -> Any:
+    def compute_reflected_power(self: Any, other: Any, /) -> Any:
         arithmetic.check_exponent(other, self)
         return reflected(self, other)
 
-    return power_of, power_to
+    return compute_power, compute_reflected_power
 
 
 def _table() -> dict[str, Any]:

@@ -260,7 +260,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def to_dlpack(self, stream: int | None = None) -> Any:
         device, spec = self.dlpack_device(), self._spec
-        dlpack.code_of(spec.dtype)  # which raises before there is anything to wait for
+        dlpack.get_type_code(spec.dtype)  # which raises before there is anything to wait for
         if self.minor_to_major() != self._c_order():
             raise UnsupportedDtype(
                 f"{spec.tensor_type} is not laid out in memory as DLPack can say, or "
@@ -283,7 +283,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
                 f"{size} bytes at offset {offset} are not within the {whole} bytes that this "
                 f"buffer of {self._spec.handle.library.owner} has"
             )
-        out = c_values.room(size)
+        out = c_values.allocate(size)
         # XLA's CPU client (xla-cpu-pjrt 0.0.1) dereferences NULL if another thread deletes or
         # donates the buffer during this call, unless there is an external reference.
         reference = self._refer_if_possible()

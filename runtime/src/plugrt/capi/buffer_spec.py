@@ -85,7 +85,7 @@ def tiled_layout(minor_to_major: list[int]) -> tuple[Any, Any]:
     return layout, order
 
 
-def layout_of(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, Any]:
+def make_layout(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, Any]:
     """Returns the layout of a dense array with these strides in elements (None: C order).
 
     Raises `InvalidArgument` when the elements do not fill their memory without gaps.

@@ -200,7 +200,7 @@ class Client(ClientBase):
     def deserialize_executable(
         self, serialized: bytes, options: CompileOptions | None = None
     ) -> LoadedExecutable:
-        opened = serialized_envelope.unseal(serialized)
+        opened = serialized_envelope.decode_envelope(serialized)
         differences = serialized_envelope.check_platform(opened, self.origin)
         if opened.abi is not None:
             try:
@@ -209,7 +209,7 @@ class Client(ClientBase):
             except Unimplemented:
                 pass  # Then the facts alone decide.
         if differences:
-            raise serialized_envelope.refusal("; ".join(differences), self.library)
+            raise serialized_envelope.make_version_error("; ".join(differences), self.library)
         content, size = c_values.chars(opened.payload)
         inputs: dict[str, Any] = {}
         if options is not None:

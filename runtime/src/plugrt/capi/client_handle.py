@@ -156,7 +156,7 @@ class ClientHandle:
 
 def _slot_to_free(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
-    return library.hot_slot(name) if library.has(name) else _do_nothing
+    return library.get_hot_slot(name) if library.has(name) else _do_nothing
 
 
 def _destroy_client(library: Library, pointer: Any, keep: object) -> None:

@@ -44,7 +44,7 @@ _keys = itertools.count(1)
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
-def code_of(dtype: np.dtype[Any]) -> int:
+def get_type_code(dtype: np.dtype[Any]) -> int:
     """Returns the ``DLDataTypeCode`` of a dtype; `UnsupportedDtype` where there is none."""
     if dtype.name == "bfloat16":
         return _BFLOAT
@@ -74,7 +74,7 @@ def export(
 
     ``device`` is ``(device_type, device_id)``. `UnsupportedDtype` where DLPack lacks the dtype.
     """
-    code = code_of(dtype)
+    code = get_type_code(dtype)
     managed = ffi.new("DLManagedTensor*")
     tensor = managed.dl_tensor
     dims = ffi.new("int64_t[]", list(shape))

@@ -14,7 +14,7 @@ from plugrt import interface
 from plugrt.capi import dlpack
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
-from plugrt.capi.buffer_spec import BufferSpec, layout_of
+from plugrt.capi.buffer_spec import BufferSpec, make_layout
 from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
@@ -84,7 +84,7 @@ def view(
 
     ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array.
     """
-    layout, _keep = layout_of(spec.shape, strides)
+    layout, _keep = make_layout(spec.shape, strides)
     key = next(_keys)
     _imported[key] = done
     try:

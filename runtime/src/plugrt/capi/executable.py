@@ -13,7 +13,7 @@ from plugrt.capi.abi.element_types import dtype_of
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.loading.function_table import new_struct
 from plugrt.capi.loading.library import Library
-from plugrt.capi.serialized_envelope import Origin, seal
+from plugrt.capi.serialized_envelope import Origin, encode_envelope
 from plugrt.errors import InvalidArgument, Unimplemented, UnsupportedDtype
 from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
 
@@ -148,7 +148,7 @@ class Executable(interface.Executable):
         args = self._call("OptimizedProgram", program=ffi.addressof(program[0]))
         size = program.code_size
         with self._library.reading(args, "code_size"):
-            program.code = code = c_values.room(size)
+            program.code = code = c_values.allocate(size)
         self._call("OptimizedProgram", program=ffi.addressof(program[0]))
         if program.code_size > size:
             raise self._library.invalid(
@@ -166,7 +166,7 @@ class Executable(interface.Executable):
 
     def serialize(self) -> bytes:
         abi = executable_abi(self._library, self._pointer)
-        return seal(self.serialize_bare(), self._origin, abi)
+        return encode_envelope(self.serialize_bare(), self._origin, abi)
 
     def serialize_bare(self) -> bytes:
         """The library's own bytes, without the header that states their origin."""

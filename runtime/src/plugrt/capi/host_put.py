@@ -63,8 +63,8 @@ class Transfers:
     def __init__(self, client: interface.Client, handle: ClientHandle) -> None:
         self._client = client
         self._handle = handle
-        self._launch = handle.library.hot_slot("Client_BufferFromHostBuffer")
-        self._event_destroy = handle.library.hot_slot("Event_Destroy")
+        self._launch = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
+        self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
         self._event_args: list[Any] = []
         self._puts: dict[Any, _PutArgs] = {}
 

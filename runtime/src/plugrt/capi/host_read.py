@@ -36,7 +36,7 @@ class HostReader:
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        slot = library.hot_slot
+        slot = library.get_hot_slot
         self._ready = slot("Buffer_ReadyEvent")
         self._await = slot("Event_Await")
         self._destroy = slot("Event_Destroy")

@@ -79,7 +79,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
         self._checked_signature: list[Any] | None = None
         """The arguments' signatures at the last checked launch, on one device."""
-        self._launch = library.hot_slot("LoadedExecutable_Execute")
+        self._launch = library.get_hot_slot("LoadedExecutable_Execute")
         self._donation = Donation(self._executable) if donates else None
         self._deleted = False
         self._arity: int | None = None

@@ -21,7 +21,7 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]):02x}"
 
 
-def _function_of(args: Any) -> str:
+def _get_function_name(args: Any) -> str:
     """Returns the function that an argument struct belongs to."""
     name: str = ffi.typeof(args).item.cname
     return name.removeprefix("struct ").removesuffix("_Args")
@@ -35,7 +35,9 @@ class Replies:
 
     def invalid(self, args: Any, what: str) -> InvalidReply:
         """Returns the exception for a reply that cannot be used; ``what`` follows "it ..."."""
-        return InvalidReply(f"{self.owner}: {_function_of(args)} reported success, but {what}")
+        return InvalidReply(
+            f"{self.owner}: {_get_function_name(args)} reported success, but {what}"
+        )
 
     @contextmanager
     def reading(self, args: Any, field: str) -> Iterator[None]:

@@ -37,7 +37,7 @@ class Origin:
         }
 
 
-def seal(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
+def encode_envelope(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
     """Returns the bytes to store."""
     header = {
         **origin.facts(),
@@ -48,7 +48,7 @@ def seal(payload: bytes, origin: Origin, abi: bytes | None) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsealed:
+class Envelope:
     """The contents of a sealed executable; ``abi`` is None if its maker stated none."""
 
     payload: bytes
@@ -56,8 +56,8 @@ class Unsealed:
     abi: bytes | None
 
 
-def unseal(content: bytes) -> Unsealed:
-    """Returns what `seal` was given; `DataLoss` when it is damaged.
+def decode_envelope(content: bytes) -> Envelope:
+    """Returns what `encode_envelope` was given; `DataLoss` when it is damaged.
 
     Bytes without the envelope, such as another host's, are taken as they are, with no facts.
     """
@@ -66,7 +66,7 @@ def unseal(content: bytes) -> Unsealed:
     if not content.startswith(MAGIC):
         if MAGIC.startswith(content[: len(MAGIC)]):
             raise DataLoss("the serialised executable is cut short")
-        return Unsealed(content, {}, None)
+        return Envelope(content, {}, None)
     header, found, payload = content[len(MAGIC) :].partition(b"\n")
     facts, digest, abi = _read_header(header)
     if not found or hashlib.sha256(payload).hexdigest() != digest:
@@ -74,11 +74,11 @@ def unseal(content: bytes) -> Unsealed:
             "the serialised executable is damaged or cut short: its contents do not have the "
             "checksum that its header states"
         )
-    return Unsealed(payload, facts, abi)
+    return Envelope(payload, facts, abi)
 
 
 def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
-    """Returns (facts, checksum, ABI version); `DataLoss` for what `seal` cannot have written."""
+    """Returns (facts, checksum, ABI version); `DataLoss` for one that plugrt does not write."""
     try:
         facts: dict[str, Any] = parse_json(header)
         digest, abi = facts.pop("sha256"), facts.pop("abi")
@@ -93,7 +93,7 @@ def _read_header(header: bytes) -> tuple[dict[str, Any], str, bytes | None]:
     return facts, digest, decoded
 
 
-def check_platform(opened: Unsealed, origin: Origin) -> list[str]:
+def check_platform(opened: Envelope, origin: Origin) -> list[str]:
     """Returns which facts differ from ``origin``; another platform raises `InvalidArgument`."""
     if not opened.facts:
         return []
@@ -110,7 +110,7 @@ def check_platform(opened: Unsealed, origin: Origin) -> list[str]:
     ]
 
 
-def refusal(why: str, library: Library) -> FailedPrecondition:
+def make_version_error(why: str, library: Library) -> FailedPrecondition:
     """Returns the exception for an executable that another version of ``library`` made."""
     return FailedPrecondition(
         f"the serialised executable was made by another version of the backend than "

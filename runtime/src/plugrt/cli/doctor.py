@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from plugrt import files
-from plugrt.cli.doctor_checks import Examination, examine, owner_of
+from plugrt.cli.doctor_checks import Examination, describe_owner, examine
 from plugrt.cli.output import json_option, print_json, print_line, print_table
 from plugrt.errors import FileRefused
 
@@ -73,4 +73,4 @@ def _print(found: Examination) -> None:
 def _row(row: dict[str, Any]) -> tuple[object, ...]:
     why = "; ".join(str(part) for part in (row["reason"], row["cure"]) if part)
     priority = "" if row["priority"] is None else row["priority"]
-    return row["name"], priority, row["state"], owner_of(row), f"{row['elapsed_ms']:.0f}", why
+    return row["name"], priority, row["state"], describe_owner(row), f"{row['elapsed_ms']:.0f}", why

@@ -67,7 +67,7 @@ class Examination:
         return {"ok": not self.problems, **asdict(self)}
 
 
-def owner_of(row: dict[str, Any]) -> str:
+def describe_owner(row: dict[str, Any]) -> str:
     """Returns whose candidate a row of `Examination.candidates` is."""
     owner = f"{row['distribution']} {row['version']}".strip()
     return str(owner or row["library"] or row["source"])

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from plugrt.cli.doctor_checks import Examination, owner_of
-from plugrt.cli.html import Element, element, joined
+from plugrt.cli.doctor_checks import Examination, describe_owner
+from plugrt.cli.html import Element, element, join
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c2430; --back: #ffffff; --soft: #5b6675;
@@ -91,7 +91,7 @@ def _verdict(found: Examination) -> Element:
 
 
 def _section(title: str, content: Element) -> Element:
-    return joined(element("h2", title), content) if content else Element("")
+    return join(element("h2", title), content) if content else Element("")
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Element]]) -> Element:
@@ -122,7 +122,7 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
         element("td", element("strong", row["name"])),
         element("td", state),
         element("td", priority, class_="number", data_label="priority"),
-        element("td", owner_of(row), data_label="from"),
+        element("td", describe_owner(row), data_label="from"),
         element("td", f"{row['elapsed_ms']:.0f}", class_="number", data_label="ms"),
         element("td", *why, class_="long"),
     ]

@@ -20,10 +20,10 @@ def element(name: str, /, *content: object, **attributes: object) -> Element:
     )
     if name in _EMPTY:
         return Element(f"<{name}{shown}>")
-    return Element(f"<{name}{shown}>{joined(*content)}</{name}>")
+    return Element(f"<{name}{shown}>{join(*content)}</{name}>")
 
 
-def joined(*content: object) -> Element:
+def join(*content: object) -> Element:
     """Returns elements and texts one after the other."""
     return Element("".join(c if isinstance(c, Element) else text(c) for c in content))
 

@@ -23,7 +23,7 @@ def print_line(text: str, *, err: bool = False) -> None:
     """Prints text on stdout or stderr; on a terminal each line is wrapped between words."""
     stream = sys.stderr if err else sys.stdout
     if is_watched(stream):
-        width = width_of(stream)
+        width = get_width(stream)
         text = "\n".join(_wrap(line, width) for line in text.split("\n"))
     click.echo(text, err=err)
 
@@ -49,7 +49,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     If the last column would be too narrow for its long texts, they follow the table instead. If the
     longest words do not fit side by side, each row is printed as a paragraph.
     """
-    width = width_of(sys.stdout)
+    width = get_width(sys.stdout)
     cells = [[str(cell) for cell in row] for row in rows]
     below: list[tuple[str, str]] = []
     if width < WIDE and any(len(row[-1]) > width // 2 for row in cells):
@@ -125,7 +125,7 @@ _NOBODYS_WIDTH = 140
 """The width where stdout is no terminal."""
 
 
-def width_of(stream: TextIO) -> int:
+def get_width(stream: TextIO) -> int:
     """Returns the width to print in: COLUMNS, or that of the stream's terminal."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isdecimal() and int(stated):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from plugrt.cli.inputs import READABLE, read_arrays, read_program_argument
-from plugrt.cli.output import json_option, print_json, print_line, width_of
+from plugrt.cli.output import get_width, json_option, print_json, print_line
 from plugrt.cli.streams import keep_stdout
 
 
@@ -100,7 +100,7 @@ def _show(program: str, facts: dict[str, Any], outputs: list[Any]) -> None:
     )
     for i, output in enumerate(outputs):
         print_line(f"output {i}: {output.dtype.name}{list(output.shape)}")
-        with np.printoptions(linewidth=min(75, width_of(sys.stdout))):
+        with np.printoptions(linewidth=min(75, get_width(sys.stdout))):
             click.echo(str(output))
     for path in facts["written"]:
         print_line(f"wrote {path}")

@@ -12,7 +12,7 @@ from plugrt.execution.arguments import Aval
 from plugrt.execution.array import Array
 from plugrt.execution.float_origins import find_origin
 from plugrt.execution.launch import LoadedProgram
-from plugrt.execution.user_frames import called_at
+from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[Any]], Sequence[Array]]
@@ -55,7 +55,8 @@ def add_float_checks(
         types = ", ".join(str(aval.tensor_type) for aval in avals)
         which = program.outputs[i].tensor_type
         result = f"; it is in result {i}, {which}" if len(program.outputs) > 1 else ""
-        return f"invalid value ({found}) encountered in {what} of ({types}){called_at()}{result}"
+        where = describe_call_site()
+        return f"invalid value ({found}) encountered in {what} of ({types}){where}{result}"
 
     def _given(values: Sequence[Any]) -> str:
         """Returns a sentence on what held a NaN or an infinity before the call."""

@@ -82,7 +82,7 @@ class SingleDeviceSharding(Sharding):
     def __new__(cls, device: Device, *, memory_kind: str | None = None) -> SingleDeviceSharding:
         if memory_kind is None:  # the usual case, wherever data are put: one plain look-up
             try:
-                alive = _DEFAULT.get(device, _gone)()
+                alive = _DEFAULT.get(device, _return_none)()
             except TypeError:  # it cannot be hashed, so that it is no device
                 alive = None
             if alive is not None:
@@ -143,7 +143,7 @@ _DEFAULT: dict[Device, weakref.ref[SingleDeviceSharding]] = {}
 """Those of the devices' default memories; an entry goes with its sharding, as in `_SINGLE`."""
 
 
-def _gone() -> None:
+def _return_none() -> None:
     return None
 
 

@@ -33,7 +33,7 @@ def user_frame() -> FrameType | None:
     return frame
 
 
-def called_at() -> str:
+def describe_call_site() -> str:
     """Returns ``, called at FILE:LINE`` for a message, or nothing where no user's code runs."""
     frame = user_frame()
     return f", called at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""

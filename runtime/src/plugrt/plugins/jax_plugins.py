@@ -69,9 +69,9 @@ class JaxPlugin(LibraryPlugin):
         )
 
 
-def plugin_of(record: Record, found: Registration) -> JaxPlugin:
+def make_plugin(record: Record, found: Registration) -> JaxPlugin:
     """Returns the plugin of a registration; `PluginIncompatible` if only jax can use it."""
-    if fault := _fault_of(found):
+    if fault := _find_fault_in(found):
         raise PluginIncompatible(f"{record}: it registers {found.name!r} {fault}")
     plugin = JaxPlugin(
         record.name,
@@ -86,7 +86,7 @@ def plugin_of(record: Record, found: Registration) -> JaxPlugin:
     return plugin
 
 
-def _fault_of(found: Registration) -> str:
+def _find_fault_in(found: Registration) -> str:
     if found.unknown:
         return f"with {', '.join(found.unknown)}, of which plugrt does not know what it means"
     if found.factory is not None:

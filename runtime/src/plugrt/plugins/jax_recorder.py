@@ -67,7 +67,7 @@ class Recorder:
             Registration(plugin_name, priority, library_path, options, c_api, factory,
                          make_topology, tuple(unknown))
         )  # fmt: skip
-        return _table_of(str(library_path)) if library_path and c_api is None else c_api
+        return _load_table(str(library_path)) if library_path and c_api is None else c_api
 
     def register_backend_factory(
         self, name: str, factory: Any, priority: int = 0, *_: Any, **more: Any
@@ -92,7 +92,7 @@ RECORDED = (
 )
 
 
-def _table_of(path: str) -> object | None:
+def _load_table(path: str) -> object | None:
     """Returns a capsule with the table of a library, None where it cannot be opened.
 
     In that case starting the backend reports the reason.

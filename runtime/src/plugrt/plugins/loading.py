@@ -19,7 +19,7 @@ from plugrt.errors import (
 )
 from plugrt.plugins import env_paths
 from plugrt.plugins.log import logger, warn_if_slow
-from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
+from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.table import Table
 
@@ -68,7 +68,7 @@ def _load(row: Record, table: Table) -> Plugin:
         if row.source is Source.TORCH:
             from plugrt.plugins import torch_plugins
 
-            return torch_plugins.plugin_of(row, import_value(row))
+            return torch_plugins.make_plugin(row, import_value(row))
         return _load_offered(row, import_value(row), table)
 
 
@@ -95,14 +95,14 @@ def _load_registered(row: Record, table: Table) -> Plugin:
         other = Record(found.name, row.source, row.distribution, row.version, row.value,
                        row.location)  # fmt: skip
         try:
-            table.describe(other, jax_plugins.plugin_of(other, found))
+            table.describe(other, jax_plugins.make_plugin(other, found))
             other.set_state(State.LOADED)
         except PluginError as error:
             fail(other, error)
         table.add_found(other)
     if first.name != row.name:  # also if it is refused, so that a request for it reports why
         row.aliases = tuple(dict.fromkeys((*row.aliases, first.name)))
-    return jax_plugins.plugin_of(row, first)
+    return jax_plugins.make_plugin(row, first)
 
 
 def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
@@ -114,7 +114,7 @@ def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
         table.hooks.register(offered, row.who)
         plugins += table.hooks.collect_plugins(offered)
     for plugin in plugins:
-        if fault := fault_of(plugin):
+        if fault := find_fault(plugin):
             raise PluginBroken(f"{row}: {what}: {fault}")
     mine: list[Plugin] = [plugin for plugin in plugins if plugin.name == row.name]
     if not mine:

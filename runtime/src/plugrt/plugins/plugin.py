@@ -91,7 +91,7 @@ NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 """The form of plugin names, which must be usable in JAX_PLATFORMS."""
 
 
-def fault_of(plugin: object) -> str:
+def find_fault(plugin: object) -> str:
     """Returns the fault of an offered plugin, with the cure; empty if it is valid."""
     if isinstance(plugin, type):
         arguments = "()" if issubclass(plugin, Plugin) else "(...)"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
 from plugrt.plugins import discovery, env_paths, precedence, vendors
 from plugrt.plugins.log import Log
-from plugrt.plugins.plugin import Plugin, fault_of, implements_hooks
+from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State, sort_key
 from plugrt.settings.declarations import Config
 from plugrt.settings.declarations import config as default_config
@@ -181,7 +181,7 @@ class Table:
         ``by`` names the caller in messages. Raises `RegistrationError` for anything but a valid
         instance of `Plugin`, and for a name that is already registered.
         """
-        if fault := fault_of(plugin):
+        if fault := find_fault(plugin):
             raise RegistrationError(f"register: {fault}")
         with self._lock:
             for row in self._registered:

@@ -15,7 +15,7 @@ from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.record import Record
 
 
-def plugin_of(record: Record, offered: Any) -> LibraryPlugin:
+def make_plugin(record: Record, offered: Any) -> LibraryPlugin:
     """Returns the plugin for the object that an entry point names.
 
     As for PyTorch/XLA, an `OSError` of the class means that its library or hardware is absent

@@ -62,26 +62,26 @@ class _Sweep:
 
     def _is_erased(self, op: Any) -> bool:
         """Erases an operation without used results and effects; returns whether it did."""
-        if any(map(is_used, op.operation.results)) or self._acts(op):
+        if any(map(is_used, op.operation.results)) or self._has_effect(op):
             return False
         if op.name == "stablehlo.constant" and op.operation.block == self._main:
             return False  # the trace still refers to these values
         op.operation.erase()
         return True
 
-    def _acts(self, op: Any) -> bool:
+    def _has_effect(self, op: Any) -> bool:
         """Whether an operation has an effect; unknown operations count as having one."""
         name = op.name
         if name == "func.call":
-            return self._any_acts(self._functions_by_name()[_callee(op)])
+            return self._any_has_effect(self._functions_by_name()[_callee(op)])
         if name == "stablehlo.custom_call":
             attributes = op.operation.attributes
             return "has_side_effect" in attributes and bool(attributes["has_side_effect"].value)
-        return name in _EFFECTS or not name.startswith(_KNOWN) or self._any_acts(op)
+        return name in _EFFECTS or not name.startswith(_KNOWN) or self._any_has_effect(op)
 
-    def _any_acts(self, op: Any) -> bool:
+    def _any_has_effect(self, op: Any) -> bool:
         return any(
-            self._acts(inner)
+            self._has_effect(inner)
             for region in op.operation.regions
             for block in region.blocks
             for inner in [*block.operations][:-1]

@@ -25,7 +25,7 @@ from plugrt.tracing.promotion import is_open
 from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
-from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.tracing.tracer import Tracer
 
 P = ParamSpec("P")
@@ -270,7 +270,7 @@ class Operation(Generic[P, R]):
             new_kwargs = {n: substitute(n, a) for n, a in kwargs.items()}
             return self._apply(new_args, new_kwargs, (args, kwargs))
 
-        return stage(call, parameters_of(types, names), name=self._title)
+        return stage(call, make_parameters(types, names), name=self._title)
 
 
 def in_weakness(result: Any, weak: bool) -> Any:

@@ -93,7 +93,7 @@ class Staged:
         return str(self.module)
 
 
-def parameters_of(
+def make_parameters(
     types: Sequence[ParameterType], names: Sequence[str], donated: frozenset[int] = frozenset()
 ) -> list[Parameter]:
     """Returns the parameters of a function that is staged for arguments of these types."""

@@ -12,7 +12,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.array_methods import Methods
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
-from plugrt.tracing.tracer_origin import provenance
+from plugrt.tracing.tracer_origin import describe_origin
 
 
 class Tracer(Methods):
@@ -117,7 +117,8 @@ class Tracer(Methods):
         if not self.scope.open:
             raise LeakedTracer(leak_message(self))
         raise ConcretizationError(
-            f"{what} of the traced array {self!r}{provenance(self)} while {self.trace.name!r} is "
+            f"{what} of the traced array {self!r}{describe_origin(self)} while "
+            f"{self.trace.name!r} is "
             f"traced, where arrays have no values yet: {cure}"
         )
 

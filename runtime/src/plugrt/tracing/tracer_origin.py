@@ -20,7 +20,7 @@ class HasOrigin(Protocol):
     def _value(self) -> ir.Value | None: ...
 
 
-def provenance(tracer: HasOrigin) -> str:
+def describe_origin(tracer: HasOrigin) -> str:
     """Returns a clause such as ``, computed at train.py:12 from argument x,``; empty if unknown."""
     if tracer.origin:
         return f", which is {tracer.origin},"
@@ -28,13 +28,13 @@ def provenance(tracer: HasOrigin) -> str:
     if value is None or isinstance(value, ir.BlockArgument):
         return ""
     line = file_and_line(value.owner.location)
-    names = _arguments_of(value)
+    names = _find_arguments(value)
     made = f" at {line[0]}:{line[1]}" if line else ""
     of = f" from argument{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
     return f", computed{made}{of}," if made or of else ""
 
 
-def _arguments_of(value: ir.Value) -> list[str]:
+def _find_arguments(value: ir.Value) -> list[str]:
     names: dict[str, None] = {}
     waiting, seen = [value], 0
     known: set[ir.Value] = set()

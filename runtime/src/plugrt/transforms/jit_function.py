@@ -21,7 +21,7 @@ from plugrt.settings.declarations import config
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
 from plugrt.tracing.trace import Trace
-from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import CachedFunction, P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound
@@ -112,7 +112,7 @@ class JitFunction(CachedFunction[P, R]):
         if staged is None:
             staged = stage(
                 self._flat(bound),
-                parameters_of(types, self._rules.names(bound)),
+                make_parameters(types, self._rules.names(bound)),
                 name=self._rules.title,
                 axes=trace.axes,
                 keep_unused=self._keep_unused,
@@ -148,7 +148,7 @@ class JitFunction(CachedFunction[P, R]):
             names, donated = self._rules.names(bound), self._rules.donated(bound)
             return stage(
                 self._flat(bound),
-                parameters_of(types, names, donated),
+                make_parameters(types, names, donated),
                 name=self._rules.title,
                 keep_unused=self._keep_unused,
             )

@@ -12,7 +12,7 @@ from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Device, TensorType
 from plugrt.plugins import backends
 from plugrt.tracing.trace import Trace
-from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.transforms.cached_function import CachedFunction, P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
 from plugrt.transforms.pmap_axes import (
@@ -112,7 +112,7 @@ class PmapFunction(CachedFunction[P, R]):
         def trace(types: Sequence[ParameterType]) -> Staged:
             mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
             names, donated = self._rules.names(bound), self._rules.donated(bound)
-            parameters = parameters_of(mapping.types(types), names, donated)
+            parameters = make_parameters(mapping.types(types), names, donated)
             axes: Any = {} if self._axis_name is None else {self._axis_name: mapping.size}
             return stage(self._flat(bound), parameters, name=self._rules.title, axes=axes)
 

@@ -80,13 +80,13 @@ def log10(x: Tracer, /) -> Tracer:
 
 
 def _log_to_base(x: Tracer, base: int) -> Tracer:
-    def scaled(part: Tracer) -> Tracer:
+    def divide_by_log(part: Tracer) -> Tracer:
         return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
 
     if kind_of(x.dtype) == "c":
         # Part by part: a complex division would turn infinities into NaN.
-        return emit(hlo.complex, *[scaled(p) for p in complex_parts(emit(hlo.log, x))])
-    return convert(scaled(emit(hlo.log, widen(x))), x.dtype)
+        return emit(hlo.complex, *[divide_by_log(p) for p in complex_parts(emit(hlo.log, x))])
+    return convert(divide_by_log(emit(hlo.log, widen(x))), x.dtype)
 
 
 @operation

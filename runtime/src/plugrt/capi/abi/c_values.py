@@ -47,7 +47,7 @@ def unpack(pointer: Any, count: int) -> list[Any]:
     return list(ffi.unpack(pointer, count))
 
 
-def room(size: int) -> Any:
+def allocate(size: int) -> Any:
     """Returns a zeroed ``char[size]``; `InvalidReply` if there is not enough memory."""
     try:
         return ffi.new("char[]", max(size, 1))

@@ -57,7 +57,7 @@ class Profiler:
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
         size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
-        room = ffi.cast("uint8_t*", kept := c_values.room(size))
+        room = ffi.cast("uint8_t*", kept := c_values.allocate(size))
         args = self._table.call(
             "CollectData", profiler=self._pointer, buffer=room, buffer_size_in_bytes=size
         )

@@ -132,7 +132,7 @@ def is_cut_short(path: str) -> bool:
     return bool(max(ends) > size)
 
 
-def expected_machine() -> str:
+def get_machine_name() -> str:
     """Returns ELF's name for this machine, ``""`` where plugrt does not know it."""
     return _MACHINES.get(platform.machine().lower(), "")
 

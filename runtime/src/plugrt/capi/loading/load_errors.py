@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 
-from plugrt.capi.loading.elf import NotElf, expected_machine, missing_libraries, read_elf
+from plugrt.capi.loading.elf import NotElf, get_machine_name, missing_libraries, read_elf
 from plugrt.errors import PluginBroken, PluginError, PluginIncompatible
 from plugrt.files import open_regular, why_no_file
 
@@ -62,7 +62,7 @@ def _wrong_file(path: str) -> PluginError | None:
         facts = read_elf(path)
     except NotElf as error:
         return PluginBroken(f"{path} is not a shared library, or is cut short: {error}")
-    if facts.machine != expected_machine() and expected_machine():
+    if facts.machine != get_machine_name() and get_machine_name():
         return PluginIncompatible(
             f"{path} is built for {facts.machine.removeprefix('EM_').lower()}; this machine is "
             f"{platform.machine()}. Install the package for this machine"

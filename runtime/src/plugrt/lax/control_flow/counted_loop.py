@@ -148,7 +148,7 @@ def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Trac
         new, stacked = steps.run(i, unroll, values, None)
         return [_add_constant(i, unroll), *new, *stacked]
 
-    def more(i: Tracer, *_: Tracer) -> list[Tracer]:
+    def is_below(i: Tracer, *_: Tracer) -> list[Tracer]:
         return [compare(i, constant(rounds * unroll, _INDEX), "LT")]
 
     while True:
@@ -158,7 +158,7 @@ def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Trac
                 continue
             stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
-            ended = _emit_while(state, place.trace(state, more), traced)
+            ended = _emit_while(state, place.trace(state, is_below), traced)
             last = 1 + len(carry.leaves)
             return list(ended[1:last]), list(ended[last:])
 

@@ -21,7 +21,7 @@ from plugrt.execution.programs import resolve_launch
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.trace import current_trace
-from plugrt.tracing.trace_function import Staged, parameters_of, stage
+from plugrt.tracing.trace_function import Staged, make_parameters, stage
 
 _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
@@ -73,7 +73,7 @@ def launch(
             lambda *tracers: body(
                 **dict(zip(operands, tree.unflatten(spec, tracers), strict=True))
             ),
-            parameters_of(types, names),
+            make_parameters(types, names),
             name=title,
         )
 

@@ -163,7 +163,7 @@ def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], 
     dtype = result_dtype([(lower.dtype, lower.weak), (upper.dtype, upper.weak)])
     end = convert(upper, dtype)
 
-    def more(state: Any) -> Tracer:
+    def is_below(state: Any) -> Tracer:
         return compare(state[0], end, "LT")
 
     def step(state: Any) -> Any:
@@ -171,7 +171,7 @@ def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], 
         index = Tracer(i.value, active_trace(), weak=lower.weak and upper.weak)
         return emit(hlo.add, i, constant(1, dtype)), body_fun(index, value)
 
-    return emit_while("fori_loop", more, step, (strong(convert(lower, dtype)), init))[1]
+    return emit_while("fori_loop", is_below, step, (strong(convert(lower, dtype)), init))[1]
 
 
 __all__ = ["emit_while", "fori_loop", "while_loop"]
