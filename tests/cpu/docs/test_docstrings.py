@@ -50,6 +50,20 @@ KEY = np.zeros(2, np.uint32)
 BAD_CALLS: list[tuple[ModuleType, str, Callable[[Any], Any], str]] = [
     (xp, "zeros", lambda f: f((-1,)), "ShapeError"),
     (xp, "full", lambda f: f((2,), X), "ShapeError"),
+    *(
+        (xp, name, lambda f: f([1.0]), "NotAnArray")
+        for name in ("exp", "log", "sqrt", "sin", "tanh", "acos", "atanh")
+    ),
+    (plugrt, "get_backend", lambda f: f("no such platform"), "UnknownPlatform"),
+    (plugrt, "load_program", lambda f: f(3), "ProgramError"),
+    (plugrt, "compile", lambda f: f(3), "ProgramError"),
+    (plugrt, "jit", lambda f: f(3), "ArgumentTypeError"),
+    (plugrt, "ShapeDtypeStruct", lambda f: f("ab", "float32"), "ArgumentTypeError"),
+    (plugrt, "ShapeDtypeStruct", lambda f: f((2,), "no dtype"), "ArgumentTypeError"),
+    (plugrt, "device_put", lambda f: f({"a": object()}), "NotAnArray"),
+    (plugrt, "log_compiles", lambda f: f(3).__enter__(), "ConfigError"),
+    (plugrt, "debug_infs", lambda f: f(3).__enter__(), "ConfigError"),
+    (plugrt, "disable_jit", lambda f: f(3).__enter__(), "ConfigError"),
     (xp, "tril", lambda f: f(V), "ShapeError"),
     (xp, "meshgrid", lambda f: f(X), "ShapeError"),
     (xp, "add", lambda f: f(X, np.ones(4)), "ShapeError"),

@@ -22,6 +22,9 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     Each array has a leading dimension of ``len(devices)`` and `PmapSharding`: `pmap` takes it
     without a copy. As JAX's function of that name. Raises `ArgumentError` where there are not as
     many shards as devices, and `StructureError` or `ShapeError` where two shards differ.
+
+    >>> plugrt.device_put_sharded([xp.asarray(1), xp.asarray(2)], plugrt.devices()[:2])
+    Array([1, 2], dtype=int32)
     """
     if len(shards) != len(devices) or not len(devices):
         raise ArgumentError(
@@ -57,6 +60,9 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
 
     The arrays have `PmapSharding`: `pmap` takes them without a copy. As JAX's function of that
     name.
+
+    >>> plugrt.device_put_replicated(xp.asarray([1, 2]), plugrt.devices()[:2]).shape
+    (2, 2)
     """
     if not len(devices):
         raise ArgumentError("device_put_replicated takes at least one device; got none")

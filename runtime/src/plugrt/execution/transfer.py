@@ -70,6 +70,9 @@ def device_put(
     memory; ``may_alias`` True lets a host array that never changes be used without a copy,
     False forces a copy. Traced arrays stay as they are: the arguments of the outermost call decide
     where a program runs. Raises `NotAnArray` with the path of what is not an array.
+
+    >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
+    {'bias': Array(1.5, dtype=float32)}
     """
     if device is not None and not isinstance(device, Device | Sharding):
         raise InvalidArgument(
@@ -177,6 +180,11 @@ def device_get(x: Any) -> Any:
     """Returns a pytree with every array in it as a NumPy array (read-only where not copied).
 
     All copies to the host are begun before the first is waited for. Other leaves stay as they are.
+
+    Raises the error of a computation that failed to make one.
+
+    >>> plugrt.device_get({"x": xp.asarray([1, 2])})
+    {'x': array([1, 2], dtype=int32)}
     """
     leaves, spec = tree.flatten(x)
     for leaf in leaves:
@@ -191,6 +199,9 @@ def block_until_ready(x: T) -> T:
     """Waits until every array in a pytree is there, and returns the pytree.
 
     Raises the error of a computation that failed to make one. Other leaves are passed over.
+
+    >>> plugrt.block_until_ready(xp.asarray([1, 2]))
+    Array([1, 2], dtype=int32)
     """
     if type(x) is Array:
         return x.block_until_ready()  # type: ignore[attr-defined,no-any-return]

@@ -27,6 +27,11 @@ def backends(of: Backends | None = None) -> Mapping[str, Client]:
 
     Under JAX_PLATFORMS those that it names; else the chosen one, cpu (started when it is first
     looked up) and those started by name.
+
+    Raises as `get_backend`, for a backend that JAX_PLATFORMS names and that does not start.
+
+    >>> "cpu" in plugrt.backends()
+    True
     """
     return (of or _own).all()
 
@@ -37,13 +42,22 @@ def get_backend(name: str | Client | None = None, of: Backends | None = None) ->
 
     A client is returned as it is. Raises `UnknownPlatform`, with a suggestion, also if
     JAX_PLATFORMS excludes the name, and `WrongType` for anything that is neither name nor client.
+
+    >>> plugrt.get_backend("cpu").platform
+    'cpu'
     """
     return (of or _own).get(name)
 
 
 @with_argument_errors
 def default_backend(of: Backends | None = None) -> str:
-    """Returns the name of the default backend's platform, such as ``cpu``."""
+    """Returns the name of the default backend's platform, such as ``cpu``.
+
+    Raises as `get_backend`.
+
+    >>> plugrt.default_backend()
+    'cpu'
+    """
     return get_backend(None, of).platform
 
 
@@ -51,7 +65,11 @@ def default_backend(of: Backends | None = None) -> str:
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
     """Returns all devices of a backend in id order, also those of other processes.
 
-    Errors are those of `get_backend`, as for all functions here."""
+    Errors are those of `get_backend`, as for all functions here.
+
+    >>> plugrt.devices("cpu")[0].platform
+    'cpu'
+    """
     return list(get_backend(backend, of).devices())
 
 
@@ -90,25 +108,40 @@ def local_devices(
 
 @with_argument_errors
 def device_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
-    """Returns the number of devices of a backend."""
+    """Returns the number of devices of a backend.
+
+    Raises as `get_backend`.
+
+    >>> plugrt.device_count("cpu") == len(plugrt.devices("cpu"))
+    True
+    """
     return len(get_backend(backend, of).devices())
 
 
 @with_argument_errors
 def local_device_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
-    """Returns the number of devices of a backend that belong to this process."""
+    """Returns the number of devices of a backend that belong to this process.
+
+    Raises as `get_backend`.
+    """
     return len(get_backend(backend, of).addressable_devices())
 
 
 @with_argument_errors
 def process_index(backend: str | Client | None = None, of: Backends | None = None) -> int:
-    """Returns the index of this process among those that share a backend's devices."""
+    """Returns the index of this process among those that share a backend's devices.
+
+    Raises as `get_backend`.
+    """
     return get_backend(backend, of).process_index
 
 
 @with_argument_errors
 def process_count(backend: str | Client | None = None, of: Backends | None = None) -> int:
-    """Returns the number of processes that share a backend's devices."""
+    """Returns the number of processes that share a backend's devices.
+
+    Raises as `get_backend`.
+    """
     return get_backend(backend, of).process_count
 
 

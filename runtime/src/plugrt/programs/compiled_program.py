@@ -78,6 +78,10 @@ def compile(  # shadows the builtin, as the public name does
     be here, and cannot be called. ``env_overrides`` are XLA debug options by name. Raises
     `ProgramError` for a program that cannot be read and the backend's `PjrtError` for one that it
     refuses.
+
+    >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    >>> plugrt.compile(text)(xp.asarray([1.0, 2.0]))
+    Array([1., 2.], dtype=float32)
     """
     loaded = load_program(program)
     if topology is not None:

@@ -65,6 +65,10 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
 
     A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
     without jaxlib, where the backend parses), or for what is no file, and `FileNotFoundError`.
+
+    >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    >>> plugrt.load_program(text, name="identity").name
+    'identity'
     """
     if isinstance(source, Program):
         return source

@@ -17,6 +17,10 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Runs jitted functions operation by operation, so that Python sees every value.
 
     As ``jax.disable_jit``; `ConfigError` for other than a bool.
+
+    >>> with plugrt.disable_jit():
+    ...     plugrt.jit(lambda x: x if x > 0 else -x)(xp.asarray(-2))
+    Array(2, dtype=int32)
     """
     return config.override(disable_jit=disable)
 
@@ -33,13 +37,19 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
-    """As `debug_nans`, for infinities (``jax.debug_infs``)."""
+    """As `debug_nans`, for infinities (``jax.debug_infs``).
+
+    Raises `ConfigError` for other than a bool.
+    """
     return config.override(debug_infs=enable)
 
 
 @with_argument_errors
 def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
-    """Logs each compilation with its name, argument types and duration (``jax.log_compiles``)."""
+    """Logs each compilation with its name, argument types and duration (``jax.log_compiles``).
+
+    Raises `ConfigError` for other than a bool.
+    """
     return config.override(log_compiles=enable)
 
 

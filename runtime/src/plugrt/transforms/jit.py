@@ -74,6 +74,10 @@ def jit(
     the body in place when another traced function calls it, instead of a call to a function of the
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
     numbers or names, `Unimplemented` for several devices.
+
+    >>> double = plugrt.jit(lambda x: 2 * x)
+    >>> double(xp.asarray([1.0, 2.0]))
+    Array([2., 4.], dtype=float32)
     """
     if fun is _Omitted.OMITTED:
         return lambda f: jit(

@@ -176,6 +176,10 @@ def pmap(
     collectives cannot run one device after another; pmap within pmap or jit is refused for now,
     and so are several processes. Raises `ShapeError` where mapped sizes differ, and
     `InvalidArgument` where there are fewer devices than replicas.
+
+    >>> total = plugrt.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+    >>> total(xp.asarray([1.0, 2.0]))
+    Array([3., 3.], dtype=float32)
     """
     check_function("pmap", fun)
     rules = ArgumentRules(fun, static_broadcasted_argnums, None, donate_argnums, None)

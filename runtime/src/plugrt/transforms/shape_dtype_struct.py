@@ -19,7 +19,14 @@ from plugrt.execution.transfer import check_dtype, narrow_dtype, python_scalar
 
 @dataclass(frozen=True, slots=True)
 class ShapeDtypeStruct:
-    """Stands in for an array where only its shape and dtype (and placement) matter."""
+    """Stands in for an array where only its shape and dtype (and placement) matter.
+
+    Raises `ArgumentTypeError` for what is no shape, or names no dtype.
+
+    >>> x = plugrt.ShapeDtypeStruct((2, 3), "float32")
+    >>> plugrt.jit(lambda x: x.sum(axis=0)).eval_shape(x).shape
+    (3,)
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -22,7 +22,7 @@ def widen(x: Tracer) -> Tracer:
 def exp(x: Tracer, /) -> Tracer:
     """Returns e to the power ``x``. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("exp", x, FLOATING)
     if kind_of(x.dtype) != "c":
@@ -38,7 +38,7 @@ def exp(x: Tracer, /) -> Tracer:
 def expm1(x: Tracer, /) -> Tracer:
     """Returns ``exp(x) - 1``, exact also where ``x`` is small. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(hlo.exponential_minus_one, unary("expm1", x, FLOATING))
 
@@ -47,7 +47,7 @@ def expm1(x: Tracer, /) -> Tracer:
 def log(x: Tracer, /) -> Tracer:
     """Returns the natural logarithm; NaN for negative reals. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(hlo.log, unary("log", x, FLOATING))
 
@@ -56,7 +56,7 @@ def log(x: Tracer, /) -> Tracer:
 def log1p(x: Tracer, /) -> Tracer:
     """Returns ``log(1 + x)``, exact also where ``x`` is small. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(hlo.log_plus_one, unary("log1p", x, FLOATING))
 
@@ -65,7 +65,7 @@ def log1p(x: Tracer, /) -> Tracer:
 def log2(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 2. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _log_to_base(unary("log2", x, FLOATING), 2)
 
@@ -74,7 +74,7 @@ def log2(x: Tracer, /) -> Tracer:
 def log10(x: Tracer, /) -> Tracer:
     """Returns the logarithm to base 10. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _log_to_base(unary("log10", x, FLOATING), 10)
 
@@ -93,7 +93,7 @@ def _log_to_base(x: Tracer, base: int) -> Tracer:
 def sqrt(x: Tracer, /) -> Tracer:
     """Returns the square root; NaN for negative reals. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("sqrt", x, FLOATING)
     return apply_symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)

@@ -41,7 +41,7 @@ def _multiply_by_i(z: Tracer) -> Tracer:
 def acos(x: Tracer, /) -> Tracer:
     """Returns the inverse cosine, in [0, pi]; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.acos, unary("acos", x, FLOATING))
 
@@ -50,7 +50,7 @@ def acos(x: Tracer, /) -> Tracer:
 def acosh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic cosine; NaN below 1. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.acosh, unary("acosh", x, FLOATING))
 
@@ -59,7 +59,7 @@ def acosh(x: Tracer, /) -> Tracer:
 def asin(x: Tracer, /) -> Tracer:
     """Returns the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.asin, unary("asin", x, FLOATING), odd=True)
 
@@ -68,7 +68,7 @@ def asin(x: Tracer, /) -> Tracer:
 def asinh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic sine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.asinh, unary("asinh", x, FLOATING), odd=True)
 
@@ -77,7 +77,7 @@ def asinh(x: Tracer, /) -> Tracer:
 def atan(x: Tracer, /) -> Tracer:
     """Returns the inverse tangent, in [-pi/2, pi/2]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.atan, unary("atan", x, FLOATING), odd=True)
 
@@ -86,7 +86,7 @@ def atan(x: Tracer, /) -> Tracer:
 def atanh(x: Tracer, /) -> Tracer:
     """Returns the inverse hyperbolic tangent; NaN outside of [-1, 1]. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return _emit_inverse(chlo.atanh, unary("atanh", x, FLOATING), odd=True)
 
@@ -95,7 +95,7 @@ def atanh(x: Tracer, /) -> Tracer:
 def cos(x: Tracer, /) -> Tracer:
     """Returns the cosine of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("cos", x, FLOATING)
     if kind_of(x.dtype) != "c":
@@ -110,7 +110,7 @@ def cos(x: Tracer, /) -> Tracer:
 def cosh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic cosine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(chlo.cosh, unary("cosh", x, FLOATING))
 
@@ -119,7 +119,7 @@ def cosh(x: Tracer, /) -> Tracer:
 def sin(x: Tracer, /) -> Tracer:
     """Returns the sine of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("sin", x, FLOATING)
     if kind_of(x.dtype) != "c":
@@ -134,7 +134,7 @@ def sin(x: Tracer, /) -> Tracer:
 def sinh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic sine. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(chlo.sinh, unary("sinh", x, FLOATING))
 
@@ -143,7 +143,7 @@ def sinh(x: Tracer, /) -> Tracer:
 def tan(x: Tracer, /) -> Tracer:
     """Returns the tangent of radians. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(chlo.tan, unary("tan", x, FLOATING))
 
@@ -152,7 +152,7 @@ def tan(x: Tracer, /) -> Tracer:
 def tanh(x: Tracer, /) -> Tracer:
     """Returns the hyperbolic tangent. Floating dtypes.
 
-    The shape stays; bool and integers become floats as in `divide`.
+    The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     return emit(hlo.tanh, unary("tanh", x, FLOATING))
 
