@@ -69,6 +69,13 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def require_flag(function: str, name: str, value: object, *, optional: bool = False) -> None:
+    """Raises `ArgumentTypeError` unless ``value`` is True or False (or None where ``optional``)."""
+    if not (value in (0, 1) if isinstance(value, bool | int) else optional and value is None):
+        takes = "True, False or None" if optional else "True or False"
+        raise ArgumentTypeError(f"{name} of {function} is {value!r:.60}; it takes {takes}")
+
+
 def with_checked_methods(cls: type[C]) -> type[C]:
     """Class decorator: `with_argument_errors` for each public method that the class defines.
 

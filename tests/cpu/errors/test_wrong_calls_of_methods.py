@@ -218,3 +218,25 @@ def test_functions_without_parameters_do_too() -> None:
         ONE.item(9)
     with pytest.raises(ArgumentTypeError, match=r"^Array\.__array__ .*data type"):
         ONE.__array__(3)  # type: ignore[arg-type]
+
+
+def test_what_was_taken_silently_is_refused() -> None:
+    for call in (
+        lambda: monitoring.register_event_listener(3),
+        lambda: monitoring.register_event_duration_secs_listener(None),
+        lambda: setattr(plugrt.config, "enable_x46", True),
+        lambda: plugrt.device_put(ONE, donate="x"),
+        lambda: plugrt.device_put(ONE, may_alias="q"),
+        lambda: xp.asarray(ONE, copy="no"),
+        lambda: plugrt.jit(increment, keep_unused="q"),
+        lambda: plugrt.random.wrap_key_data("q"),
+        lambda: ONE.sharding.shard_shape("a"),
+        lambda: plugrt.ShapeDtypeStruct((2,), None),
+        lambda: ONE.at[0].apply(3),
+        lambda: plugrt.lax.iota("float32", -1),
+    ):
+        with pytest.raises(PlugrtError) as caught:
+            call()
+        assert "update_at" not in str(caught.value)
+    with pytest.raises(PlugrtError, match="did you mean 'enable_x64'"):
+        plugrt.config.enable_x46 = True  # type: ignore[attr-defined]

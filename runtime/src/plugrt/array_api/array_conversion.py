@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse
+from plugrt.argument_errors import PYTHON_ERRORS, refuse, require_flag
 from plugrt.array_api.data_types import convert_dtype, is_weak
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
@@ -58,6 +58,8 @@ def asarray(
     'bfloat16'
     """
     try:  # not a decorator: another frame would cost half as much as passing an array through
+        if copy is not None:
+            require_flag("asarray", "copy", copy, optional=True)
         target = None if dtype is None else as_dtype(dtype)
         if isinstance(obj, Array):
             return _from_array(obj, target, device, copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -71,6 +72,10 @@ class Sharding:
         )
 
 
+def _read_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(map(operator.index, shape))
+
+
 class SingleDeviceSharding(Sharding):
     """The whole array on one device. There is one object for each device and memory kind."""
 
@@ -122,11 +127,11 @@ class SingleDeviceSharding(Sharding):
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        return tuple(global_shape)
+        return _read_shape(global_shape)
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
-        return tuple(shard_shape)
+        return _read_shape(shard_shape)
 
     @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -195,7 +200,7 @@ class PmapSharding(Sharding):
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = tuple(global_shape), self._sharded_dim
+        shape, dim = _read_shape(global_shape), self._sharded_dim
         if dim is None:
             return shape
         if dim >= len(shape) or shape[dim] != len(self._devices):
@@ -208,7 +213,7 @@ class PmapSharding(Sharding):
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = tuple(shard_shape), self._sharded_dim
+        shape, dim = _read_shape(shard_shape), self._sharded_dim
         return shape if dim is None else (*shape[:dim], len(self._devices), *shape[dim:])
 
     @with_argument_errors

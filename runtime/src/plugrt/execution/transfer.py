@@ -12,6 +12,7 @@ import numpy.ma
 import numpy.typing as npt
 
 from plugrt import monitoring
+from plugrt.argument_errors import require_flag
 from plugrt.errors import IntegerOverflow, InvalidArgument, NotAnArray, UnsupportedDtype
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, duplicate, new_array
@@ -79,6 +80,9 @@ def device_put(
             f"device_put takes a device, a sharding or None; got {type(device).__name__} "
             f"{device!r}. plugrt.devices() lists the devices"
         )
+    if donate is not False or may_alias is not None:
+        require_flag("device_put", "donate", donate)
+        require_flag("device_put", "may_alias", may_alias, optional=True)
     if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
         device = device.device
     start = time.perf_counter() if listening else 0.0

@@ -11,6 +11,7 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import same_dtype
 from plugrt.tracing import emit as e
+from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import emit, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import kind_of
@@ -239,7 +240,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     result_dtype = as_dtype(dtype)
     if kind_of(result_dtype) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
-    sizes = tuple(int(n) for n in shape)
+    sizes = normalize_shape("lax.iota", shape)
     return e.iota(
         sizes, normalize_dimension("broadcasted_iota", dimension, len(sizes)), result_dtype
     )

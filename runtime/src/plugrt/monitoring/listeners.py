@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from plugrt.errors import ArgumentError
+from plugrt.errors import ArgumentError, ArgumentTypeError
 
 
 class EventListener(Protocol):
@@ -44,12 +44,19 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 
 def register_event_listener(callback: EventListener) -> None:
     """Calls ``callback(event, **kwargs)`` at each event from now on."""
+    _require_callable(callback)
     _event_listeners.append(callback)
 
 
 def register_event_duration_secs_listener(callback: DurationListener) -> None:
     """Calls ``callback(event, seconds, **kwargs)`` at each duration from now on."""
+    _require_callable(callback)
     _duration_listeners.append(callback)
+
+
+def _require_callable(callback: object) -> None:
+    if not callable(callback):
+        raise ArgumentTypeError(f"a listener is a function of an event; got {callback!r:.60}")
 
 
 def get_event_listeners() -> list[EventListener]:

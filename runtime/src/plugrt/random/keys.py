@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.random.threefry import UINT32, add_barrier, key_words, split_key, threefry2x32
 from plugrt.tracing.argument_checks import normalize_shape
@@ -92,6 +92,10 @@ def wrap_key_data(key_bits_array: Array, *, impl: str | None = None) -> Array:
     """
     if impl not in (None, "threefry2x32"):
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
+    if not (hasattr(key_bits_array, "shape") and hasattr(key_bits_array, "dtype")):
+        raise ArgumentTypeError(
+            f"random.wrap_key_data takes an array of words; got {key_bits_array!r:.60}"
+        )
     return key_bits_array
 
 

@@ -172,6 +172,11 @@ class Options:
             weakref.WeakValueDictionary()
         )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            self._option(name)  # refuses an unknown name; an option refuses the assignment itself
+        object.__setattr__(self, name, value)
+
     @classmethod
     def declared(cls) -> dict[str, Option[Any]]:
         """Returns every option by name, in the order of declaration."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import Any, TypedDict, Unpack, overload
 
-from plugrt.argument_errors import with_argument_errors
+from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -94,6 +94,8 @@ def jit(
             inline=inline,
         )
     check_function("jit", fun)
+    require_flag("jit", "keep_unused", keep_unused)
+    require_flag("jit", "inline", inline)
     if device is not None and not isinstance(device, Device):
         raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
     if device is not None and backend is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import NotAnArray
+from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arguments import Aval, host_aval, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -34,6 +34,8 @@ class ShapeDtypeStruct:
 
     @with_argument_errors
     def __post_init__(self) -> None:
+        if self.dtype is None:  # NumPy's word for float64
+            raise ArgumentError("ShapeDtypeStruct takes a dtype; got None")
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
 

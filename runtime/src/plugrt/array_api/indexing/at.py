@@ -11,7 +11,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.indexing.key import Key, Spec, parse
 from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
-from plugrt.errors import ArgumentError, DtypeError, ShapeError
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
 from plugrt.tracing.operation import operation
@@ -103,6 +103,8 @@ class IndexUpdateRef:
         unique_indices: bool = False,
     ) -> Any:
         """Returns ``x`` with ``function``, which works element by element, applied."""
+        if not callable(function):
+            raise ArgumentTypeError(f"x.at[key].apply takes a function; got {function!r:.60}")
         flags = (mode, indices_are_sorted, unique_indices)
         return self._update("apply", 0, *flags, function=function)
 
