@@ -14,6 +14,7 @@ import weakref
 import pytest
 
 from plugrt_cpu import interrupts
+from support.distributions import run_python
 
 CODE = """
 import signal, sys
@@ -104,3 +105,15 @@ def test_the_thread_keeps_nothing_alive_once_the_result_is_there(
         assert gone() is None
     finally:
         may_end.set()
+
+
+def test_no_garbage_is_collected_while_the_main_thread_compiles() -> None:
+    """Finalisers may launch programs, which corrupts jaxlib's records of what it compiles."""
+    code = """
+    import gc
+    from plugrt_cpu.interrupts import run_uninterrupted
+    print(run_uninterrupted(gc.isenabled), gc.isenabled())
+    gc.disable()
+    print(run_uninterrupted(gc.isenabled), gc.isenabled())
+    """
+    assert run_python(code).stdout == "False True\nFalse False\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import plugrt
-from plugrt import array_api
+from plugrt import array_api, lax
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
 from plugrt.execution.transfer import device_put
@@ -173,6 +173,28 @@ def test_what_was_there_before_the_call_is_told(mapped: bool) -> None:
             pytest.raises(FloatingPointFault, match=r"in a constant of the program, float32\[2\]"),
         ):
             transform(lambda x: add(x, constant))(BAD)
+
+
+NAN = np.float32([np.nan])
+HELD = [
+    pytest.param(lambda: jit(lambda x: x)(NAN), id="identity"),
+    pytest.param(lambda: jit(lambda: float("nan"))(), id="python constant"),
+    pytest.param(lambda: jit(lambda: NAN)(), id="captured"),
+    pytest.param(lambda: plugrt.pmap(lambda x: x, **ONE)(NAN[None]), id="pmap"),
+    pytest.param(lambda: jit(lambda x: x).lower(NAN).compile()(NAN), id="compiled"),
+    pytest.param(lambda: jit(lambda x: (x, 3))(NAN), id="beside a constant"),
+    pytest.param(lambda: jit(lambda x, i: (x, i + 1))(NAN, 1), id="beside integers"),
+    pytest.param(lambda: jit(lambda x, y: (x, y * 2))(NAN, BAD + 2), id="beside floats"),
+    pytest.param(lambda: lax.cond(True, lambda v: v, lambda v: v, device_put(NAN)), id="cond"),
+    pytest.param(lambda: lax.fori_loop(0, 0, lambda i, c: c, device_put(NAN)), id="no steps"),
+]
+
+
+@pytest.mark.parametrize("call", HELD)
+def test_a_program_without_floating_values_is_not_looked_into(call: Any) -> None:
+    """MLIR's bindings ended the process over a concatenation of nothing."""
+    with config.override(debug_nans=True), pytest.raises(FloatingPointFault):
+        call()
 
 
 def test_an_infinity_that_a_reduction_starts_from_is_not_to_blame() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import threading
@@ -19,6 +20,13 @@ class CompileThread(threading.Thread):
     """A thread that compiles while the main thread waits for it, and ends a moment after that."""
 
 
+def is_alone() -> bool:
+    """Whether no other thread runs Python code, and nothing is compiled."""
+    # The thread of a compilation that is done may still be ending.
+    others = [t for t in threading.enumerate() if not isinstance(t, CompileThread)]
+    return not _under_way and len(others) <= 1
+
+
 def run_uninterrupted(work: Callable[[], T]) -> T:
     """Returns what ``work()`` gives. Ctrl-C raises at once, and the work ends in the background.
 
@@ -26,6 +34,8 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
     frees the program that the thread is still reading, and the process crashes. Python's signal
     handlers run in the main thread only, so another thread waits for jaxlib.
     """
+    # A collection meanwhile, in whichever thread, could run finalisers; see `tracebacks`.
+    pausing = gc.isenabled() and is_alone()
     done = threading.Event()
     _under_way.add(done)
     if threading.current_thread() is not threading.main_thread():
@@ -45,12 +55,18 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
 
     finished = threading.Lock()
     finished.acquire()
+    if pausing:
+        gc.disable()
     CompileThread(target=run, name="plugrt-cpu-compile").start()
     # Not join: after an interrupt CPython 3.11 marks the thread as ended and does not wait for it
     # at exit (https://github.com/python/cpython/issues/90882). Not an event: interrupted twice, its
     # condition releases a lock that it does not hold, and the RuntimeError replaces the interrupt
     # (https://github.com/python/cpython/issues/118433).
-    finished.acquire()
+    try:
+        finished.acquire()
+    finally:
+        if pausing:
+            gc.enable()
     if errors:
         raise errors.pop()
     return results.pop()

@@ -16,6 +16,8 @@ from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceShardi
 from plugrt.execution.signature import signature_of
 from plugrt.interface import Program, TensorType
 
+_PASSED_IN = "it was passed in, no operation made it"
+
 
 def find_origin(
     program: LoadedProgram, avals: Sequence[Aval], values: Sequence[Any], nans: bool, infs: bool
@@ -31,6 +33,8 @@ def find_origin(
     from plugrt.stablehlo.modules import portable_artifact
 
     probes = add_probes(module, nans, infs)
+    if not probes.values:
+        return _PASSED_IN
     plan, launch = program.plan, program.launch
     client = launch.client
     version = client.capabilities.stablehlo_current_version
@@ -49,6 +53,9 @@ def find_origin(
         by_device = np.asarray(found).reshape(-1, len(probes.values))
     except PjrtError as error:
         return f"which operation made it could not be found out: {error}"
-    return probes.describe_origin([bool(column.any()) for column in by_device.T]) or (
+    origin = probes.describe_origin([bool(column.any()) for column in by_device.T])
+    if not origin and any(source != "result" for source, _ in program.plan.sources):
+        return _PASSED_IN
+    return origin or (
         "value by value the program makes none, so that the compiler's fusion is the cause"
     )

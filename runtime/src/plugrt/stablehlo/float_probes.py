@@ -46,7 +46,8 @@ class Probes:
 def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
     """Returns the probes of a module, which stays as it is. Functions that it calls are inlined.
 
-    What a loop or a branch computes within counts as one value: its result.
+    What a loop or a branch computes within counts as one value: its result. Where the module has no
+    floating value, ``values`` is empty and ``module`` has no probes.
     """
     copy = parse(bytecode(module))
     functions = {str(op.attributes["sym_name"].value): op for op in copy.body.operations}
@@ -60,6 +61,8 @@ def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
         made = [*block.arguments, *(x for op in body for x in op.operation.results)]
         values = [x for x in made if _is_floating(x)]
         results = list(end.operation.operands)
+        if not values:  # MLIR's bindings end the process over a concatenation of nothing
+            return Probes(copy, values, results)
         with ir.InsertionPoint(end):
             bit = ir.RankedTensorType.get([1], element_type(np.dtype(np.bool_)))
             flags = [hlo.reshape(bit, _holds_one(x, nans, infs)) for x in values]
