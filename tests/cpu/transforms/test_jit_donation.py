@@ -100,7 +100,7 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
         for call, says in (
             (lambda x=x: f(x, x), "argument x of .* is donated, .* argument y, which is not;"),
             (lambda x=x: f(x, device_put(x)), "argument x .* donated, .* argument y, which is not"),
-            (lambda x=x: both(x, x), "argument x .* is donated, .* argument y, which is also donated"),
+            (lambda x=x: both(x, x), "argument x .* is donated, .* argument y, which is also"),
             (lambda x=x: deep({"q": x}, x), r"argument d\['q'\] of .* is donated, .* argument y, "),
             (lambda x=x: ahead({"q": x}, x), r"argument d\['q'\] of .* is donated, .* argument y,"),
         ):
