@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+import numpy as np
+
 from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
 
 P = ParamSpec("P")
@@ -71,7 +73,10 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 def require_flag(function: str, name: str, value: object, *, optional: bool = False) -> None:
     """Raises `ArgumentTypeError` unless ``value`` is True or False (or None where ``optional``)."""
-    if not (value in (0, 1) if isinstance(value, bool | int) else optional and value is None):
+    known = (
+        value in (0, 1) if isinstance(value, bool | int | np.bool_) else value is None and optional
+    )
+    if not known:
         takes = "True, False or None" if optional else "True or False"
         raise ArgumentTypeError(f"{name} of {function} is {value!r:.60}; it takes {takes}")
 

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, Unimplemented
 
 OptionValue = str | bool | int | float | list[int]
@@ -83,8 +82,12 @@ class DeviceAssignment:
 
     device_ids: tuple[tuple[int, ...], ...]
 
-    @with_argument_errors
     def __post_init__(self) -> None:
+        if not _is_grid(self.device_ids):
+            raise ArgumentTypeError(
+                "DeviceAssignment takes rows of device ids, a sequence for each replica; got "
+                f"{self.device_ids!r:.60}"
+            )
         if not self.device_ids or not self.device_ids[0]:
             raise InvalidArgument("a device assignment needs at least one replica and partition")
         if len({len(row) for row in self.device_ids}) != 1:
@@ -112,6 +115,17 @@ class DeviceAssignment:
         return tuple(i for row in self.device_ids for i in row)
 
 
+_INTEGER = (int, np.integer)
+
+
+def _is_grid(rows: object) -> bool:
+    return _is_row(rows) and all(map(_is_row, rows))  # type: ignore[call-overload]
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str | bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """How to compile a `Program` (the parts of XLA's ``CompileOptionsProto`` that hosts use).
@@ -130,7 +144,6 @@ class CompileOptions:
     env_overrides: Mapping[str, str | bool | int | float] = field(default_factory=dict)
     encoded: bytes | None = None
 
-    @with_argument_errors
     def __post_init__(self) -> None:
         self._check_types()
         if self.num_replicas < 1 or self.num_partitions < 1:
@@ -748,9 +761,13 @@ class Client(_BackendObject, ABC):
             f"{[d.id for d in self.devices()]}"
         )
 
-    @with_argument_errors
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         """Returns the backend's choice of devices; replica-major in id order by default."""
+        if not (isinstance(num_replicas, _INTEGER) and isinstance(num_partitions, _INTEGER)):
+            raise ArgumentTypeError(
+                "default_device_assignment takes two integers; got "
+                f"{num_replicas!r:.60} and {num_partitions!r:.60}"
+            )
         need, ids = num_replicas * num_partitions, [d.id for d in self.devices()]
         if need > len(ids):
             raise InvalidArgument(

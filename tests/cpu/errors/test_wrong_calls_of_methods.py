@@ -240,3 +240,9 @@ def test_what_was_taken_silently_is_refused() -> None:
         assert "update_at" not in str(caught.value)
     with pytest.raises(PlugrtError, match="did you mean 'enable_x64'"):
         plugrt.config.enable_x46 = True  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("flag", [True, 1, np.True_, False, 0, np.False_], ids=repr)
+def test_a_flag_is_a_truth_value_of_python_or_numpy(flag: Any) -> None:
+    assert xp.asarray(GRID, copy=flag or None).shape == (2, 3)
+    assert plugrt.jit(increment, keep_unused=flag)(GRID).shape == (2, 3)

@@ -71,6 +71,7 @@ def get_event_duration_listeners() -> list[DurationListener]:
 
 def unregister_event_listener(callback: EventListener) -> None:
     """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    _require_callable(callback)
     if callback not in _event_listeners:
         raise ArgumentError(f"{callback!r} is not a registered event listener")
     _event_listeners.remove(callback)
@@ -78,6 +79,7 @@ def unregister_event_listener(callback: EventListener) -> None:
 
 def unregister_event_duration_listener(callback: DurationListener) -> None:
     """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    _require_callable(callback)
     if callback not in _duration_listeners:
         raise ArgumentError(f"{callback!r} is not a registered duration listener")
     _duration_listeners.remove(callback)
