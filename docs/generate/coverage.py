@@ -20,8 +20,8 @@ PAGE = """\
 
 Every public name of the modules in which JAX {jax} finds backends and dispatches programs, and
 what plugrt has for it. They are JAX's internals: most of what plugrt has instead is internal, too,
-and named so that it can be found. *Asked for* means that it is not there yet, and names the row of
-the issue in which it is asked for.
+and named so that it can be found. *Planned* means that it is not there yet, and names the part of
+the work that brings it.
 
 {summary}
 
@@ -52,7 +52,7 @@ def page() -> str:
     rows = [entry for section in sections.values() for entry in section["names"].values()]
     there, later = (sum(key in row for row in rows) for key in ("ours", "later"))
     summary = (
-        f"Of {len(rows)} names, {there} have a counterpart with a test, {later} are asked for, and "
+        f"Of {len(rows)} names, {there} have a counterpart with a test, {later} are planned, and "
         f"{len(rows) - there - later} are not taken, with the reason."
     )
     tables = "\n\n".join(_table(name, section) for name, section in sections.items())
@@ -69,7 +69,7 @@ def _table(name: str, section: dict[str, Any]) -> str:
 
 def _cell(entry: dict[str, str]) -> str:
     if "later" in entry:
-        return f"asked for: {entry['later']}"
+        return f"planned: {entry['later']}"
     if "not_taken" in entry:
         return f"not taken: {entry['not_taken']}"
     note = f" ({entry['note']})" if "note" in entry else ""

@@ -149,7 +149,7 @@ PROGRAM = Program(LOWERED.as_text().encode())
 CLIENT = plugrt.get_backend()
 
 
-@pytest.mark.parametrize("wrong", [object(), 3.5, [1], (3,)], ids=repr)
+@pytest.mark.parametrize("wrong", [object, 3.5, [1], (3,)], ids=repr)
 def test_compile_options_check_their_fields(wrong: Any) -> None:
     """Before they are a backend's, whose error would name types of its own."""
     for call in (
