@@ -137,3 +137,16 @@ def test_views_by_many_threads_at_once(client: Client, device: Device) -> None:
             views = list(pool.map(lambda _, b=buffer: b.to_host(), range(4)))
         del buffer
         assert all(view[-1] == LARGE[-1] for view in views)
+
+
+def test_references_are_taken_and_released_one_at_a_time(client: Client, device: Device) -> None:
+    """XLA changes a buffer's vector of references without a lock: two reads at once crashed."""
+    buffer = client.buffer_from_host(LARGE, device)
+    buffer.block_until_ready()
+    with ThreadPoolExecutor(1) as pool:
+        with buffer._spec.handle.reference_lock:
+            read = pool.submit(buffer.to_host)
+            with pytest.raises(TimeoutError):
+                read.result(0.1)
+        view = read.result(60)
+    np.testing.assert_array_equal(view, LARGE)

@@ -248,9 +248,14 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def refer(self) -> Any:
         """Returns an external reference: the memory stays until the returned object is freed."""
         handle, pointer = self._spec.handle, self._live()
-        self._call("Buffer_IncreaseExternalReferenceCount")
-        name = "Buffer_DecreaseExternalReferenceCount"
-        return handle.library.own(name, "buffer", pointer, self, handle.exiting)
+        with handle.reference_lock:
+            self._call("Buffer_IncreaseExternalReferenceCount")
+        drop = handle.drop_reference
+
+        def release(raw: Any, _buffer: object = self) -> None:  # the buffer lives until then
+            drop(raw)
+
+        return own(pointer, release)
 
     def _refer_if_possible(self) -> Any:
         try:

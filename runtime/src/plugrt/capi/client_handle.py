@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from plugrt.capi.callback_threads import run_outside_callbacks
@@ -43,6 +44,7 @@ class ClientHandle:
         "lock",
         "pending",
         "pointer",
+        "reference_lock",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -61,7 +63,12 @@ class ClientHandle:
         self.destroy_args: list[Any] = []
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
-        self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount")
+        self.reference_lock = threading.RLock()
+        """Held to take and to release external references: XLA keeps those of a buffer in a vector
+        that it changes without a lock (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``)."""
+        self.drop_reference = self._make_freer(
+            "Buffer_DecreaseExternalReferenceCount", self.reference_lock
+        )
         """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
         self.lock = threading.RLock()
         """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
@@ -78,10 +85,14 @@ class ClientHandle:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
         return new_struct("struct PJRT_Buffer_Destroy_Args")
 
-    def _make_freer(self, name: str) -> Callable[[Any], None]:
+    def _make_freer(
+        self, name: str, lock: AbstractContextManager[Any] | None = None
+    ) -> Callable[[Any], None]:
         """Returns a fast function that calls the destructor ``name`` on a ``PJRT_Buffer*``."""
         library, exiting = self.library, self.exiting
         function = _slot_to_free(library, name)
+        if lock is not None:
+            function = _serialize(function, lock)
         free_args: list[Any] = []
 
         def free(pointer: Any, _client: object = self.pointer) -> None:
@@ -157,6 +168,14 @@ class ClientHandle:
 def _slot_to_free(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
     return library.get_hot_slot(name) if library.has(name) else _do_nothing
+
+
+def _serialize(function: Slot, lock: AbstractContextManager[Any]) -> Slot:
+    def call(args: Any) -> Any:
+        with lock:
+            return function(args)
+
+    return call
 
 
 def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
