@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,9 @@ def test_options_that_abort_a_real_library_are_refused(encoded: bytes) -> None:
 
 
 def test_override_of_a_kind_that_has_no_field() -> None:
-    options = CompileOptions(env_overrides={"flag": [1]})  # type: ignore[dict-item]
+    overrides: dict[str, Any] = {"flag": 1}
+    options = CompileOptions(env_overrides=overrides)
+    overrides["flag"] = [1]  # `CompileOptions` looks at them when it is made
     with pytest.raises(InvalidArgument, match=r"'flag' is \[1\]"):
         proto_wire.compile_options(options)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
@@ -38,6 +40,23 @@ def struct_type(name: str) -> tuple[Any, int]:
         last = fields[-1][1]
         made = (ffi.typeof(name + "*"), last.offset + ffi.sizeof(last.type))
         return _STRUCTS.setdefault(name, made)
+
+
+@cache
+def complete_types() -> None:
+    """Has cffi make all struct types at once, before finalisers can run amid the making of one.
+
+    cffi 2.1 makes each when it is first asked for; a collection meanwhile whose finaliser asks for
+    the same one ends the process (``realize_c_type.c``: ``ctx.types[s->type_index] == op2``).
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for name in ffi.list_types()[1]:
+            ffi.typeof(f"struct {name}")
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def new_struct(name: str) -> Any:

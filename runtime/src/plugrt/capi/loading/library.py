@@ -10,7 +10,7 @@ from typing import Any
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
-from plugrt.capi.loading.function_table import ExtensionTable, Table
+from plugrt.capi.loading.function_table import ExtensionTable, Table, complete_types
 from plugrt.capi.loading.load_errors import why_not_loaded
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import (
@@ -56,6 +56,7 @@ class Library(Table):
     def __init__(self, api: Any, path: str) -> None:
         self.path = path
         self.api = api
+        complete_types()
         addresses = AddressMap()
         self._check_table(addresses)
         version = api.pjrt_api_version
