@@ -111,15 +111,26 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
 
 
 @pytest.mark.parametrize("donated", [0, (0, 1)])
-def test_one_array_donated_and_passed_again_does_not_stop_later_pmaps(donated: Any) -> None:
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x, y: x + y, id="one result"),
+        pytest.param(lambda x, y: (x + 1, y * 2), id="two results"),
+        pytest.param(lambda x, y: {"a": x + 1, "b": y * 2}, id="dict"),
+    ],
+)
+def test_one_array_donated_and_passed_again_does_not_stop_later_pmaps(
+    function: Any, donated: Any
+) -> None:
     """XLA's CPU library refuses such a launch on one device, and hangs the next one."""
     devices = plugrt.local_devices()[:2]
     a = plugrt.pmap(lambda x: x + 1, devices=devices)(np.ones((2, 3), np.float32))
-    f = plugrt.pmap(lambda x, y: (x + 1, y * 2), donate_argnums=donated, devices=devices)
-    with pytest.raises(InvalidArgument, match=r"argument x of .* is donated"):
-        f(a, a)
-    again = plugrt.pmap(lambda x: x * 3, devices=devices)(a)
-    np.testing.assert_array_equal(again, np.full((2, 3), 6))
+    f = plugrt.pmap(function, donate_argnums=donated, devices=devices)
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match=r"argument x of .* is donated, .* argument y"):
+            f(a, a)
+        again = plugrt.pmap(lambda x: x * 3, devices=devices)(a)
+        np.testing.assert_array_equal(again, np.full((2, 3), 6))
 
 
 def test_a_view_on_the_host_is_not_overwritten() -> None:

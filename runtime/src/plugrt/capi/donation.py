@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from plugrt import hlo_proto
-from plugrt.errors import PjrtError
+from plugrt.errors import InvalidArgument, PjrtError
 from plugrt.interface import Executable, Program, Shards
 
 _MARKS = (b"tf.aliasing_output", b"jax.buffer_donor")
@@ -28,14 +28,35 @@ class Donation:
 
     def mark(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> None:
         """Invalidates the donated arguments of a launch, except the parameters ``kept``."""
-        if self._taken is _UNASKED:
-            self._taken = donated_parameters(self._executable)
+        known = self._parameters()
         # If the parameters are unknown, the library is asked about each argument.
-        certain = self._taken is not None
-        taken = range(len(arguments)) if self._taken is None else self._taken.difference(kept)
+        taken = range(len(arguments)) if known is None else known.difference(kept)
         for i in taken:
             for buffer in arguments[i]:
-                buffer._note_donation(self._executable, certain)  # type: ignore[attr-defined]
+                buffer._note_donation(self._executable, known is not None)  # type: ignore[attr-defined]
+
+    def refuse_repeated(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> None:
+        """Raises `InvalidArgument` where a donated argument is passed twice, on several devices.
+
+        XLA's CPU client (xla-cpu-pjrt 0.0.1, jaxlib 0.10) refuses it on one device after it has
+        launched on another, and the next launch on several devices hangs, under JAX as well.
+        """
+        buffers = [id(buffer) for shards in arguments for buffer in shards]
+        if len(set(buffers)) == len(buffers):
+            return
+        for i in sorted((self._parameters() or frozenset()).difference(kept)):
+            own = {id(buffer) for buffer in arguments[i]}
+            for j, shards in enumerate(arguments):
+                if i != j and any(id(buffer) in own for buffer in shards):
+                    raise InvalidArgument(
+                        f"argument {i} of {self._executable.name!r} is donated, and is argument "
+                        f"{j} as well; pass a copy of one"
+                    )
+
+    def _parameters(self) -> frozenset[int] | None:
+        if self._taken is _UNASKED:
+            self._taken = donated_parameters(self._executable)
+        return self._taken
 
 
 def may_donate(program: Program) -> bool:

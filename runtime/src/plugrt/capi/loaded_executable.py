@@ -179,6 +179,8 @@ class LoadedExecutable(interface.LoadedExecutable):
         self, arguments: Sequence[Shards], events: Any = ffi.NULL
     ) -> Sequence[Shards]:
         """Launches on several devices, without checking types."""
+        if self._donation:
+            self._donation.refuse_repeated(arguments)
         handle = self._handle
         try:
             launch_args = self._launch_args.pop()
@@ -265,6 +267,9 @@ class LoadedExecutable(interface.LoadedExecutable):
         if refusal is not None:
             raise refusal
         devices = len(self._devices)
+        kept = options.non_donatable_input_indices if options else ()
+        if self._donation and devices > 1:
+            self._donation.refuse_repeated(arguments, kept)
         launch_args = LaunchArgs(self._pointer, devices, len(arguments), len(self._first_specs))
         for i in range(devices):
             launch_args.fill([shards[i]._pointer for shards in arguments], i)  # type: ignore[attr-defined]
@@ -285,7 +290,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if self._one_device and options is None:
             self._checked_signature = [shards[0]._spec.signature for shards in arguments]  # type: ignore[attr-defined]
         if self._donation:
-            self._donation.mark(arguments, options.non_donatable_input_indices if options else ())
+            self._donation.mark(arguments, kept)
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
     def _argument_error(self, arguments: Sequence[Shards]) -> Exception:

@@ -102,15 +102,7 @@ class LoadedProgram:
         With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
         """
         run: Run = self._runner(avals, keep_donated)
-        if len(self.launch.devices) == 1 or keep_donated or not self.plan.donated:
-            return run
-
-        def refuse_or_run(values: Sequence[Any]) -> list[Array]:
-            # Refused by XLA's CPU library on one device, such a launch hangs the next one.
-            self._refuse_donated_twice(values, None)
-            return run(values)
-
-        return refuse_or_run
+        return run
 
     def dict_runner(
         self, avals: Sequence[Aval], numbered: dict[Any, int]
@@ -316,7 +308,7 @@ class LoadedProgram:
         self._refuse_donated_twice(values, error)
         raise error
 
-    def _refuse_donated_twice(self, values: Sequence[Any], error: Exception | None) -> None:
+    def _refuse_donated_twice(self, values: Sequence[Any], error: Exception) -> None:
         """Raises `InvalidArgument` where a donated array is also another argument."""
         plan = self.plan
         for i in plan.donated:
