@@ -160,7 +160,7 @@ def error_from_code(code: int, message: str) -> PjrtError:
 # --- what an exception says ------------------------------------------------------------------
 
 
-def text_of(error: BaseException) -> str:
+def read_message(error: BaseException) -> str:
     """Returns the message of any exception.
 
     An exception whose ``__str__`` raises loses only its message, and a character that cannot be
@@ -176,7 +176,7 @@ def text_of(error: BaseException) -> str:
 
 def describe(error: BaseException) -> str:
     """Returns the class and the message of any exception: ``ValueError: the message``."""
-    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+    return f"{type(error).__name__}: {read_message(error)}".removesuffix(": ")
 
 
 # --- finding, choosing and loading plugins ---------------------------------------------------

@@ -98,7 +98,7 @@ Kind: TypeAlias = tuple[str, bool, tuple[int, ...]]
 """The name of the dtype, whether it is weak, the shape."""
 
 
-def kind_of(x: Any, wide: bool) -> Kind:
+def dtype_kind(x: Any, wide: bool) -> Kind:
     if type(x) in (bool, int, float, complex):
         bits = {bool: "", int: "32", float: "32", complex: "64"}[type(x)]
         return type(x).__name__ + (str(2 * int(bits)) if wide and bits else bits), x is not True, ()
@@ -133,7 +133,7 @@ def traced(
             except refusals:
                 found.append(None)
             else:
-                found.append([kind_of(x, wide) for x in made])
+                found.append([dtype_kind(x, wide) for x in made])
         return 0
 
     key = np.uint32([0, 1])
@@ -206,7 +206,7 @@ def outcome(
         made = tree.leaves(call(*args))
     except (PlugrtError, TypeError, ValueError):
         return "refused", []
-    kinds_made = [kind_of(x, wide is True) for x in made]
+    kinds_made = [dtype_kind(x, wide is True) for x in made]
     return kinds_made, [np.asarray(x).astype(complex) for x in made]
 
 
@@ -257,10 +257,10 @@ def test_collectives_give_what_they_give_in_jax(passed: bool, wide: bool) -> Non
     axes = (0, *[None] * (len(args) - 1))
     with jax.enable_x64(wide):
         mapped = jax.pmap(every(jax.lax), "i", in_axes=axes, devices=jax.devices()[:1])
-        expected = [kind_of(x, wide) for x in jax.tree.leaves(jax.eval_shape(mapped, *args))]
+        expected = [dtype_kind(x, wide) for x in jax.tree.leaves(jax.eval_shape(mapped, *args))]
     with config.override(enable_x64=wide):
         ours = plugrt.pmap(every(lax), "i", in_axes=axes, devices=plugrt.devices()[:1])
-        found = [kind_of(x, wide) for x in tree.leaves(ours(*args))]
+        found = [dtype_kind(x, wide) for x in tree.leaves(ours(*args))]
     names = [(name, x) for name in COLLECTIVES for x in VALUES]
     for (name, x), f, e in zip(names, found, expected, strict=True):
         # JAX divides NumPy's scalars by a Python integer, as NumPy does.

@@ -18,7 +18,7 @@ from plugrt.errors import FloatingPointFault
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
-from plugrt.lax.parallel.reductions import psum
+from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import backends, devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit

@@ -20,7 +20,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.execution.transfer import device_put
-from plugrt.lax.parallel.reductions import psum
+from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from plugrt.transforms.pmap import pmap

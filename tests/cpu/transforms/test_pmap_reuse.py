@@ -21,7 +21,7 @@ from plugrt.execution.caches import clear_caches
 from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
-from plugrt.lax.parallel.reductions import psum
+from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices, get_backend
 from plugrt.settings.declarations import config
 from plugrt.transforms.pmap import pmap

@@ -8,7 +8,7 @@ import pytest
 from plugrt.errors import ArgumentMismatch
 from plugrt.execution.sharding import PmapSharding
 from plugrt.execution.transfer import device_put
-from plugrt.lax.parallel.reductions import psum
+from plugrt.lax.parallel.all_reduce import psum
 from plugrt.plugins.backends import devices
 from plugrt.transforms.pmap import pmap
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct

@@ -61,30 +61,30 @@ def test_text_without_an_end_and_without_a_place() -> None:
 
 
 def test_every_dtype_has_one_type_and_back() -> None:
-    assert len(element_types.TYPE_OF) == len(set(element_types.TYPE_OF.values()))
-    for dtype, value in element_types.TYPE_OF.items():
-        assert element_types.dtype_of(value) == dtype
-    assert element_types.type_of(np.dtype(np.float32), 29) == 11
-    assert element_types.type_of(np.dtype(ml_dtypes.bfloat16), 29) == 13
+    assert len(element_types.ELEMENT_TYPES) == len(set(element_types.ELEMENT_TYPES.values()))
+    for dtype, value in element_types.ELEMENT_TYPES.items():
+        assert element_types.element_type_to_dtype(value) == dtype
+    assert element_types.dtype_to_element_type(np.dtype(np.float32), 29) == 11
+    assert element_types.dtype_to_element_type(np.dtype(ml_dtypes.bfloat16), 29) == 13
 
 
 @pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", ">f4", "S2", [("a", "i4")]])
 def test_dtype_that_pjrt_lacks(dtype: Any) -> None:
     with pytest.raises(UnsupportedDtype, match="no PJRT element type"):
-        element_types.type_of(np.dtype(dtype), 114)
+        element_types.dtype_to_element_type(np.dtype(dtype), 114)
 
 
 def test_dtype_that_a_library_is_too_old_for() -> None:
     fp4 = np.dtype(ml_dtypes.float4_e2m1fn)
-    assert element_types.type_of(fp4, 63) == 29
+    assert element_types.dtype_to_element_type(fp4, 63) == 29
     with pytest.raises(UnsupportedDtype, match=r"came with version 0.63 .* has 0.62"):
-        element_types.type_of(fp4, 62)
+        element_types.dtype_to_element_type(fp4, 62)
     assert "float4_e2m1fn" not in element_types.supported_dtypes(62)
 
 
 def test_unknown_element_type() -> None:
     with pytest.raises(UnsupportedDtype, match="element type 999"):
-        element_types.dtype_of(999)
+        element_types.element_type_to_dtype(999)
 
 
 @pytest.mark.parametrize(

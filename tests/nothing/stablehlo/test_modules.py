@@ -109,7 +109,7 @@ def test_every_dtype_has_a_type_and_back(name: str) -> None:
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     with new_context(), ir.Location.unknown():
         made = types.tensor_type((2, 0), dtype)
-        assert types.tensor_type_of(made) == TensorType((2, 0), dtype)
+        assert types.ir_type_to_tensor_type(made) == TensorType((2, 0), dtype)
         assert str(made) == f"tensor<2x0x{types.element_name(dtype)}>"
 
 
@@ -125,7 +125,7 @@ def test_types_that_no_array_has() -> None:
     with new_context(), ir.Location.unknown():
         for text in ("!stablehlo.token", "tensor<?xf32>", "tensor<*xf32>", "tensor<2xindex>"):
             with pytest.raises(UnsupportedDtype):
-                types.tensor_type_of(ir.Type.parse(text))
+                types.ir_type_to_tensor_type(ir.Type.parse(text))
 
 
 @pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**40), (2**70,), (2**70, 0)])

@@ -15,7 +15,7 @@ from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.bindings import MLIRError, hlo, ir
 from plugrt.stablehlo.modules import parse
-from plugrt.stablehlo.types import element_type, tensor_type_of
+from plugrt.stablehlo.types import element_type, ir_type_to_tensor_type
 from plugrt_sdk import Backend
 
 HostArray = npt.NDArray[Any]
@@ -97,7 +97,7 @@ def _require_types(module: ir.Module) -> None:
         [main] = [op for op in module.body.operations if op.name.value == "main"]
         for place, types in (("argument", main.type.inputs), ("result", main.type.results)):
             for i, kind in enumerate(types):
-                _require(tensor_type_of(kind).dtype, f"{place} {i} of the program")
+                _require(ir_type_to_tensor_type(kind).dtype, f"{place} {i} of the program")
 
 
 def _require_operations(module: ir.Module) -> None:
@@ -127,4 +127,4 @@ def _evaluate(module: ir.Module, arguments: Sequence[HostArray]) -> list[HostArr
             results = hlo.eval_module(module, constants)
         except (MLIRError, ValueError) as error:
             raise Unimplemented(f"the reference interpreter cannot run it: {error}") from error
-        return [np.array(r).reshape(tensor_type_of(r.type).shape) for r in results]
+        return [np.array(r).reshape(ir_type_to_tensor_type(r.type).shape) for r in results]

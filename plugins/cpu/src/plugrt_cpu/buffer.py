@@ -40,7 +40,7 @@ class CpuBuffer(Buffer):
 
     @property
     def memory(self) -> Memory:
-        return self.place.devices[0].memory(self.place.kind)
+        return self.place.devices[0].memory(self.place.memory_kind)
 
     def to_host(self) -> npt.NDArray[Any]:
         """Returns a read-only view of the memory; a copy for dtypes of less than a byte."""

@@ -21,13 +21,13 @@ class Place:
     also those of other processes, and ``single`` is whether there is only one.
     """
 
-    __slots__ = ("devices", "kind", "raw_devices", "sharding", "single")
+    __slots__ = ("devices", "memory_kind", "raw_devices", "sharding", "single")
 
-    def __init__(self, devices: tuple[CpuDevice, ...], kind: str) -> None:
+    def __init__(self, devices: tuple[CpuDevice, ...], memory_kind: str) -> None:
         self.devices = tuple(d for d in devices if d.is_addressable)
-        self.kind = kind
+        self.memory_kind = memory_kind
         self.single = len(devices) == 1
-        self.sharding = adapter.sharding([d.raw for d in devices], kind)
+        self.sharding = adapter.sharding([d.raw for d in devices], memory_kind)
         self.raw_devices = adapter.device_list([d.raw for d in devices])
 
 

@@ -21,8 +21,8 @@ from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import array_type
 
 _new = object.__new__
-_raw_of = attrgetter("raw")
-_type_of = attrgetter("type")
+_get_raw = attrgetter("raw")
+_get_type = attrgetter("type")
 
 
 class CpuLoadedExecutable(LoadedExecutable):
@@ -87,8 +87,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         # are interned, so that comparing them is comparing identities). jaxlib itself compares
         # sizes only. Any other arguments are checked one by one.
         try:
-            fit = [*map(_type_of, arguments)] == self._parameter_types
-            raws = [*map(_raw_of, arguments)]
+            fit = [*map(_get_type, arguments)] == self._parameter_types
+            raws = [*map(_get_raw, arguments)]
         except AttributeError:
             fit = False
         if not fit:

@@ -68,9 +68,9 @@ class Replicas:
     ) -> None:
         raw_client = client.require_open()
         packed = serialization.unpack(compiled.serialize())
-        kinds, types = compiled.output_memory_kinds, compiled.output_types
+        memory_kinds, types = compiled.output_memory_kinds, compiled.output_types
         self._types = types
-        self._places = [client.place(devices, kind) for kind in kinds]
+        self._places = [client.place(devices, memory_kind) for memory_kind in memory_kinds]
         self._launches: list[Callable[..., Any]] = []
         self._handlers: list[list[Any]] = []
         for device in devices:
@@ -83,9 +83,9 @@ class Replicas:
             self._handlers.append(
                 [
                     adapter.result_handler(
-                        array_type(t.shape, t.dtype)[1], device.memory(kind).place.sharding
+                        array_type(t.shape, t.dtype)[1], device.memory(memory_kind).place.sharding
                     )
-                    for t, kind in zip(types, kinds, strict=True)
+                    for t, memory_kind in zip(types, memory_kinds, strict=True)
                 ]
             )
 

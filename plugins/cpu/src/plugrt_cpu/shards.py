@@ -167,7 +167,7 @@ class _Shard(CpuBuffer):
     def __init__(self, shards: CpuShards, index: int) -> None:
         device = shards.place.devices[index]
         self.type = shards.type
-        self.place = device.memory(shards.place.kind).place
+        self.place = device.memory(shards.place.memory_kind).place
         self._shards = shards
         self._index = index
 
@@ -199,10 +199,10 @@ class _Shard(CpuBuffer):
 def _require_fit(buffers: list[CpuBuffer], place: Place) -> None:
     first = buffers[0].type
     for buffer, device in zip(buffers, place.devices, strict=True):
-        if buffer.device is not device or buffer.place.kind != place.kind:
+        if buffer.device is not device or buffer.place.memory_kind != place.memory_kind:
             raise InvalidArgument(
-                f"a buffer is on {buffer.device!r} ({buffer.place.kind} memory) where one on "
-                f"{device!r} ({place.kind} memory) is needed"
+                f"a buffer is on {buffer.device!r} ({buffer.place.memory_kind} memory) where one "
+                f"on {device!r} ({place.memory_kind} memory) is needed"
             )
         if buffer.type != first:
             raise InvalidArgument(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from plugrt.array_api import operators
 from plugrt.array_api.array_conversion import asarray
-from plugrt.array_api.constants import e, inf, nan, newaxis, pi
 from plugrt.array_api.creation import (
     empty,
     empty_like,
@@ -129,6 +128,7 @@ from plugrt.array_api.elementwise.trigonometry import (
     tan,
     tanh,
 )
+from plugrt.array_api.evenly_spaced import arange, linspace
 from plugrt.array_api.indexing.functions import take, take_along_axis
 from plugrt.array_api.info import __array_namespace_info__
 from plugrt.array_api.manipulation import (
@@ -146,8 +146,8 @@ from plugrt.array_api.manipulation import (
     swapaxes,
     unstack,
 )
+from plugrt.array_api.math_constants import e, inf, nan, newaxis, pi
 from plugrt.array_api.matrix_products import matmul, matrix_transpose, tensordot, vecdot
-from plugrt.array_api.ranges import arange, linspace
 from plugrt.array_api.searching import (
     argmax,
     argmin,

@@ -8,11 +8,6 @@ import numpy as np
 
 from plugrt.array_api import operators as operators
 from plugrt.array_api.array_conversion import asarray as asarray
-from plugrt.array_api.constants import e as e
-from plugrt.array_api.constants import inf as inf
-from plugrt.array_api.constants import nan as nan
-from plugrt.array_api.constants import newaxis as newaxis
-from plugrt.array_api.constants import pi as pi
 from plugrt.array_api.creation import empty as empty
 from plugrt.array_api.creation import empty_like as empty_like
 from plugrt.array_api.creation import eye as eye
@@ -56,9 +51,14 @@ from plugrt.array_api.dtype_arguments import uint16 as uint16
 from plugrt.array_api.dtype_arguments import uint32 as uint32
 from plugrt.array_api.dtype_arguments import uint64 as uint64
 from plugrt.array_api.elementwise.arithmetic import pow as pow
+from plugrt.array_api.evenly_spaced import arange as arange
+from plugrt.array_api.evenly_spaced import linspace as linspace
 from plugrt.array_api.info import __array_namespace_info__ as __array_namespace_info__
-from plugrt.array_api.ranges import arange as arange
-from plugrt.array_api.ranges import linspace as linspace
+from plugrt.array_api.math_constants import e as e
+from plugrt.array_api.math_constants import inf as inf
+from plugrt.array_api.math_constants import nan as nan
+from plugrt.array_api.math_constants import newaxis as newaxis
+from plugrt.array_api.math_constants import pi as pi
 from plugrt.array_api.searching import nonzero as nonzero
 from plugrt.array_api.sets import unique_all as unique_all
 from plugrt.array_api.sets import unique_counts as unique_counts

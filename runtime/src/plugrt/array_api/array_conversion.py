@@ -24,7 +24,7 @@ from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (
     default_complex,
     default_float,
-    kind_of,
+    dtype_kind,
     result_dtype,
 )
 from plugrt.tracing.trace import current_trace
@@ -156,7 +156,7 @@ def _cast_checked(obj: Any, target: Dtype) -> npt.NDArray[Any]:
 
 def _default_dtype(host: npt.NDArray[Any], leaves: list[Any]) -> Dtype:
     """Returns the dtype of a sequence of Python scalars, of which NumPy made ``host``."""
-    found = "i" if leaves and all(isinstance(x, int) for x in leaves) else kind_of(host.dtype)
+    found = "i" if leaves and all(isinstance(x, int) for x in leaves) else dtype_kind(host.dtype)
     if found in "iu" and host.dtype != np.bool_:
         # For integers beyond int64 NumPy chooses uint64, float64 or object, never ours.
         ends = (min(leaves), max(leaves))

@@ -22,7 +22,7 @@ from plugrt.tracing.promotion import (
     default_complex,
     default_float,
     default_int,
-    kind_of,
+    dtype_kind,
     promote_dtypes,
     result_dtype,
 )
@@ -83,8 +83,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, /) -> builtins.bool:
     source, target = _read_dtype(from_), as_dtype(to)
     try:
         return promote_dtypes(source, target) == target and (
-            kind_of(source) not in "iu"
-            or kind_of(target) not in "f"
+            dtype_kind(source) not in "iu"
+            or dtype_kind(target) not in "f"
             or target.itemsize > source.itemsize
         )
     except DtypeError:
@@ -166,7 +166,7 @@ def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
     65504.0
     """
     dtype = _read_dtype(type)
-    if kind_of(dtype) not in "fc":
+    if dtype_kind(dtype) not in "fc":
         raise DtypeError(f"finfo got {dtype.name}; it takes floating dtypes (iinfo: integers)")
     info: Any = _FLOATS(dtype)
     numbers = (info.eps, info.max, info.min, info.smallest_normal)
@@ -182,7 +182,7 @@ def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
     -8
     """
     dtype = _read_dtype(type)
-    if kind_of(dtype) not in "iu":
+    if dtype_kind(dtype) not in "iu":
         raise DtypeError(f"iinfo got {dtype.name}; it takes integer dtypes (finfo: floats)")
     info: Any = _INTEGERS(dtype)
     return iinfo_object(int(info.bits), int(info.max), int(info.min), dtype)
@@ -215,7 +215,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ArgumentError(f"there is no dtype kind {kind!r}; there are {', '.join(_KINDS)}")
-        return kind_of(found) in _KINDS[kind]
+        return dtype_kind(found) in _KINDS[kind]
     if isinstance(kind, Array | np.ndarray):
         raise NotAnArray("isdtype takes a dtype, the name of a kind, or a tuple of these")
     return builtins.bool(found == np.dtype(kind))

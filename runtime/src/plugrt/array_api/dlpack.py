@@ -40,15 +40,15 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
             f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__}, which has not both of "
             "__dlpack__ and __dlpack_device__"
         )
-    kind, index = _dlpack_device(x)
-    if kind == _CPU:
+    device_type, index = _dlpack_device(x)
+    if device_type == _CPU:
         return _from_host(x, device, copy)
     backend = default_device().client
     devices = backend.addressable_devices()
     if not 0 <= index < len(devices):
         raise InvalidArgument(
             f"from_dlpack got a {type(x).__module__}.{type(x).__qualname__} on the DLPack device "
-            f"({kind}, {index}); {backend.backend_name} has {len(devices)} devices here, "
+            f"({device_type}, {index}); {backend.backend_name} has {len(devices)} devices here, "
             f"{list(devices)}. Copy it to the host first, for instance with numpy.asarray"
         )
     made = array_on(_import_buffer(x, devices[index]), committed=device is not None)
@@ -60,8 +60,8 @@ def _dlpack_device(x: Any) -> tuple[int, int]:
     """Returns DLPack's (device type, device id) of an object."""
     place = x.__dlpack_device__()
     try:
-        kind, index = place
-        return operator.index(kind), operator.index(index)
+        device_type, index = place
+        return operator.index(device_type), operator.index(index)
     except (TypeError, ValueError):
         raise NotAnArray(
             f"__dlpack_device__ of a {type(x).__module__}.{type(x).__qualname__} gave {place!r}; "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, broadcast_shapes, common_dtype
-from plugrt.array_api.reductions import binary_combiner, fold, widen_for_sum
+from plugrt.array_api.fold import binary_combiner, fold, widen_for_sum
 from plugrt.errors import AxisError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config

@@ -7,13 +7,13 @@ the same beginning, as in NumPy and JAX.
 from __future__ import annotations
 
 from plugrt.tracing.emit import compare, emit, hlo, select
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
 def compare_ordered(x: Tracer, y: Tracer, direction: str) -> Tracer:
     """Returns booleans of ``x DIRECTION y``: LT LE GT GE. Complex numbers by their parts."""
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return compare(x, y, direction)
     (a, b), (c, d) = complex_parts(x), complex_parts(y)
     return select(compare(a, c, "EQ"), compare(b, d, direction), compare(a, c, direction))
@@ -21,7 +21,7 @@ def compare_ordered(x: Tracer, y: Tracer, direction: str) -> Tracer:
 
 def sorts_before(x: Tracer, y: Tracer) -> Tracer:
     """Returns booleans: whether elements of ``x`` stand before those of ``y``, NaN being last."""
-    kind = kind_of(x.dtype)
+    kind = dtype_kind(x.dtype)
     if kind == "c":
         (a, b), (c, d) = complex_parts(x), complex_parts(y)
         tied = emit(hlo.not_, emit(hlo.or_, sorts_before(a, c), sorts_before(c, a)))
@@ -39,12 +39,12 @@ def larger(x: Tracer, y: Tracer) -> Tracer:
     For complex numbers JAX (0.10) gives NaN only where the second is NaN, so that reductions depend
     on the order of elements; this function is commutative.
     """
-    return _choose(x, y, "GT") if kind_of(x.dtype) == "c" else emit(hlo.maximum, x, y)
+    return _choose(x, y, "GT") if dtype_kind(x.dtype) == "c" else emit(hlo.maximum, x, y)
 
 
 def smaller(x: Tracer, y: Tracer) -> Tracer:
     """Returns the smaller of both, NaN where one is NaN. One shape and dtype."""
-    return _choose(x, y, "LT") if kind_of(x.dtype) == "c" else emit(hlo.minimum, x, y)
+    return _choose(x, y, "LT") if dtype_kind(x.dtype) == "c" else emit(hlo.minimum, x, y)
 
 
 def _choose(x: Tracer, y: Tracer, direction: str) -> Tracer:

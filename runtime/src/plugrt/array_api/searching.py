@@ -17,10 +17,10 @@ from plugrt.array_api.elementwise.operands import (
     require_array,
     unary,
 )
+from plugrt.array_api.fold import binary_combiner, fold, highest, lowest
 from plugrt.array_api.host_fallback import put_like, require_concrete
 from plugrt.array_api.indexing.read import gather, normalize_positions
 from plugrt.array_api.ordering import sorts_before
-from plugrt.array_api.reductions import binary_combiner, fold, highest, lowest
 from plugrt.array_api.statistics import require_elements
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
@@ -42,7 +42,7 @@ from plugrt.tracing.emit import (
     wrap,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.promotion import default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, Axes
 
@@ -119,7 +119,7 @@ def _first_extreme(
 def _pick_better(direction: str, a: Tracer, i: Tracer, b: Tracer, j: Tracer) -> list[Tracer]:
     """Returns that value and position of two which wins: NaN, then value, then first."""
     wins, ties = compare(a, b, direction), compare(a, b, "EQ")
-    if kind_of(a.dtype) == "f":
+    if dtype_kind(a.dtype) == "f":
         a_nan, b_nan = compare(a, a, "NE"), compare(b, b, "NE")
         wins = emit(hlo.or_, wins, emit(hlo.and_, a_nan, emit(hlo.not_, b_nan)))
         ties = emit(hlo.or_, ties, emit(hlo.and_, a_nan, b_nan))

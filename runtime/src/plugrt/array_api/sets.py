@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.host_fallback import put_like, require_concrete
 from plugrt.execution.array import Array
-from plugrt.tracing.promotion import default_int, kind_of
+from plugrt.tracing.promotion import default_int, dtype_kind
 from plugrt.typing import ArrayLike
 
 _SORTABLE = {"i": np.int8, "u": np.uint8, "f": np.float32}
@@ -110,7 +110,7 @@ def _unique(x: Array) -> tuple[npt.NDArray[Any], ...]:
     flat = np.asarray(x).reshape(-1)
     # NumPy 2 does not sort NaNs of ml_dtypes' floats last; float32 and int8 hold all values.
     _, indices, inverse, counts = np.unique(
-        flat.astype(_SORTABLE[kind_of(x.dtype)]) if x.dtype.kind == "V" else flat,
+        flat.astype(_SORTABLE[dtype_kind(x.dtype)]) if x.dtype.kind == "V" else flat,
         return_index=True,
         return_inverse=True,
         return_counts=True,

@@ -8,8 +8,7 @@ import numpy as np
 
 from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.array_api.elementwise.operands import ANY, NUMERIC, admit, unary
-from plugrt.array_api.ordering import larger, smaller
-from plugrt.array_api.reductions import (
+from plugrt.array_api.fold import (
     Combine,
     accumulate,
     binary_combiner,
@@ -20,6 +19,7 @@ from plugrt.array_api.reductions import (
     sum_dtype,
     widen_for_sum,
 )
+from plugrt.array_api.ordering import larger, smaller
 from plugrt.errors import ShapeError
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis, reduced_shape
 from plugrt.tracing.emit import (

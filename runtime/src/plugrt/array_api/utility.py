@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import ANY, common_dtype
+from plugrt.array_api.fold import binary_combiner, fold
 from plugrt.array_api.manipulation import slice_along
-from plugrt.array_api.reductions import binary_combiner, fold
 from plugrt.array_api.searching import is_nonzero
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.tracing.argument_checks import normalize_axes, normalize_axis

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import bits_of, type_of
+from plugrt.capi.abi.element_types import dtype_to_element_type, element_bits
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import new_struct
@@ -48,8 +48,8 @@ class BufferSpec:
         """Type and place, one object for all specs with the same."""
         self.tensor_type = TensorType(shape, dtype)
         self.nbytes = math.prod(shape) * dtype.itemsize
-        self.element_type = type_of(dtype, handle.library.version[1])
-        self.packed_nbytes = -(-math.prod(shape) * bits_of(dtype) // 8)
+        self.element_type = dtype_to_element_type(dtype, handle.library.version[1])
+        self.packed_nbytes = -(-math.prod(shape) * element_bits(dtype) // 8)
         """The least that a device needs, which may pack elements of less than a byte."""
         self.dims = ffi.new("int64_t[]", list(shape))
         self.direct: bool | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import keep_forever
 from plugrt.errors import InvalidArgument, UnsupportedDtype
 
@@ -56,10 +56,10 @@ def get_type_code(dtype: np.dtype[Any]) -> int:
 def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
     if lanes == 1 and bits % 8 == 0:
         if code == _BFLOAT and bits == 16:
-            return dtype_of(_BFLOAT16)
-        kinds = {value: kind for kind, value in _CODES.items()}
-        if code in kinds:
-            return np.dtype(f"{kinds[code]}{bits // 8}")
+            return element_type_to_dtype(_BFLOAT16)
+        letters = {value: letter for letter, value in _CODES.items()}
+        if code in letters:
+            return np.dtype(f"{letters[code]}{bits // 8}")
     raise UnsupportedDtype(f"the DLPack type of code {code}, {bits} bits, {lanes} lanes is unknown")
 
 

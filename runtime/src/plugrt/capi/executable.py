@@ -9,7 +9,7 @@ from typing import Any
 from plugrt import interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.loading.function_table import new_struct
 from plugrt.capi.loading.library import Library
@@ -117,7 +117,7 @@ class Executable(interface.Executable):
 
     def _tensor_type(self, shapes: Any, shape: tuple[int, ...], element_type: int) -> TensorType:
         try:
-            dtype = dtype_of(element_type)
+            dtype = element_type_to_dtype(element_type)
         except UnsupportedDtype as error:
             raise UnsupportedDtype(f"a result of {self._library.owner}: {error}") from None
         if min(shape, default=0) < 0 or math.prod(shape) * max(dtype.itemsize, 1) > _MAX_BYTES:

@@ -30,8 +30,8 @@ from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 
 _unpack = ffi.unpack
 _new: Any = object.__new__
-_signature_of = attrgetter("_spec.signature")
-_pointer_of = attrgetter("_pointer")
+_get_signature = attrgetter("_spec.signature")
+_get_pointer = attrgetter("_pointer")
 
 
 class LoadedExecutable(interface.LoadedExecutable):
@@ -89,18 +89,18 @@ class LoadedExecutable(interface.LoadedExecutable):
         """Returns the specs of the results on a device: types and memories."""
         types = self._executable.output_types
         try:
-            kinds = self._executable.output_memory_kinds
+            memory_kinds = self._executable.output_memory_kinds
         except Unimplemented:
-            kinds = [""] * len(types)
-        if len(kinds) != len(types):
+            memory_kinds = [""] * len(types)
+        if len(memory_kinds) != len(types):
             raise InvalidReply(
                 f"{self._handle.library.owner} states {len(types)} results of "
-                f"{self._executable.name!r} and the memories of {len(kinds)}"
+                f"{self._executable.name!r} and the memories of {len(memory_kinds)}"
             )
         memories = {memory.kind: memory for memory in device.memories()}
         return [
-            BufferSpec(self._handle, t.shape, t.dtype, device, memories.get(kind))
-            for t, kind in zip(types, kinds, strict=True)
+            BufferSpec(self._handle, t.shape, t.dtype, device, memories.get(memory_kind))
+            for t, memory_kind in zip(types, memory_kinds, strict=True)
         ]
 
     @property
@@ -126,7 +126,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         # are interned, so this compares identities; they contain the device, so no other client's
         # buffer passes.
         try:
-            fit = [*map(_signature_of, arguments)] == self._checked_signature
+            fit = [*map(_get_signature, arguments)] == self._checked_signature
         except AttributeError:
             fit = False
         if fit and options is None:
@@ -150,7 +150,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         args, block, fixed, pristine, places, everything, produced = launch_args.hot
         block[fixed] = pristine
         try:
-            places[everything] = [*map(_pointer_of, arguments)]
+            places[everything] = [*map(_get_pointer, arguments)]
         except (TypeError, ValueError, AttributeError):
             return self._execute(arguments, None)  # which finds the fault, if there is one
         error = self._launch(args)

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from plugrt.cli import streams
-from plugrt.errors import PlugrtError, describe, text_of
+from plugrt.errors import PlugrtError, describe, read_message
 
 COMMANDS = {
     "compile": "plugrt.cli.compile",
@@ -103,7 +103,7 @@ def _run(arguments: list[str]) -> int:
             traceback.print_exc()
             return 1
         if isinstance(error, PlugrtError | OSError):
-            return _fail(text_of(error))
+            return _fail(read_message(error))
         return _fail(f"{describe(error)} (plugrt --debug shows where)")
     return result if isinstance(result, int) else 0
 

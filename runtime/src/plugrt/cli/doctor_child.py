@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from plugrt.errors import PlugrtError, Unimplemented, describe, text_of
+from plugrt.errors import PlugrtError, Unimplemented, describe, read_message
 from plugrt.interface import Client
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
@@ -44,7 +44,7 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
         choice = backends.initialise()
         outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
     except PlugrtError as error:
-        outcome = {"chosen": [], "error": text_of(error)}
+        outcome = {"chosen": [], "error": read_message(error)}
     started = [record for record in backends.table.rows if record.client is not None]
     counts = {record.name: _try(record, say) for record in started}
     rows = [{**r.as_dict(), "key": r.identity} for r in backends.table.rows]
@@ -72,7 +72,7 @@ def _try(record: Record, say: Say) -> int:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 a plugin may raise anything
-        words = text_of(error) if isinstance(error, PlugrtError) else describe(error)
+        words = read_message(error) if isinstance(error, PlugrtError) else describe(error)
         reason = f"it started, but does not work ({step}): {words}"
         cure = f"PLUGRT_PLUGINS_BLOCK={record.name} leaves it out"
         record.set_state(State.BROKEN, reason, cure)

@@ -23,7 +23,7 @@ from plugrt.execution.array_repr import array_repr, array_str
 from plugrt.execution.array_type import ArrayMeta
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
-from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import Buffer, Device, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
@@ -137,10 +137,8 @@ class Array(Conversions, metaclass=ArrayMeta):
         for device, buffer in zip(sharding.addressable_devices, self._live(), strict=True):
             replica = seen.setdefault(repr(where[device]), 0)
             seen[repr(where[device])] += 1
-            kind = sharding.memory_kind
-            place = signature_of(
-                shape, self.dtype, SingleDeviceSharding(device, memory_kind=kind), True
-            )
+            here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
+            place = intern_signature(shape, self.dtype, here, True)
             result.append(Shard(device, where[device], new_array((buffer,), place), replica))
         return result
 
@@ -363,8 +361,8 @@ def _is_sequence(cls: type) -> bool:
 
 def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
     sharding = signature.sharding
-    device, kind = sharding.addressable_devices[0], sharding.memory_kind
-    memory = device.memory(kind) if kind else device.default_memory()
+    device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
+    memory = device.memory(memory_kind) if memory_kind else device.default_memory()
     part = TensorType(sharding.shard_shape(signature.shape), signature.dtype)
     signature.opener = device.client.opener(part, memory)
     return signature.opener
@@ -396,9 +394,9 @@ def duplicate(array: Array) -> Array:
 def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
     """Returns the array of one buffer on its device."""
     device, memory = buffer.device, buffer.memory
-    kind = None if memory is device.default_memory() else memory.kind
-    sharding = SingleDeviceSharding(device, memory_kind=kind)
-    signature = signature_of(buffer.shape, buffer.dtype, sharding, committed, weak)
+    memory_kind = None if memory is device.default_memory() else memory.kind
+    sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
+    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak)
     return new_array(device.client.shards((buffer,)), signature)
 
 
@@ -406,4 +404,4 @@ def array_of_shards(
     shape: Sequence[int], dtype: np.dtype[Any], sharding: Sharding, buffers: Shards
 ) -> Array:
     """Returns the committed array whose parts are ``buffers``, in the order of the sharding."""
-    return new_array(buffers, signature_of(tuple(shape), dtype, sharding, True))
+    return new_array(buffers, intern_signature(tuple(shape), dtype, sharding, True))

@@ -40,12 +40,12 @@ def decode_entry(content: bytes, facts: Facts) -> bytes:
         header = parse_json(line) if found else None
     except ValueError:
         header = None
-    made_of: Any = header.get("facts") if isinstance(header, dict) else None
-    if not isinstance(header, dict) or not isinstance(made_of, dict):
+    stored: Any = header.get("facts") if isinstance(header, dict) else None
+    if not isinstance(header, dict) or not isinstance(stored, dict):
         raise DataLoss("the header of the entry is damaged")
     expected = asdict(facts)
-    differing = [k for k in expected if made_of.get(k) != expected[k]]
-    if differing or made_of.keys() != expected.keys():
+    differing = [k for k in expected if stored.get(k) != expected[k]]
+    if differing or stored.keys() != expected.keys():
         raise FailedPrecondition(
             f"it is an entry of another {' and of another '.join(differing) or 'format'}"
         )

@@ -22,7 +22,7 @@ from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5
 _token = config.token
-_signature_of = attrgetter("_signature")
+_get_signature = attrgetter("_signature")
 
 
 @with_checked_methods
@@ -112,7 +112,7 @@ class CompiledCall(CompiledBase):
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
         if self._takes_flat and not kwargs:
             try:
-                run = self._runners.get((_token(), *map(_signature_of, args)))
+                run = self._runners.get((_token(), *map(_get_signature, args)))
             except AttributeError:  # not all are arrays
                 run = None
             if run is not None:

@@ -13,7 +13,7 @@ from plugrt.execution.arguments import Aval
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch import LoadedProgram
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.signature import signature_of
+from plugrt.execution.signature import intern_signature
 from plugrt.interface import Program, TensorType
 
 _PASSED_IN = "it was passed in, no operation made it"
@@ -43,7 +43,7 @@ def find_origin(
     if len(launch.devices) > 1:
         where = PmapSharding(launch.devices, 0)
     shape = where.whole_shape((len(probes.values),))
-    flags = signature_of(shape, np.dtype(np.bool_), where, True)
+    flags = intern_signature(shape, np.dtype(np.bool_), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
         executable = compile_program(client, code, launch.compile_options(), inputs)

@@ -17,7 +17,7 @@ from plugrt.execution.placement import Launch, resolve_device, single_device_lau
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.transfer import move
 from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
 
@@ -62,7 +62,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
     )
     outputs = [
-        signature_of(_whole_shape(t.shape, sharding, launch), t.dtype, sharding,
+        intern_signature(_whole_shape(t.shape, sharding, launch), t.dtype, sharding,
                      launch.committed, weak)
         for t, sharding, weak in zip(
             traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True

@@ -11,7 +11,7 @@ from plugrt.errors import NotAnArray
 from plugrt.execution.array import Array, array_of_shards, new_array
 from plugrt.execution.host_assembly import allocate_aligned
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.signature import signature_of
+from plugrt.execution.signature import intern_signature
 from plugrt.interface import Buffer
 
 
@@ -48,7 +48,7 @@ def slice_in_place(x: Array, position: int) -> Array | None:
     if not sharding.is_fully_addressable:
         return None
     here = SingleDeviceSharding(sharding.devices[position])
-    signature = signature_of(x.shape[1:], x.dtype, here, False)
+    signature = intern_signature(x.shape[1:], x.dtype, here, False)
     return new_array((x._live()[position],), signature)
 
 

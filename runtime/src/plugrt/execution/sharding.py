@@ -138,8 +138,8 @@ class SingleDeviceSharding(Sharding):
         return {self._device: (slice(None),) * len(global_shape)}
 
     def __repr__(self) -> str:
-        kind = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
-        return f"SingleDeviceSharding({self._device!r}{kind})"
+        where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
+        return f"SingleDeviceSharding({self._device!r}{where})"
 
 
 _SINGLE: weakref.WeakValueDictionary[tuple[Device, str | None], SingleDeviceSharding]

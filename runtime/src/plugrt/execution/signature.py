@@ -15,7 +15,7 @@ from plugrt.plugins import backends
 class Signature:
     """Shape, dtype, placement and commitment of an array, as one object.
 
-    Equal signatures are the same object (see `signature_of`), so that a cache key of a call is a
+    Equal signatures are the same object (`intern_signature`), so that a cache key of a call is a
     tuple of them, hashed and compared by identity.
     """
 
@@ -53,7 +53,7 @@ _KNOWN: dict[tuple[Any, ...], Signature] = {}
 _MOST = 65536
 
 
-def signature_of(
+def intern_signature(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     sharding: Sharding,

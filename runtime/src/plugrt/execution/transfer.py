@@ -21,7 +21,7 @@ from plugrt.execution.default_device import default_device
 from plugrt.execution.resharding import exchange, reshard
 from plugrt.execution.sharded_transfer import gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.signature import signature_of
+from plugrt.execution.signature import intern_signature
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import Device, HostBufferSemantics
 from plugrt.monitoring.listeners import listening
@@ -157,7 +157,7 @@ def put(
     client = device.client
     shards = client.shards((client.buffer_from_host(host, device, None, semantics),))
     sharding = SingleDeviceSharding(device)
-    return new_array(shards, signature_of(host.shape, host.dtype, sharding, committed, weak))
+    return new_array(shards, intern_signature(host.shape, host.dtype, sharding, committed, weak))
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:
@@ -168,7 +168,7 @@ def move(x: Array, device: Device, committed: bool) -> Array:
     """
     shards, here = x._live(), SingleDeviceSharding(device)
     if x.sharding is here:
-        kept = signature_of(x.shape, x.dtype, here, committed, x._signature.weak)
+        kept = intern_signature(x.shape, x.dtype, here, committed, x._signature.weak)
         return x if kept is x._signature else new_array(shards, kept)
     buffers = exchange(x, here)
     if buffers is None:

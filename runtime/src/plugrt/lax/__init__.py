@@ -52,6 +52,7 @@ from plugrt.lax.custom_calls import (
 )
 from plugrt.lax.fourier import FftType, fft
 from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from plugrt.lax.parallel.all_reduce import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.parallel.exchanges import (
     all_gather,
     all_to_all,
@@ -60,7 +61,6 @@ from plugrt.lax.parallel.exchanges import (
     psum_scatter,
     pswapaxes,
 )
-from plugrt.lax.parallel.reductions import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.precision import Precision
 from plugrt.lax.reductions import (
     argmax,

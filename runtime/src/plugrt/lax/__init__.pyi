@@ -24,18 +24,18 @@ from plugrt.lax.custom_calls import custom_call as custom_call
 from plugrt.lax.fourier import FftType as FftType
 from plugrt.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from plugrt.lax.gathering import GatherScatterMode as GatherScatterMode
+from plugrt.lax.parallel.all_reduce import axis_index as axis_index
+from plugrt.lax.parallel.all_reduce import axis_size as axis_size
+from plugrt.lax.parallel.all_reduce import pmax as pmax
+from plugrt.lax.parallel.all_reduce import pmean as pmean
+from plugrt.lax.parallel.all_reduce import pmin as pmin
+from plugrt.lax.parallel.all_reduce import psum as psum
 from plugrt.lax.parallel.exchanges import all_gather as all_gather
 from plugrt.lax.parallel.exchanges import all_to_all as all_to_all
 from plugrt.lax.parallel.exchanges import ppermute as ppermute
 from plugrt.lax.parallel.exchanges import pshuffle as pshuffle
 from plugrt.lax.parallel.exchanges import psum_scatter as psum_scatter
 from plugrt.lax.parallel.exchanges import pswapaxes as pswapaxes
-from plugrt.lax.parallel.reductions import axis_index as axis_index
-from plugrt.lax.parallel.reductions import axis_size as axis_size
-from plugrt.lax.parallel.reductions import pmax as pmax
-from plugrt.lax.parallel.reductions import pmean as pmean
-from plugrt.lax.parallel.reductions import pmin as pmin
-from plugrt.lax.parallel.reductions import psum as psum
 from plugrt.lax.precision import Precision as Precision
 from plugrt.lax.precision import PrecisionLike
 from plugrt.lax.reductions import reduce as reduce

@@ -10,7 +10,7 @@ from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
 from plugrt.tracing.emit import chlo, compare, convert, emit, hlo, strong, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 Binary: TypeAlias = Callable[[Any, Any], Any]
@@ -141,7 +141,7 @@ def pow(x: Tracer, y: Tracer) -> Tracer:
     """
     check_dtype_kind("pow", "x", x.dtype, "fc")
     is_weak = x.weak and y.weak
-    if kind_of(y.dtype) in "iu":
+    if dtype_kind(y.dtype) in "iu":
         x, y = strong(x), convert(y, x.dtype)
     x, y = prepare_operands("pow", x, y, "fc")
     return with_weakness(emit(hlo.power, x, y), is_weak)

@@ -15,7 +15,7 @@ from plugrt.lax.dimension_arguments import normalize_dimensions
 from plugrt.lax.precision import PrecisionLike, precision_config
 from plugrt.tracing.emit import convert, emit, hlo, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -83,7 +83,7 @@ def dot_general(
 
 def _rank_precision(dtype: np.dtype[Any]) -> tuple[bool, int, int, int, bool]:
     """Returns what XLA's ``HigherPrecisionType`` orders dtypes by."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind not in "fc":
         return False, -1, -1, 1 if kind == "b" else itemsize_bits(dtype), kind != "u"
     info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]

@@ -27,7 +27,7 @@ from plugrt.tracing.emit import (
     wrap,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DTypeLike
 
@@ -144,7 +144,7 @@ def _attribute(name: str, value: Any) -> ir.Attribute:
     if isinstance(value, int | float | np.integer | np.floating):
         dtype = value.dtype if isinstance(value, np.generic) else np.dtype(type(value))
         element = element_type(dtype)
-        if kind_of(dtype) == "f":
+        if dtype_kind(dtype) == "f":
             return ir.FloatAttr.get(element, float(value))
         return ir.IntegerAttr.get(element, int(value))
     if isinstance(value, dict):
@@ -218,7 +218,7 @@ def rng_bit_generator(
     integer. As ``jax.lax.rng_bit_generator``.
     """
     result_dtype = as_dtype(dtype)
-    if kind_of(result_dtype) not in "iu" or result_dtype.kind == "V":
+    if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
         raise DtypeError(
             f"lax.rng_bit_generator makes integers; dtype {result_dtype.name} was asked for"
         )

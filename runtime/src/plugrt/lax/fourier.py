@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.tracing.emit import convert, emit, hlo, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import inexact, kind_of
+from plugrt.tracing.promotion import dtype_kind, inexact
 from plugrt.tracing.tracer import Tracer
 
 
@@ -58,7 +58,7 @@ def fft(x: Tracer, fft_type: FftType | str | int, fft_lengths: Sequence[int]) ->
 
 
 def _convert_input(x: Tracer, *, real: bool) -> Tracer:
-    kind = kind_of(x.dtype)
+    kind = dtype_kind(x.dtype)
     if real:
         if kind == "c":
             raise DtypeError("lax.fft of type RFFT takes real numbers; found complex ones")

@@ -25,7 +25,7 @@ from plugrt.tracing.emit import (
 )
 from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -137,7 +137,7 @@ def gather(
 
 def convert_indices(function: str, indices: Tracer) -> Tracer:
     """Returns an array of indices in a dtype wide enough for any dimension."""
-    if kind_of(indices.dtype) not in "iu" or not indices.ndim:
+    if dtype_kind(indices.dtype) not in "iu" or not indices.ndim:
         raise DtypeError(
             f"the indices of lax.{function} are an integer array whose last dimension holds one "
             f"place; found {TensorType(indices.shape, indices.dtype)}"

@@ -10,7 +10,7 @@ import numpy as np
 from plugrt.errors import DtypeError, ShapeError
 from plugrt.tracing import argument_checks
 from plugrt.tracing.emit import broadcast_in_dim, convert, strong
-from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
+from plugrt.tracing.promotion import dtype_kind, result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 
 
@@ -41,7 +41,7 @@ def same_dtype(function: str, names: Sequence[str], values: Sequence[Tracer]) ->
 
 def scalar_kind(x: Tracer) -> str:
     """Returns the kind of a Python scalar: ``b i f c``."""
-    return kind_of(x.dtype).replace("u", "i")
+    return dtype_kind(x.dtype).replace("u", "i")
 
 
 def same_shape(function: str, names: Sequence[str], values: Sequence[Tracer]) -> list[Tracer]:

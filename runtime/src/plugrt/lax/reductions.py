@@ -9,8 +9,8 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.array_api.ordering import larger, smaller
-from plugrt.array_api.reductions import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
@@ -36,7 +36,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.emit import reduce as emit_reduce
 from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -236,17 +236,17 @@ def _first_extreme(
     check_dtype_kind(name, "operand", operand.dtype, "biuf")
     along = normalize_dimension(name, axis, operand.ndim)
     dtype = as_dtype(index_dtype)
-    if kind_of(dtype) not in "iu":
+    if dtype_kind(dtype) not in "iu":
         raise DtypeError(f"index_dtype of lax.{name} must be an integer dtype; got {dtype.name}")
     if not operand.shape[along]:
         raise ArgumentError(f"lax.{name} has nothing to choose from: axis {axis} has length 0")
 
     def better(x: Tracer, i: Tracer, y: Tracer, j: Tracer) -> list[Tracer]:
         wins = compare(x, y, direction)
-        if kind_of(x.dtype) == "f":
+        if dtype_kind(x.dtype) == "f":
             wins = emit(hlo.or_, wins, compare(x, x, "NE"))
         earlier = emit(hlo.and_, compare(x, y, "EQ"), compare(i, j, "LT"))
-        if kind_of(x.dtype) == "f":
+        if dtype_kind(x.dtype) == "f":
             both = emit(hlo.and_, compare(x, x, "NE"), compare(y, y, "NE"))
             later = emit(hlo.and_, both, compare(j, i, "LT"))
             wins = emit(hlo.and_, wins, emit(hlo.not_, later))

@@ -16,7 +16,7 @@ from plugrt.tracing.emit import (
     select as emit_select,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -106,7 +106,7 @@ def clamp(min: Tracer, x: Tracer, max: Tracer) -> Tracer:
                 f"{name} of lax.clamp must be a scalar or have the shape of x; found {limit.shape} "
                 f"and {value.shape}"
             )
-    if kind_of(value.dtype) == "b":
+    if dtype_kind(value.dtype) == "b":
         low, high = broadcast_to(low, value.shape), broadcast_to(high, value.shape)
         return convert(emit(hlo.minimum, emit(hlo.maximum, value, low), high), value.dtype)
     result: Tracer = emit(hlo.clamp, low, value, high)

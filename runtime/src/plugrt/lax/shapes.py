@@ -14,7 +14,7 @@ from plugrt.tracing import emit as e
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import emit, hlo, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -238,7 +238,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     ``jax.lax.broadcasted_iota``.
     """
     result_dtype = as_dtype(dtype)
-    if kind_of(result_dtype) == "b":
+    if dtype_kind(result_dtype) == "b":
         raise DtypeError("lax.iota counts in numbers; the dtype asked for is bool")
     sizes = normalize_shape("lax.iota", shape)
     return e.iota(

@@ -26,7 +26,7 @@ from plugrt.tracing.emit import (
 )
 from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -154,7 +154,7 @@ def _comes_before(pairs: Sequence[Tracer], direction: str) -> Tracer:
 
 def _canonicalize(x: Tracer) -> Tracer:
     """Returns floats with one zero and one NaN, which the total order puts last."""
-    if kind_of(x.dtype) != "f":
+    if dtype_kind(x.dtype) != "f":
         return x
     zero = constant(0, x.dtype)
     x = emit_select(compare(x, zero, "EQ"), zero, x)
@@ -162,7 +162,7 @@ def _canonicalize(x: Tracer) -> Tracer:
 
 
 def _compare_total(x: Tracer, y: Tracer, direction: str) -> Tracer:
-    if kind_of(x.dtype) != "f":
+    if dtype_kind(x.dtype) != "f":
         return compare(x, y, direction)
     result: Tracer = emit(hlo.compare, x, y, **compare_attributes(x.dtype, direction, total=True))
     return result

@@ -12,7 +12,7 @@ from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.tracing.emit import as_tracer, compare, constant, convert, emit, hlo, reshape, slice_
 from plugrt.tracing.emit import select as emit_select
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -43,7 +43,7 @@ def read_start_indices(
             f"{len(scalars)}"
         )
     for s in scalars:
-        if s.shape or kind_of(s.dtype) not in "iu":
+        if s.shape or dtype_kind(s.dtype) not in "iu":
             raise DtypeError(
                 f"start indices of lax.{function} are integer scalars; found "
                 f"{TensorType(s.shape, s.dtype)}"
@@ -70,7 +70,7 @@ def _unify_dtypes(function: str, scalars: list[Tracer]) -> list[Tracer]:
 
 
 def _wrap_negative(index: Tracer, length: int) -> Tracer:
-    if kind_of(index.dtype) == "u":
+    if dtype_kind(index.dtype) == "u":
         return index
     moved = emit(hlo.add, index, constant(length, index.dtype))
     return emit_select(compare(index, constant(0, index.dtype), "LT"), moved, index)

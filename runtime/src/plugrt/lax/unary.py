@@ -12,7 +12,7 @@ from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 Unary: TypeAlias = Callable[[Any], Any]
@@ -89,7 +89,7 @@ def sign(x: Tracer) -> Tracer:
     Numeric dtypes; the shape and dtype stay. Raises `DtypeError` for bool. As ``jax.lax.sign``.
     """
     check_dtype_kind("sign", "x", x.dtype, "iufc")
-    if kind_of(x.dtype) == "u":
+    if dtype_kind(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
     result: Tracer = emit(hlo.sign, strong(x))
     return result

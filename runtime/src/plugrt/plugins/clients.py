@@ -261,16 +261,16 @@ class Backends:
 class _ByName(Mapping[str, Client]):
     """Name to client, the default first; clients are started when looked up."""
 
-    def __init__(self, names: tuple[str, ...], of: Backends) -> None:
-        self._names, self._of = names, of
+    def __init__(self, names: tuple[str, ...], backends: Backends) -> None:
+        self._names, self._backends = names, backends
 
     def __getitem__(self, name: str) -> Client:
         if name in self._names:
-            return self._of.get(name)
-        table = self._of.table  # it may be another name of one of them
+            return self._backends.get(name)
+        table = self._backends.table  # it may be another name of one of them
         for label in (table.label(row) for row in table.rows if row.matches_name(name)):
             if label in self._names:
-                return self._of.get(label)
+                return self._backends.get(label)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from plugrt.errors import (
     PluginIncompatible,
     PluginUnavailable,
     describe,
-    text_of,
+    read_message,
 )
 from plugrt.plugins import env_paths
 from plugrt.plugins.log import logger, warn_if_slow
@@ -164,7 +164,7 @@ def copy_error(error: PluginError) -> PluginError:
 
 def name_owner(row: Record, error: BaseException) -> str:
     """Returns an exception's message, prefixed with the candidate's name and owner."""
-    text = text_of(error)
+    text = read_message(error)
     return text if text.startswith(str(row)) else f"{row}: {text}"
 
 
@@ -185,7 +185,7 @@ def _explain_import_error(row: Record, error: BaseException) -> PluginError:
             f"install that, or {row.distribution or row.name} again with its dependencies"
         )
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{row}: importing it called sys.exit({text_of(error)})")
+        return PluginBroken(f"{row}: importing it called sys.exit({read_message(error)})")
     return PluginBroken(f"{row}: importing it failed: {describe(error)}")
 
 

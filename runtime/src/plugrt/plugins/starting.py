@@ -17,7 +17,7 @@ from plugrt.errors import (
     PluginUnavailable,
     Unimplemented,
     describe,
-    text_of,
+    read_message,
 )
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import probe_cache
@@ -193,10 +193,10 @@ def _failure(row: Record, error: BaseException) -> PluginError:
     if isinstance(error, PluginError):
         return PluginBroken(name_owner(row, error))
     if isinstance(error, SystemExit):
-        return PluginBroken(f"{row}: starting it called sys.exit({text_of(error)})")
+        return PluginBroken(f"{row}: starting it called sys.exit({read_message(error)})")
     if isinstance(error, Unimplemented):
-        return PluginBroken(f"{row}: {text_of(error)}")
+        return PluginBroken(f"{row}: {read_message(error)}")
     if isinstance(error, HARDWARE_ABSENT):
-        return PluginUnavailable(f"{row} cannot work here: {text_of(error)}")
-    words = text_of(error) if isinstance(error, PjrtError) else describe(error)
+        return PluginUnavailable(f"{row} cannot work here: {read_message(error)}")
+    words = read_message(error) if isinstance(error, PjrtError) else describe(error)
     return PluginBroken(f"{row} could not start its backend: {words}")

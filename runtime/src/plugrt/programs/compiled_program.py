@@ -20,7 +20,7 @@ from plugrt.execution.compiler import compile_program
 from plugrt.execution.default_device import default_device
 from plugrt.execution.launch import LoadedProgram, Plan
 from plugrt.execution.placement import single_device_launch
-from plugrt.execution.signature import signature_of
+from plugrt.execution.signature import intern_signature
 from plugrt.interface import (
     CompileOptions,
     Device,
@@ -183,7 +183,7 @@ class CompiledProgram(CompiledCall):
         )
         launch = single_device_launch(self.device, len(types), len(outputs), committed=True)
         results = [
-            signature_of(t.shape, t.dtype, here, True)
+            intern_signature(t.shape, t.dtype, here, True)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
         return LoadedProgram(plan, types, launch, self._runtime, (), results, self._read_module)

@@ -189,7 +189,7 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
         )
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refusals import refuse_endless_calls
-    from plugrt.stablehlo.types import tensor_type_of
+    from plugrt.stablehlo.types import ir_type_to_tensor_type
 
     module = parse(program.code, program.name)
     main = next(
@@ -208,8 +208,8 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
     refuse_endless_calls(module, program.name)
     signature = main.attributes["function_type"].value
     try:
-        inputs = [tensor_type_of(t) for t in signature.inputs]
-        results = [tensor_type_of(t) for t in signature.results]
+        inputs = [ir_type_to_tensor_type(t) for t in signature.inputs]
+        results = [ir_type_to_tensor_type(t) for t in signature.results]
     except UnsupportedDtype as error:
         raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
     return module, inputs, results

@@ -15,7 +15,7 @@ from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, slice_
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, default_unsigned, kind_of
+from plugrt.tracing.promotion import default_float, default_unsigned, dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -265,6 +265,6 @@ def read_row(x: Tracer, i: int) -> Tracer:
 def float_dtype(function: str, dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the floating dtype asked for, the default one for None."""
     result_dtype = default_float() if dtype is None else as_dtype(dtype)
-    if kind_of(result_dtype) != "f":
+    if dtype_kind(result_dtype) != "f":
         raise DtypeError(f"random.{function} makes floats; dtype {result_dtype.name} was asked for")
     return result_dtype

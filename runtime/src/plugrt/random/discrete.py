@@ -24,7 +24,7 @@ from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, transpose
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, default_int, kind_of
+from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
@@ -46,7 +46,7 @@ def randint(
     """
     check_key("randint", key)
     result_dtype = default_int() if dtype is None else as_dtype(dtype)
-    if kind_of(result_dtype) not in "iu" or result_dtype.kind == "V":
+    if dtype_kind(result_dtype) not in "iu" or result_dtype.kind == "V":
         raise DtypeError(f"random.randint makes integers; dtype {result_dtype.name} was asked for")
     wanted = normalize_shape("random.randint", shape)
     sampled = result_dtype
@@ -91,7 +91,7 @@ def _randint(key: Tracer, shape: Shape, low: Tracer, high: Tracer, dtype: np.dty
 
 
 def _require_integer(name: str, x: Tracer) -> Tracer:
-    if kind_of(x.dtype) not in "iu":
+    if dtype_kind(x.dtype) not in "iu":
         raise DtypeError(
             f"argument {name!r} of random.randint must be an integer; found {x.dtype.name}"
         )
@@ -123,7 +123,7 @@ def bernoulli(
     if mode not in ("low", "high"):
         raise ArgumentError(f"mode of random.bernoulli is 'low' or 'high'; got {mode!r}")
     p = as_tracer(p)
-    if kind_of(p.dtype) != "f":
+    if dtype_kind(p.dtype) != "f":
         raise DtypeError(f"argument 'p' of random.bernoulli is a float; found {p.dtype.name}")
     wanted = p.shape if shape is None else normalize_shape("random.bernoulli", shape)
     chance = broadcast_parameter("bernoulli", "p", p, wanted, p.dtype)

@@ -11,7 +11,7 @@ from plugrt.random.threefry import UINT32, add_barrier, key_words, split_key, th
 from plugrt.tracing.argument_checks import normalize_shape
 from plugrt.tracing.emit import concatenate, constant, convert, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -31,7 +31,7 @@ def PRNGKey(seed: Tracer, *, impl: str | None = None) -> Tracer:
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
     if seed.shape:
         raise ShapeError(f"a seed is a scalar; found shape {seed.shape}")
-    if kind_of(seed.dtype) not in "iu":
+    if dtype_kind(seed.dtype) not in "iu":
         raise DtypeError(f"a seed is an integer; found {seed.dtype.name}")
     high = constant(0, UINT32)
     if seed.dtype.itemsize == 8:
@@ -72,7 +72,7 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
     check_key("fold_in", key)
     if data.shape:
         raise ShapeError(f"fold_in takes one integer; found shape {data.shape}")
-    if kind_of(data.dtype) not in "iu":
+    if dtype_kind(data.dtype) not in "iu":
         raise DtypeError(f"fold_in takes an integer; found {data.dtype.name}")
     pair = threefry2x32(key_words(key), constant(0, UINT32), convert(data, UINT32))
     return add_barrier(concatenate([reshape(w, (1,)) for w in pair], 0))

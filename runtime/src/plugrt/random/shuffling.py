@@ -19,7 +19,7 @@ from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
 from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, default_int, kind_of
+from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
@@ -164,7 +164,7 @@ def _draw(
         limits = constant(0, default_int()), constant(count, default_int())
         drawn: Tracer = randint(key, shape, *limits)
         return drawn
-    chances = p if kind_of(p.dtype) == "f" else convert(p, default_float())
+    chances = p if dtype_kind(p.dtype) == "f" else convert(p, default_float())
     if replace:
         sums = lax.cumsum(chances, 0)
         last = reshape(lax.slice(sums, [count - 1], [count]), ())

@@ -30,7 +30,7 @@ def _parse_boolean(text: str) -> bool:
     raise ValueError
 
 
-def _instance_of(*types: type[T]) -> Any:
+def _require_instance(*types: type[T]) -> Any:
     def check(value: Any) -> T:
         # bool is a subclass of int, but no valid count or text.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
@@ -52,7 +52,7 @@ def integer(minimum: int | None = None) -> OptionType[int]:
     """A whole number of 64 bits, not below ``minimum``."""
 
     def check(value: Any) -> int:
-        number: int = _instance_of(int)(value)
+        number: int = _require_instance(int)(value)
         if minimum is not None and number < minimum:
             raise ValueError
         return _int64(number)
@@ -77,7 +77,7 @@ def number(minimum: float = 0.0, maximum: float = math.inf) -> OptionType[float]
     """A finite number from ``minimum`` to ``maximum``."""
 
     def check(value: Any) -> float:
-        found = float(_instance_of(int, float)(value))
+        found = float(_require_instance(int, float)(value))
         if not minimum <= found <= maximum or math.isinf(found):
             raise ValueError
         return found
@@ -95,7 +95,7 @@ def choice(*words: str) -> OptionType[str]:
     """One of ``words``; case does not matter."""
 
     def check(value: Any) -> str:
-        word: str = _instance_of(str)(value).lower()
+        word: str = _require_instance(str)(value).lower()
         if word not in words:
             raise ValueError
         return word
@@ -150,7 +150,7 @@ def option_value(text: str) -> OptionValue:
 
 def _check_folder(value: Any) -> str:
     """Returns a path as it is; refuses a URL, which would become a folder named ``gs:``."""
-    path: str = _instance_of(str)(value)
+    path: str = _require_instance(str)(value)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise ValueError(
             "plugrt keeps files in folders of this machine only. Fix: name such a folder, one "
@@ -199,7 +199,7 @@ def _check_create_options(value: Any) -> dict[str, OptionValue]:
 
 
 def _check_gpu_shape(value: Any) -> str:
-    shape: str = _instance_of(str)(value)
+    shape: str = _require_instance(str)(value)
     if not re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*(x\s*0*[1-9]\d{0,8}\s*){2}", shape, re.ASCII):
         raise ValueError
     return shape
@@ -208,18 +208,18 @@ def _check_gpu_shape(value: Any) -> str:
 def _check_device(value: Any) -> str | Device:
     if isinstance(value, Device):
         return value
-    name: str = _instance_of(str)(value)
+    name: str = _require_instance(str)(value)
     if not re.fullmatch(r"[^:]+(:\d+)?", name):
         raise ValueError
     return name
 
 
 BOOLEAN: OptionType[bool] = OptionType(
-    "bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean, _instance_of(bool)
+    "bool", "1 or 0 (true, yes, on; false, no, off)", _parse_boolean, _require_instance(bool)
 )
-TEXT: OptionType[str] = OptionType("text", "text", str, _instance_of(str))
+TEXT: OptionType[str] = OptionType("text", "text", str, _require_instance(str))
 LOWER: OptionType[str] = OptionType(
-    "text", "text; upper case is read as lower", str.lower, _instance_of(str)
+    "text", "text; upper case is read as lower", str.lower, _require_instance(str)
 )
 FOLDER: OptionType[str] = OptionType(
     "folder", "a folder (~ is your home)", _check_folder, _check_folder

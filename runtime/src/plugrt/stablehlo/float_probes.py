@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.stablehlo.bindings import func, hlo, ir
 from plugrt.stablehlo.modules import bytecode, parse
-from plugrt.stablehlo.types import dtype_of, element_type, tensor_type_of
+from plugrt.stablehlo.types import element_type, ir_type_to_dtype, ir_type_to_tensor_type
 
 _REDUCTIONS = ("stablehlo.reduce", "stablehlo.reduce_window")
 
@@ -118,7 +118,7 @@ def _holds_one(value: Any, nans: bool, infs: bool) -> Any:
         parts = [_holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]
         return hlo.or_(*parts)
     single = element_type(np.dtype(np.float32))
-    if dtype_of(type_.element_type).itemsize < 4:
+    if ir_type_to_dtype(type_.element_type).itemsize < 4:
         value = hlo.convert(ir.RankedTensorType.get(type_.shape, single), value)
     found = []
     if nans:
@@ -158,9 +158,9 @@ def _is_start(operation: Any, operand: ir.Value) -> bool:
 def _describe(operation: Any) -> str:
     where = _find_line(str(operation.location))
     if operation.name == "stablehlo.constant":
-        tensor_type = tensor_type_of(operation.results[0].type)
+        tensor_type = ir_type_to_tensor_type(operation.results[0].type)
         return f"it is in a constant of the program, {tensor_type}{where}"
-    takes = ", ".join(str(tensor_type_of(x.type)) for x in operation.operands)
+    takes = ", ".join(str(ir_type_to_tensor_type(x.type)) for x in operation.operands)
     return f"it comes from {operation.name} of ({takes}){where}"
 
 

@@ -29,7 +29,7 @@ def element_type(dtype: np.dtype[Any]) -> ir.Type:
     return ir.Type.parse(element_name(dtype))
 
 
-def dtype_of(element: ir.Type) -> np.dtype[Any]:
+def ir_type_to_dtype(element: ir.Type) -> np.dtype[Any]:
     """Returns the dtype of an MLIR element type; `UnsupportedDtype` for tokens and the like."""
     dtype = _DTYPES.get(str(element))
     if dtype is None:
@@ -55,7 +55,7 @@ def tensor_type(shape: Sequence[int], dtype: np.dtype[Any]) -> ir.RankedTensorTy
     return ir.RankedTensorType.get(list(shape), element_type(dtype))
 
 
-def tensor_type_of(mlir_type: ir.Type) -> TensorType:
+def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
     """Returns the shape and dtype of a ranked tensor type with static dimensions."""
     if not isinstance(mlir_type, ir.RankedTensorType):
         raise UnsupportedDtype(f"{mlir_type} is not a ranked tensor type")
@@ -63,6 +63,6 @@ def tensor_type_of(mlir_type: ir.Type) -> TensorType:
         raise UnsupportedDtype(
             f"{mlir_type} has dynamic dimensions; refine the program to static shapes first"
         )
-    shape, dtype = tuple(mlir_type.shape), dtype_of(mlir_type.element_type)
+    shape, dtype = tuple(mlir_type.shape), ir_type_to_dtype(mlir_type.element_type)
     check_size(shape, dtype)
     return TensorType(shape, dtype)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import AxisError, DtypeError, ShapeError
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 
 KIND_WORDS = {
     "b": "booleans",
@@ -22,7 +22,7 @@ KIND_WORDS = {
     "f": "floats",
     "c": "complex numbers",
 }
-"""What the letters of `kind_of` are called."""
+"""What the letters of `dtype_kind` are called."""
 
 
 def normalize_shape(
@@ -85,10 +85,10 @@ def reduced_shape(
 def check_dtype_kind(
     function: str, argument: str, dtype: np.dtype[Any], kinds: str, words: str | None = None
 ) -> None:
-    """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`).
+    """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `dtype_kind`).
 
     ``words`` say which those are, and what would help.
     """
-    if kind_of(dtype) not in kinds:
+    if dtype_kind(dtype) not in kinds:
         taken = words or ", ".join(KIND_WORDS[kind] for kind in kinds)
         raise DtypeError(f"{function} got {argument} of dtype {dtype.name}; it takes {taken}")

@@ -16,7 +16,7 @@ from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.python_scalars import check_fits
 from plugrt.tracing.trace import Captured, Trace, current_trace
 from plugrt.tracing.tracer import Tracer
@@ -66,7 +66,7 @@ def emit(
     whose first parameter is a result type, which MLIR does not infer.
     """
     trace = active_trace()
-    values: list[Any] = [trace.value_of(x) for x in operands]
+    values: list[Any] = [trace.mlir_value(x) for x in operands]
     if isinstance(result, TensorType):
         values.insert(0, trace.mlir_type(result.shape, result.dtype))
     elif result is not None:
@@ -160,7 +160,7 @@ def full(shape: Sequence[int], value: Any, dtype: np.dtype[Any]) -> Tracer:
 
 def _cast_literal(value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     # Integers wrap around, where NumPy would raise for a Python integer out of range.
-    return cast(np.asarray(value) if kind_of(dtype) in "biu" else value, dtype)
+    return cast(np.asarray(value) if dtype_kind(dtype) in "biu" else value, dtype)
 
 
 def iota(shape: Sequence[int], dimension: int, dtype: np.dtype[Any]) -> Tracer:

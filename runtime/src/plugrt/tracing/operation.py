@@ -21,7 +21,7 @@ from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import as_tracer, strong, with_weakness
-from plugrt.tracing.promotion import is_open
+from plugrt.tracing.promotion import is_weak_result
 from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.static_args import static_key
 from plugrt.tracing.trace import _state
@@ -35,7 +35,7 @@ _ONE_ARRAY = ("Tracer", "Array")
 _FROM_INSIDE = (*PYTHON_ERRORS, MLIRError, RuntimeError)
 _CONTAINERS = (type(None), list, tuple, dict)
 _token = config.token
-_signature_of = attrgetter("_signature")
+_get_signature = attrgetter("_signature")
 ARRAYS = (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 """The types accepted as arrays."""
 _OF_ARRAYS = (Array, Tracer, np.ndarray)
@@ -48,7 +48,7 @@ _PLAIN = frozenset({bool, int, str, type(None)})
 def _short_key(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     # The key of a call of arrays, with plain static values by name: such calls need no look at
     # the signature. `AttributeError` where an argument is no array.
-    return (_token(), *map(_signature_of, args), *kwargs.items(), *map(type, kwargs.values()))
+    return (_token(), *map(_get_signature, args), *kwargs.items(), *map(type, kwargs.values()))
 
 
 _UINT64 = "LQ"
@@ -108,7 +108,7 @@ class Operation(Generic[P, R]):
         if _state.trace is not None:
             return self._in_place(args, kwargs)  # type: ignore[no-any-return]
         try:
-            key = _short_key(args, kwargs) if kwargs else (_token(), *map(_signature_of, args))
+            key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_signature, args))
             run = self.find(key)
         except (AttributeError, TypeError):  # not all are arrays, or hashable
             run = None
@@ -235,7 +235,7 @@ class Operation(Generic[P, R]):
         # Most operations have neither weak operands nor uint64 beside a signed integer.
         if not any(weak or dtype.char in _UINT64 for dtype, weak in arrays):
             return False
-        return is_open(arrays)
+        return is_weak_result(arrays)
 
     def _convert_leaves(self, name: str, value: Any) -> Any:
         if type(value) is Tracer or name in self._static:
@@ -350,8 +350,9 @@ def operation(
     Bodies may call other operations. With ``eager`` the function itself also runs for tracers,
     untouched.
 
-    Results are weak where what the arguments named in ``weak_by`` meet in is (`is_open`); "all"
-    stands for all that are arrays, "none" for results that never are, with "body" the body says.
+    Results are weak where the common dtype of the arguments named in ``weak_by`` is
+    (`is_weak_result`); "all" stands for all arguments that are arrays, "none" for results that
+    never are weak; with "body" the body decides.
     """
     if body is None:
         return lambda f: Operation(f, static, eager, weak_by)

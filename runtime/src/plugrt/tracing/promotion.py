@@ -30,7 +30,7 @@ BOOL = np.dtype(np.bool_)
 
 
 @cache
-def kind_of(dtype: Dtype) -> str:
+def dtype_kind(dtype: Dtype) -> str:
     """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` (float) or ``c``."""
     if dtype.kind != "V" and dtype.kind in "biufc":
         return dtype.kind
@@ -60,7 +60,7 @@ def default_complex() -> Dtype:
 
 def itemsize_bits(dtype: Dtype) -> int:
     """Returns the bits of an element, also for sub-byte types."""
-    if kind_of(dtype) in "iu":
+    if dtype_kind(dtype) in "iu":
         digits = dtype.name.lstrip("uint")
         return int(digits)
     if dtype.kind == "V":
@@ -71,7 +71,7 @@ def itemsize_bits(dtype: Dtype) -> int:
 @cache
 def inexact(dtype: Dtype) -> Dtype:
     """Returns the floating dtype that bool and integers become; floats and complex stay."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in "fc":
         return dtype
     return np.dtype(np.float64 if kind in "iu" and itemsize_bits(dtype) == 64 else np.float32)
@@ -79,7 +79,7 @@ def inexact(dtype: Dtype) -> Dtype:
 
 def _is_narrow(dtype: Dtype) -> bool:
     """Whether it is a dtype that JAX promotes to no other: integers below 8 bits, 8-bit floats."""
-    return dtype.kind != "b" and itemsize_bits(dtype) <= (8 if kind_of(dtype) == "f" else 4)
+    return dtype.kind != "b" and itemsize_bits(dtype) <= (8 if dtype_kind(dtype) == "f" else 4)
 
 
 def promote_dtypes(a: Dtype, b: Dtype) -> Dtype:
@@ -91,14 +91,14 @@ def promote_dtypes(a: Dtype, b: Dtype) -> Dtype:
 
 @cache
 def _promote(a: Dtype, b: Dtype, wide: bool) -> Dtype:
-    ka, kb = kind_of(a), kind_of(b)
+    ka, kb = dtype_kind(a), dtype_kind(b)
     if ka == "b":
         return b
     if kb == "b":
         return a
     integers = (ka in "iu", kb in "iu")
     for narrow, other in ((a, kb), (b, ka)):
-        if _is_narrow(narrow) and not (kind_of(narrow) == "f" and other in "iu"):
+        if _is_narrow(narrow) and not (dtype_kind(narrow) == "f" and other in "iu"):
             raise _no_promotion(a.name, b.name)
     if all(integers):
         return _promote_integers(a, b, wide)
@@ -121,7 +121,7 @@ def _no_promotion(a: str, b: str) -> DtypeError:
 def _promote_integers(a: Dtype, b: Dtype, wide: bool) -> Dtype:
     bits = {"i": 0, "u": 0}
     for d in (a, b):
-        bits[kind_of(d)] = max(bits[kind_of(d)], itemsize_bits(d))
+        bits[dtype_kind(d)] = max(bits[dtype_kind(d)], itemsize_bits(d))
     if not bits["u"] or not bits["i"]:
         return a if itemsize_bits(a) >= itemsize_bits(b) else b
     need = max(bits["i"], 2 * bits["u"])
@@ -132,7 +132,7 @@ def _promote_integers(a: Dtype, b: Dtype, wide: bool) -> Dtype:
 
 def scalar_result(array: Dtype, scalar_kind: str) -> Dtype:
     """Returns the dtype of an array that meets a Python scalar of kind ``b i f c``."""
-    kind = kind_of(array)
+    kind = dtype_kind(array)
     if scalar_kind == "b" or (scalar_kind == "i" and kind != "b"):
         return array
     if scalar_kind == "i":
@@ -160,7 +160,7 @@ def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
         for dtype in others:
             result = promote_dtypes(result, dtype)
         for dtype in weak:
-            result = scalar_result(result, kind_of(dtype).replace("u", "i"))
+            result = scalar_result(result, dtype_kind(dtype).replace("u", "i"))
         return result
     result = weak[0]
     for dtype in weak[1:]:
@@ -168,7 +168,7 @@ def result_dtype(operands: Sequence[tuple[Dtype, bool]]) -> Dtype:
     return result
 
 
-def is_open(operands: Sequence[tuple[Dtype, bool]]) -> bool:
+def is_weak_result(operands: Sequence[tuple[Dtype, bool]]) -> bool:
     """Whether the dtype of `result_dtype` is weak itself: yields to that of arrays, as in JAX.
 
     It is where the weak operands are of a higher kind than all others: ``int8 * 0.5`` is as weak
@@ -180,11 +180,13 @@ def is_open(operands: Sequence[tuple[Dtype, bool]]) -> bool:
     highest = max(map(_rank, strong), default=0)
     if weak > highest:
         return (weak, highest) != (3, 2)
-    return highest == 1 and weak < 2 and kind_of(result_dtype([(d, False) for d in strong])) == "f"
+    if highest != 1 or weak > 1:
+        return False
+    return dtype_kind(result_dtype([(dtype, False) for dtype in strong])) == "f"
 
 
 def _rank(dtype: Dtype) -> int:
-    return _RANKS[kind_of(dtype)]
+    return _RANKS[dtype_kind(dtype)]
 
 
 _RANKS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}

@@ -17,7 +17,7 @@ from plugrt.execution.user_frames import user_frame
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
-from plugrt.stablehlo.types import check_size, tensor_type_of
+from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
 from plugrt.tracing.mlir_constants import constant_value
 
 
@@ -26,7 +26,7 @@ class Scope:
 
     A tracer belongs to the scope it was made in; it may be used there and in scopes nested within
     it, for as long as they are open. ``isolated`` scopes (function bodies) see outer tracers only
-    as further arguments, which `Trace.value_of` adds.
+    as further arguments, which `Trace.mlir_value` adds.
     """
 
     __slots__ = (
@@ -159,7 +159,7 @@ class Trace:
             scope.open = False
             self.scope = outer
 
-    def value_of(self, tracer: Any) -> ir.Value:
+    def mlir_value(self, tracer: Any) -> ir.Value:
         """Returns the MLIR value of a tracer as seen from here.
 
         Raises `LeakedTracer` if the tracer belongs to another trace or to a scope that is closed.
@@ -206,12 +206,12 @@ class Trace:
 
     # --- types and locations ------------------------------------------------------------------
 
-    def type_of(self, value: ir.Value) -> TensorType:
+    def tensor_type(self, value: ir.Value) -> TensorType:
         """Returns the shape and dtype of an MLIR value."""
         mlir_type = value.type
         found = self._types.get(mlir_type)
         if found is None:
-            found = self._types[mlir_type] = tensor_type_of(mlir_type)
+            found = self._types[mlir_type] = ir_type_to_tensor_type(mlir_type)
         return found
 
     def mlir_type(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ir.Type:

@@ -41,7 +41,7 @@ class Tracer(Methods):
     ) -> None:
         if trace.scope is None:
             raise LeakedTracer(f"{trace.name!r} is not being traced any more")
-        tensor_type = trace.type_of(value)
+        tensor_type = trace.tensor_type(value)
         self._value: ir.Value | None = value
         self.trace = trace
         self.scope: Scope = trace.scope
@@ -78,7 +78,7 @@ class Tracer(Methods):
         trace = current_trace()
         if trace is None:
             raise LeakedTracer(leak_message(self))
-        return trace.value_of(self)
+        return trace.mlir_value(self)
 
     @property
     def ndim(self) -> int:

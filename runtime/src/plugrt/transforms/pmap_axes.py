@@ -18,7 +18,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.placement import Launch
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.signature import Signature, signature_of
+from plugrt.execution.signature import Signature, intern_signature
 from plugrt.interface import Device, TensorType
 from plugrt.tracing.trace_function import Staged
 from plugrt.transforms.call_arguments import Bound
@@ -241,5 +241,5 @@ class ReplicaMapping:
         for i, (axis, part) in enumerate(zip(axes, staged.output_types, strict=True)):
             where = f"result {i} of {title!r}" if count > 1 else f"the result of {title!r}"
             at, shape = whole_output(axis, part, self.size, where)
-            result.append(signature_of(shape, part.dtype, PmapSharding(self.devices, at), True))
+            result.append(intern_signature(shape, part.dtype, PmapSharding(self.devices, at), True))
         return result

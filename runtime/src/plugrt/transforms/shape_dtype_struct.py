@@ -13,7 +13,7 @@ from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arguments import Aval, host_aval, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.execution.signature import signature_of
+from plugrt.execution.signature import intern_signature
 from plugrt.execution.transfer import check_dtype, narrow_dtype, python_scalar
 
 
@@ -72,5 +72,5 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
     check_dtype(dtype, f"argument {name(i)}")
     sharding = getattr(leaf, "sharding", None)
     if isinstance(sharding, SingleDeviceSharding):
-        return signature_of(shape, dtype, sharding, True)
+        return intern_signature(shape, dtype, sharding, True)
     return host_aval(shape, dtype)

@@ -17,7 +17,7 @@ from plugrt.array_api.elementwise.operands import (
     binary,
     unary,
 )
-from plugrt.array_api.reductions import highest
+from plugrt.array_api.fold import highest
 from plugrt.errors import DtypeError
 from plugrt.execution.array import Array
 from plugrt.tracing.emit import (
@@ -31,7 +31,7 @@ from plugrt.tracing.emit import (
     with_weakness,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import is_open, itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, is_weak_result, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
@@ -89,7 +89,7 @@ def floor_divide(x1: Tracer, x2: Tracer, /) -> Tracer:
     Array([ 3, -4], dtype=int32)
     """
     a, b = binary("floor_divide", x1, x2, REAL)
-    return _float_divmod(a, b)[0] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[0]
+    return _float_divmod(a, b)[0] if dtype_kind(a.dtype) == "f" else _integer_divmod(a, b)[0]
 
 
 @operation
@@ -103,14 +103,14 @@ def remainder(x1: Tracer, x2: Tracer, /) -> Tracer:
     Array([1, 2], dtype=int32)
     """
     a, b = binary("remainder", x1, x2, REAL)
-    return _float_divmod(a, b)[1] if kind_of(a.dtype) == "f" else _integer_divmod(a, b)[1]
+    return _float_divmod(a, b)[1] if dtype_kind(a.dtype) == "f" else _integer_divmod(a, b)[1]
 
 
 @operation
 def divmod(x1: Tracer, x2: Tracer, /) -> tuple[Tracer, Tracer]:
     """Returns ``(floor_divide(x1, x2), remainder(x1, x2))`` as one launch."""
     a, b = binary("divmod", x1, x2, REAL)
-    quotient, rest = (_float_divmod if kind_of(a.dtype) == "f" else _integer_divmod)(a, b)
+    quotient, rest = (_float_divmod if dtype_kind(a.dtype) == "f" else _integer_divmod)(a, b)
     return quotient, rest
 
 
@@ -119,7 +119,7 @@ def _integer_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     by_zero = compare(b, zero, "EQ")
     divisor = select(by_zero, one, b)
     quotient, rest = emit(hlo.divide, a, divisor), emit(hlo.remainder, a, divisor)
-    if kind_of(a.dtype) == "i":
+    if dtype_kind(a.dtype) == "i":
         # StableHLO truncates; Python's quotient is one less where a rest is left of other sign.
         opposite = compare(emit(hlo.xor, rest, divisor), zero, "LT")
         low = emit(hlo.and_, opposite, compare(rest, zero, "NE"))
@@ -191,12 +191,12 @@ def check_exponent(base: Any, exponent: Any) -> None:
 
 def _is_integral(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
-    return isinstance(x, int) if dtype is None else kind_of(dtype) in "biu"
+    return isinstance(x, int) if dtype is None else dtype_kind(dtype) in "biu"
 
 
 def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
     a, b = binary("pow", x1, x2, NUMERIC)
-    kind = kind_of(a.dtype)
+    kind = dtype_kind(a.dtype)
     if kind in "iu":
         made = _integer_power(a, b)
     else:
@@ -210,9 +210,9 @@ def _is_weak_power(x1: Tracer, x2: Tracer, kind: str) -> bool:
         return x1.weak and x1.dtype.kind != "b"
     if kind in "iu":
         return False
-    if kind_of(x2.dtype) in "iu" and kind_of(x1.dtype) in "fc":
+    if dtype_kind(x2.dtype) in "iu" and dtype_kind(x1.dtype) in "fc":
         return x1.weak and x2.weak
-    return is_open([(x.dtype, x.weak) for x in (x1, x2)])
+    return is_weak_result([(x.dtype, x.weak) for x in (x1, x2)])
 
 
 _power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
@@ -235,7 +235,7 @@ def _integer_power(a: Tracer, b: Tracer) -> Tracer:
     if itemsize_bits(a.dtype) >= 8:
         even = compare(emit(hlo.and_, a, one), zero, "EQ")
         power = select(emit(hlo.and_, even, compare(b, low, "GT")), zero, power)
-    if kind_of(a.dtype) == "i":
+    if dtype_kind(a.dtype) == "i":
         unit = compare(emit(hlo.abs, a), one, "EQ")
         vanishes = emit(hlo.and_, compare(b, zero, "LT"), emit(hlo.not_, unit))
         power = select(vanishes, zero, power)
@@ -275,10 +275,10 @@ def abs(x: Tracer, /) -> Tracer:
     Any dtype; the shape stays.
     """
     x = unary("abs", x, ANY)
-    if kind_of(x.dtype) in "bu":
+    if dtype_kind(x.dtype) in "bu":
         return x
     size = emit(hlo.abs, x)
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return size
     # XLA gives NaN for (inf, NaN), C99 infinity: https://github.com/jax-ml/jax/issues/37990
     return select(is_infinite(x), full(x.shape, np.inf, size.dtype), size)
@@ -291,7 +291,7 @@ def sign(x: Tracer, /) -> Tracer:
     The shape and dtype stay. Raises `DtypeError` for bool.
     """
     x = unary("sign", x, SIGNED)
-    if kind_of(x.dtype) == "u":
+    if dtype_kind(x.dtype) == "u":
         return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
     return emit(hlo.sign, x)
 

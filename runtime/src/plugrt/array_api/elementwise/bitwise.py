@@ -5,7 +5,7 @@ from __future__ import annotations
 from plugrt.array_api.elementwise.operands import INTEGER, INTEGER_OR_BOOLEAN, binary, unary
 from plugrt.tracing.emit import emit, hlo
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -61,5 +61,5 @@ def bitwise_right_shift(x1: Tracer, x2: Tracer, /) -> Tracer:
     The arrays broadcast and promote, else `ShapeError` or `DtypeError`, as for floats.
     """
     a, b = binary("bitwise_right_shift", x1, x2, INTEGER)
-    signed = kind_of(a.dtype) == "i"
+    signed = dtype_kind(a.dtype) == "i"
     return emit(hlo.shift_right_arithmetic if signed else hlo.shift_right_logical, a, b)

@@ -6,18 +6,18 @@ from plugrt.array_api.elementwise.operands import ANY, BOOLEAN, INTEGER, binary,
 from plugrt.array_api.ordering import compare_ordered
 from plugrt.tracing.emit import compare, convert, emit, hlo
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of, promote_dtypes
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits, promote_dtypes
 from plugrt.tracing.tracer import Tracer
 
 
 def _sides(function: str, x1: Tracer, x2: Tracer) -> tuple[Tracer, Tracer]:
     # A Python integer may be beyond the array's dtype, where it would wrap around: uint8 < 300.
-    if {kind_of(x1.dtype), kind_of(x2.dtype)} <= set(INTEGER) and x1.weak != x2.weak:
+    if {dtype_kind(x1.dtype), dtype_kind(x2.dtype)} <= set(INTEGER) and x1.weak != x2.weak:
         array, scalar = (x2, x1) if x1.weak else (x1, x2)
         # Integers of 4 bits have no implicit promotion, and that of the scalar holds them.
         narrow = itemsize_bits(array.dtype) < 8
         dtype = scalar.dtype if narrow else promote_dtypes(array.dtype, scalar.dtype)
-        if kind_of(dtype) in INTEGER:
+        if dtype_kind(dtype) in INTEGER:
             x1, x2 = convert(x1, dtype), convert(x2, dtype)
     return binary(function, x1, x2, ANY)
 

@@ -9,7 +9,7 @@ from plugrt.array_api.elementwise.operands import ANY, unary
 from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import emit, full, hlo
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
@@ -37,7 +37,7 @@ def conj(x: Tracer, /) -> Tracer:
     Any dtype; the shape and dtype stay.
     """
     x = unary("conj", x, ANY)
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return x
     real_part, imaginary = complex_parts(x)
     return emit(hlo.complex, real_part, emit(hlo.negate, imaginary))
@@ -50,7 +50,7 @@ def real(x: Tracer, /) -> Tracer:
     Any dtype; the shape stays.
     """
     x = unary("real", x, ANY)
-    return emit(hlo.real, x) if kind_of(x.dtype) == "c" else x
+    return emit(hlo.real, x) if dtype_kind(x.dtype) == "c" else x
 
 
 @operation
@@ -60,4 +60,4 @@ def imag(x: Tracer, /) -> Tracer:
     Any dtype; the shape stays.
     """
     x = unary("imag", x, ANY)
-    return emit(hlo.imag, x) if kind_of(x.dtype) == "c" else full(x.shape, 0, x.dtype)
+    return emit(hlo.imag, x) if dtype_kind(x.dtype) == "c" else full(x.shape, 0, x.dtype)

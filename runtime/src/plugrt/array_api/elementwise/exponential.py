@@ -9,7 +9,7 @@ from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binar
 from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import is_open, itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, is_weak_result, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 
@@ -25,7 +25,7 @@ def exp(x: Tracer, /) -> Tracer:
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("exp", x, FLOATING)
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return emit(hlo.exponential, x)
     # XLA (jaxlib 0.10.2) gives NaN for exp(-inf + i*y) with y infinite or NaN; C99 has 0.
     u, v = complex_parts(x)
@@ -83,7 +83,7 @@ def _log_to_base(x: Tracer, base: int) -> Tracer:
     def divide_by_log(part: Tracer) -> Tracer:
         return emit(hlo.divide, part, full(part.shape, np.log(base), part.dtype))
 
-    if kind_of(x.dtype) == "c":
+    if dtype_kind(x.dtype) == "c":
         # Part by part: a complex division would turn infinities into NaN.
         return emit(hlo.complex, *[divide_by_log(p) for p in complex_parts(emit(hlo.log, x))])
     return convert(divide_by_log(emit(hlo.log, widen(x))), x.dtype)
@@ -96,7 +96,7 @@ def sqrt(x: Tracer, /) -> Tracer:
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("sqrt", x, FLOATING)
-    return apply_symmetric(_complex_root, x) if kind_of(x.dtype) == "c" else emit(hlo.sqrt, x)
+    return apply_symmetric(_complex_root, x) if dtype_kind(x.dtype) == "c" else emit(hlo.sqrt, x)
 
 
 def _complex_root(z: Tracer) -> Tracer:
@@ -126,7 +126,7 @@ def hypot(x1: Tracer, x2: Tracer, /) -> Tracer:
     length = convert(select(either, infinite, emit(hlo.multiply, large, root)), dtype)
     # In JAX only scalars stay weak: zeros_like, which it makes of the others, is not.
     return with_weakness(
-        length, not length.shape and is_open([(x.dtype, x.weak) for x in (x1, x2)])
+        length, not length.shape and is_weak_result([(x.dtype, x.weak) for x in (x1, x2)])
     )
 
 

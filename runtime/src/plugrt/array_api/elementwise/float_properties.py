@@ -26,7 +26,7 @@ from plugrt.tracing.emit import (
     select,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 
@@ -50,9 +50,11 @@ def signbit(x: Tracer, /) -> Tracer:
     The result is boolean, of the same shape. Raises `DtypeError` for complex numbers.
     """
     x = unary("signbit", x, REAL_OR_BOOLEAN)
-    if kind_of(x.dtype) in "bu":
+    if dtype_kind(x.dtype) in "bu":
         return full(x.shape, False, _BOOL)
-    return sign_bits(x) if kind_of(x.dtype) == "f" else compare(x, full(x.shape, 0, x.dtype), "LT")
+    if dtype_kind(x.dtype) == "f":
+        return sign_bits(x)
+    return compare(x, full(x.shape, 0, x.dtype), "LT")
 
 
 @operation
@@ -123,9 +125,9 @@ def isfinite(x: Tracer, /) -> Tracer:
     Any dtype; the result is boolean, of the same shape.
     """
     x = unary("isfinite", x, ANY)
-    if kind_of(x.dtype) == "c":
+    if dtype_kind(x.dtype) == "c":
         return emit(hlo.and_, *[emit(hlo.is_finite, p) for p in complex_parts(x)])
-    return emit(hlo.is_finite, x) if kind_of(x.dtype) == "f" else full(x.shape, True, _BOOL)
+    return emit(hlo.is_finite, x) if dtype_kind(x.dtype) == "f" else full(x.shape, True, _BOOL)
 
 
 @operation
@@ -135,7 +137,7 @@ def isinf(x: Tracer, /) -> Tracer:
     Any dtype; the result is boolean, of the same shape.
     """
     x = unary("isinf", x, ANY)
-    return is_infinite(x) if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
+    return is_infinite(x) if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
 @operation
@@ -145,7 +147,7 @@ def isnan(x: Tracer, /) -> Tracer:
     Any dtype; the result is boolean, of the same shape.
     """
     x = unary("isnan", x, ANY)
-    return compare(x, x, "NE") if kind_of(x.dtype) in "fc" else full(x.shape, False, _BOOL)
+    return compare(x, x, "NE") if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
 
 
 _BOOL = np.dtype(np.bool_)
@@ -153,7 +155,7 @@ _BOOL = np.dtype(np.bool_)
 
 def is_infinite(x: Tracer) -> Tracer:
     """Returns whether a float, or a part of a complex number, is infinite."""
-    if kind_of(x.dtype) == "c":
+    if dtype_kind(x.dtype) == "c":
         result: Tracer = emit(hlo.or_, *[is_infinite(p) for p in complex_parts(x)])
         return result
     # In formats without infinities the constant becomes NaN, which equals nothing: False.

@@ -19,15 +19,15 @@ from plugrt.tracing.promotion import (
     default_complex,
     default_float,
     default_int,
+    dtype_kind,
     inexact,
-    kind_of,
     result_dtype,
 )
 from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
 
-# The kinds of dtypes that functions compute in, as the letters of `kind_of`.
+# The kinds of dtypes that functions compute in, as the letters of `dtype_kind`.
 BOOLEAN = "b"
 INTEGER = "iu"
 INTEGER_OR_BOOLEAN = "biu"
@@ -53,7 +53,7 @@ _WORDS = {
 
 
 def admit(function: str, argument: str, dtype: Dtype, kinds: str) -> None:
-    """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `kind_of`)."""
+    """Raises `DtypeError` unless ``dtype`` is of one of ``kinds`` (letters of `dtype_kind`)."""
     argument_checks.check_dtype_kind(function, argument, dtype, kinds, _WORDS.get(kinds))
 
 
@@ -64,7 +64,7 @@ def compute_dtype(function: str, argument: str, dtype: Dtype, kinds: str) -> Dty
     bool and integers to floats (`inexact`). Functions of bool take anything, which is true where
     it is not 0. `DtypeError` for a higher kind.
     """
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in kinds:
         return dtype
     if kinds == BOOLEAN:
@@ -92,7 +92,7 @@ def default_dtype(dtype: Dtype, kinds: str = ANY) -> Dtype:
 
     Integers become floats where ``kinds`` has only floats.
     """
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b":
         return dtype
     if kind in "iu" and kinds[0] == "f":
@@ -103,7 +103,7 @@ def default_dtype(dtype: Dtype, kinds: str = ANY) -> Dtype:
 def unary(function: str, x: Tracer, kinds: str = ANY) -> Tracer:
     """Returns the operand of a function of one array as it computes with it; not weak any more."""
     weak = require_array(function, "x", x).weak
-    if not weak and kind_of(x.dtype) in kinds:
+    if not weak and dtype_kind(x.dtype) in kinds:
         return x
     dtype = compute_dtype(function, "x", default_dtype(x.dtype, kinds) if weak else x.dtype, kinds)
     return convert(x, dtype)
@@ -136,11 +136,11 @@ def common_dtype(
     else:
         dtype = result_dtype([(x.dtype, x.weak) for x in operands])
         dtype = dtype if strong else default_dtype(dtype, kinds)
-    if kind_of(dtype) in kinds:
+    if dtype_kind(dtype) in kinds:
         return dtype
     # The operand that brings in the kind is the one to name; uint64 with int64 makes floats.
-    kind, every = kind_of(dtype), zip(operands, names, strict=True)
-    culprit = next((name for x, name in every if kind_of(x.dtype) == kind), " with ".join(names))
+    kind, every = dtype_kind(dtype), zip(operands, names, strict=True)
+    culprit = next((name for x, name in every if dtype_kind(x.dtype) == kind), " with ".join(names))
     return compute_dtype(function, culprit, dtype, kinds)
 
 

@@ -12,7 +12,7 @@ from plugrt.array_api.elementwise.operands import REAL_OR_BOOLEAN, SIGNED, unary
 from plugrt.errors import Unimplemented
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import itemsize_bits, kind_of
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 
@@ -23,7 +23,7 @@ def ceil(x: Tracer, /) -> Tracer:
     The shape and dtype stay. Raises `DtypeError` for complex numbers.
     """
     x = unary("ceil", x, REAL_OR_BOOLEAN)
-    return emit(hlo.ceil, x) if kind_of(x.dtype) == "f" else x
+    return emit(hlo.ceil, x) if dtype_kind(x.dtype) == "f" else x
 
 
 @operation
@@ -33,7 +33,7 @@ def floor(x: Tracer, /) -> Tracer:
     The shape and dtype stay. Raises `DtypeError` for complex numbers.
     """
     x = unary("floor", x, REAL_OR_BOOLEAN)
-    return emit(hlo.floor, x) if kind_of(x.dtype) == "f" else x
+    return emit(hlo.floor, x) if dtype_kind(x.dtype) == "f" else x
 
 
 @operation
@@ -43,7 +43,7 @@ def trunc(x: Tracer, /) -> Tracer:
     The shape and dtype stay. Raises `DtypeError` for complex numbers.
     """
     x = unary("trunc", x, REAL_OR_BOOLEAN)
-    if kind_of(x.dtype) != "f":
+    if dtype_kind(x.dtype) != "f":
         return x
     below = compare(x, full(x.shape, 0, x.dtype), "LT")
     return select(below, emit(hlo.ceil, x), emit(hlo.floor, x))
@@ -61,12 +61,12 @@ def round(x: Tracer, /, decimals: int = 0) -> Tracer:
     x = unary("round", x, SIGNED)
     places = operator.index(decimals)
     # What is scaled stays weak in JAX where it is a scalar.
-    is_weak = is_weak and (not places or not x.shape or kind_of(x.dtype) in "iu")
+    is_weak = is_weak and (not places or not x.shape or dtype_kind(x.dtype) in "iu")
     return with_weakness(_rounded_to(x, places), is_weak)
 
 
 def _rounded_to(x: Tracer, places: int) -> Tracer:
-    kind = kind_of(x.dtype)
+    kind = dtype_kind(x.dtype)
     if kind in "iu":
         if places < 0:
             raise Unimplemented(

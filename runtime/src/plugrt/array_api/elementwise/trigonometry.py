@@ -13,12 +13,12 @@ from plugrt.array_api.elementwise.operands import FLOATING, binary, unary
 from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import chlo, compare, emit, full, hlo, select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 
 def _emit_inverse(builder: Callable[..., Any], x: Tracer, *, odd: bool = False) -> Tracer:
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return emit(builder, x)
     return apply_symmetric(lambda z: emit(builder, z), x, odd=odd)
 
@@ -98,7 +98,7 @@ def cos(x: Tracer, /) -> Tracer:
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("cos", x, FLOATING)
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return emit(hlo.cosine, x)
     # XLA (jaxlib 0.10) gives NaN for some infinite arguments of cos; cos(z) == cosh(i*z) does not.
     u, v = complex_parts(emit(chlo.cosh, _multiply_by_i(x)))
@@ -122,7 +122,7 @@ def sin(x: Tracer, /) -> Tracer:
     The shape stays; bool and integers become floats as in `divide`. Raises `NotAnArray`.
     """
     x = unary("sin", x, FLOATING)
-    if kind_of(x.dtype) != "c":
+    if dtype_kind(x.dtype) != "c":
         return emit(hlo.sine, x)
     u, v = complex_parts(emit(chlo.sinh, _multiply_by_i(x)))  # as in cos; sin(z) == -i sinh(iz)
     a, b = complex_parts(x)

@@ -15,7 +15,7 @@ from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeErr
 from plugrt.execution.array import Array
 from plugrt.tracing.emit import broadcast_to, convert, emit, full, hlo, reshape, select, strong
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 
@@ -137,7 +137,7 @@ class IndexUpdateRef:
         function: Callable[[Any], Any] | None = None,
     ) -> Any:
         x, mask = self._array, self._key
-        if how == "divide" and kind_of(x.dtype) not in "fc":
+        if how == "divide" and dtype_kind(x.dtype) not in "fc":
             raise DtypeError(
                 f"x.at[key].divide got x of dtype {x.dtype.name}; it takes floating dtypes"
             )
@@ -165,7 +165,7 @@ class IndexUpdateRef:
 
 def _is_mask(key: Any, x: Any, values: Any) -> bool:
     """Whether an update is a select between old and new values: the mask's count is not needed."""
-    if not isinstance(key, Array | np.ndarray) or kind_of(key.dtype) != "b" or not key.ndim:
+    if not isinstance(key, Array | np.ndarray) or dtype_kind(key.dtype) != "b" or not key.ndim:
         return False
     if key.shape != x.shape[: key.ndim]:
         return False  # `parse` raises the error
@@ -260,7 +260,7 @@ def _make_combine(
 
 def _cast_values(x: Tracer, value: Tracer, how: str) -> Tracer:
     """Returns the values in the dtype of ``x``; `DtypeError` for values of a higher dtype kind."""
-    if _RANK[kind_of(value.dtype)] > _RANK[kind_of(x.dtype)]:
+    if _RANK[dtype_kind(value.dtype)] > _RANK[dtype_kind(x.dtype)]:
         raise DtypeError(
             f"x.at[key].{how} got values of dtype {value.dtype.name} for x of dtype "
             f"{x.dtype.name}, which cannot hold them; convert one with array_api.astype"

@@ -16,7 +16,7 @@ import numpy as np
 from plugrt.array_api.elementwise.operands import broadcast_shapes
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.array import Array
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 Shape = tuple[int, ...]
@@ -126,7 +126,7 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
             items.append(KnownPosition(position) if embed else Scalar(safe=True))
             operands.extend([] if embed else [position])
             axis += 1
-        elif kind_of(k.dtype) == "b":
+        elif dtype_kind(k.dtype) == "b":
             axis += _add_mask(k, shape, axis, items, operands)
         else:
             items.append(Indices() if k.shape else Scalar(safe=False))
@@ -174,7 +174,7 @@ def _normalize_element(k: Any) -> Any:
                 f"{k!r:.60} of type {type(k).__qualname__} is no index; an index is an integer, a "
                 "slice, an ellipsis, None, or an array of integers or booleans"
             ) from error
-    if kind_of(k.dtype) not in "biu":
+    if dtype_kind(k.dtype) not in "biu":
         raise InvalidIndex(
             f"an array of dtype {k.dtype.name} is no index; arrays in an index hold integers or "
             "booleans (astype converts)"
@@ -186,7 +186,7 @@ def _count_axes(k: Any) -> int:
     """Returns how many axes an element takes."""
     if k is None or k is Ellipsis:
         return 0
-    if isinstance(k, slice | int) or kind_of(k.dtype) != "b":
+    if isinstance(k, slice | int) or dtype_kind(k.dtype) != "b":
         return 1
     return int(k.ndim)
 

@@ -43,7 +43,7 @@ from plugrt.tracing.emit import (
     slice_,
     wrap,
 )
-from plugrt.tracing.promotion import kind_of
+from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 Positions = list[tuple[int, Tracer]]
@@ -132,7 +132,7 @@ def fill_invalid(x: Tracer, valid: Tracer, where: Sequence[int], fill_value: Any
 
 def default_fill(dtype: np.dtype[Any]) -> Any:
     """Returns JAX's default fill value: NaN, the least signed, the greatest unsigned integer."""
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind in "fc":
         return np.nan
     if kind == "b":
@@ -209,7 +209,7 @@ def normalize_positions(
 ) -> Tracer:
     """Returns positions along an axis in a signed dtype, counted from the front."""
     wide = p.dtype.itemsize > 4 or p.dtype.name == "uint32" or size > np.iinfo(np.int32).max
-    unsigned = kind_of(p.dtype) == "u"
+    unsigned = dtype_kind(p.dtype) == "u"
     p = convert(p, np.int64 if wide else np.int32)
     if safe:
         return p

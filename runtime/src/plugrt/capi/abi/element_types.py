@@ -39,16 +39,16 @@ _SINCE = {23: 50, 24: 55, 25: 55, 26: 55, 27: 55, 28: 63, 29: 63, 30: 94, 31: 94
 """The minor version that added an element type; older libraries abort on it."""
 
 _FROM_TYPE[TOKEN] = np.dtype("V")
-TYPE_OF: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}
+ELEMENT_TYPES: dict[np.dtype[Any], int] = {dtype: value for value, dtype in _FROM_TYPE.items()}
 
 
-def type_of(dtype: np.dtype[Any], minor: int) -> int:
+def dtype_to_element_type(dtype: np.dtype[Any], minor: int) -> int:
     """Returns the ``PJRT_Buffer_Type`` for a library of version 0.``minor``.
 
     Raises `UnsupportedDtype` for a dtype that PJRT lacks, or that this library is too old for.
     """
     try:
-        found = TYPE_OF[dtype]
+        found = ELEMENT_TYPES[dtype]
     except KeyError:
         raise UnsupportedDtype(
             f"dtype {dtype} has no PJRT element type; booleans, integers, floats, complex numbers "
@@ -62,7 +62,7 @@ def type_of(dtype: np.dtype[Any], minor: int) -> int:
     return found
 
 
-def bits_of(dtype: np.dtype[Any]) -> int:
+def element_bits(dtype: np.dtype[Any]) -> int:
     """Returns the bits that an element needs, where it may share bytes with others."""
     if dtype.kind == "b":
         return 8
@@ -74,12 +74,12 @@ def supported_dtypes(minor: int) -> frozenset[str]:
     """Returns the names of the dtypes that a library of version 0.``minor`` can name."""
     return frozenset(
         dtype.name
-        for dtype, value in TYPE_OF.items()
+        for dtype, value in ELEMENT_TYPES.items()
         if value != TOKEN and minor >= _SINCE.get(value, 0)
     )
 
 
-def dtype_of(element_type: int) -> np.dtype[Any]:
+def element_type_to_dtype(element_type: int) -> np.dtype[Any]:
     """Returns the dtype of a ``PJRT_Buffer_Type``; `UnsupportedDtype` for an unknown one."""
     try:
         return _FROM_TYPE[element_type]

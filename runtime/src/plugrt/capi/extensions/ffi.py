@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import dtype_of
+from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
@@ -101,7 +101,7 @@ def _array(pointer: Any, writeable: bool) -> npt.NDArray[Any]:
     """Returns a view of a buffer, valid during the call."""
     buffer = ffi.cast("XLA_FFI_Buffer*", pointer)
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
-    dtype = dtype_of(_DTYPES.get(buffer.dtype, 0))
+    dtype = element_type_to_dtype(_DTYPES.get(buffer.dtype, 0))
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
@@ -124,11 +124,11 @@ def _attribute(attribute_type: int, pointer: Any) -> Any:
         return c_values.text(span.ptr, span.len)
     if attribute_type == _SCALAR:
         scalar = ffi.cast("XLA_FFI_Scalar*", pointer)
-        dtype = dtype_of(_DTYPES.get(scalar.dtype, 0))
+        dtype = element_type_to_dtype(_DTYPES.get(scalar.dtype, 0))
         return np.frombuffer(c_values.data(scalar.value, dtype.itemsize), dtype)[0]
     if attribute_type == _ARRAY:
         array = ffi.cast("XLA_FFI_Array*", pointer)
-        dtype = dtype_of(_DTYPES.get(array.dtype, 0))
+        dtype = element_type_to_dtype(_DTYPES.get(array.dtype, 0))
         return np.frombuffer(c_values.data(array.data, array.size * dtype.itemsize), dtype)
     if attribute_type == _DICTIONARY:
         return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])

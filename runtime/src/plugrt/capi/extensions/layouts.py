@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.abi.element_types import type_of
+from plugrt.capi.abi.element_types import dtype_to_element_type
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.executable import Executable
 from plugrt.capi.loading.function_table import Table
@@ -42,7 +42,7 @@ def default_layout(client: Client, shape: tuple[int, ...], dtype: np.dtype[Any])
     args = table.call(
         "Layouts_Client_GetDefaultLayout",
         client=client.handle().pointer,
-        type=type_of(dtype, client.library.version[1]),
+        type=dtype_to_element_type(dtype, client.library.version[1]),
         dims=ffi.new("int64_t[]", list(shape)),
         num_dims=len(shape),
     )

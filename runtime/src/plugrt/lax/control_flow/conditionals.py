@@ -28,7 +28,7 @@ from plugrt.tracing.emit import (
     with_weakness,
     wrap,
 )
-from plugrt.tracing.promotion import kind_of, result_dtype, scalar_result
+from plugrt.tracing.promotion import dtype_kind, result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
@@ -96,7 +96,7 @@ def switch(
     def run(index: Tracer, operands: Any) -> Any:
         if index.shape:
             raise ShapeError(f"index of switch must be a scalar; found shape {index.shape}")
-        if kind_of(index.dtype) not in "iu":
+        if dtype_kind(index.dtype) not in "iu":
             raise DtypeError(f"index of switch must be an integer; found {index.dtype.name}")
         which = _clamp_index(index, len(branches))
 

@@ -16,7 +16,7 @@ from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
 from plugrt.lax.control_flow.python_control_flow import run_counted, run_while, runs_in_python
 from plugrt.lax.control_flow.regions import region_holder
 from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
-from plugrt.tracing.promotion import default_int, kind_of, result_dtype
+from plugrt.tracing.promotion import default_int, dtype_kind, result_dtype
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike
 
@@ -153,7 +153,7 @@ def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], 
     for name, x in (("lower", lower), ("upper", upper)):
         if x.shape:
             raise ShapeError(f"{name} of fori_loop must be a scalar; found shape {x.shape}")
-        if kind_of(x.dtype) not in "iu":
+        if dtype_kind(x.dtype) not in "iu":
             raise DtypeError(f"{name} of fori_loop must be an integer; found {x.dtype.name}")
     if not lower.weak and not upper.weak and lower.dtype != upper.dtype:
         raise DtypeError(

@@ -1,6 +1,6 @@
 """Collectives that move data: `all_gather`, `ppermute`, `all_to_all`, `psum_scatter`…
 
-As `plugrt.lax.parallel.reductions`: on pytrees, within a function that `pmap` has mapped.
+As `plugrt.lax.parallel.all_reduce`: on pytrees, within a function that `pmap` has mapped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
-from plugrt.lax.parallel.reductions import axis_size, groups_attribute
+from plugrt.lax.parallel.all_reduce import axis_size, groups_attribute
 from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.emit import (

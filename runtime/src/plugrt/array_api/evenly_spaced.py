@@ -19,7 +19,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.transfer import python_scalar, scalar_dtype
 from plugrt.tracing.emit import broadcast_to, compare, convert, emit, full, hlo, iota, select
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import default_float, default_int, inexact, kind_of, result_dtype
+from plugrt.tracing.promotion import default_float, default_int, dtype_kind, inexact, result_dtype
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import ArrayLike, DeviceLike, DTypeLike
@@ -94,7 +94,7 @@ def linspace(
     is_complex = isinstance(first + last, complex)
     target = inexact(target) if dtype is None else as_dtype(dtype)
     admit("linspace", "the dtype argument", target, FLOATING)
-    if is_complex and kind_of(target) != "c":
+    if is_complex and dtype_kind(target) != "c":
         raise DtypeError(f"linspace got a complex bound, and the dtype {target.name} is real")
     steps = count - 1 if endpoint else count
     step = (last - first) / steps if steps > 0 else 0.0
@@ -133,7 +133,7 @@ def _space_evenly(start: Any, step: Any, last: Any, count: int, dtype: Dtype, de
             exact[-1] = last
         return asarray(exact.astype(dtype), device=device)
     # Counted and scaled in a dtype that holds every index exactly, where the result's does not.
-    wide = dtype if kind_of(dtype) in "iu" or dtype.itemsize >= 4 else np.dtype(np.float32)
+    wide = dtype if dtype_kind(dtype) in "iu" or dtype.itemsize >= 4 else np.dtype(np.float32)
     values = [np.asarray(v).astype(wide) for v in (start, step, start if last is None else last)]
     return make_on_device(
         device, _count, *values, count=count, exact_last=last is not None, dtype=dtype

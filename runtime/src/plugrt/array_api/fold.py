@@ -20,7 +20,7 @@ from plugrt.tracing.emit import (
     reshape,
     wrap,
 )
-from plugrt.tracing.promotion import default_int, itemsize_bits, kind_of
+from plugrt.tracing.promotion import default_int, dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 
 Dtype = np.dtype[Any]
@@ -82,7 +82,7 @@ def highest(dtype: Dtype) -> Any:
 
 
 def _extreme(dtype: Dtype, *, highest: bool) -> Any:
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b":
         return highest
     if kind == "c":
@@ -101,7 +101,7 @@ def sum_dtype(dtype: Dtype) -> Dtype:
 
     Integers narrower than the default integer get its width, booleans become it, others stay.
     """
-    kind = kind_of(dtype)
+    kind = dtype_kind(dtype)
     if kind == "b":
         return default_int()
     if kind in "iu" and itemsize_bits(dtype) < itemsize_bits(default_int()):
@@ -112,7 +112,7 @@ def sum_dtype(dtype: Dtype) -> Dtype:
 
 def widen_for_sum(x: Tracer) -> Tracer:
     """Returns ``x`` in the dtype that sums are carried in: float32 for narrower floats."""
-    if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4:
+    if dtype_kind(x.dtype) == "f" and x.dtype.itemsize < 4:
         return convert(x, np.float32)
     return x
 
