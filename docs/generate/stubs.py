@@ -14,6 +14,7 @@ import inspect
 import subprocess
 import sys
 import textwrap
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -124,24 +125,25 @@ def shown(default: Any) -> str:
     return repr(default) if plain or type(default) in SHOWN else "..."
 
 
+@cache
+def imports_of(module: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Returns the statements of a module that import, wherever they stand in it."""
+    tree = ast.parse(Path(str(import_module(module).__file__)).read_text(encoding="utf-8"))
+    return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
+
+
 def home(module: str, name: str) -> tuple[str, str]:
     """Returns the module that defines a name and its name there; no name for a module itself."""
-    path = Path(str(import_module(module).__file__))
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                if (alias.asname or alias.name) != name:
-                    continue
-                if isinstance(node, ast.Import):
-                    return alias.name, ""
-                origin = str(node.module)
-                if origin.partition(".")[0] == "plugrt" and is_file(f"{origin}.{alias.name}"):
-                    return origin, alias.name
-                return (
-                    home(origin, alias.name)
-                    if origin.startswith("plugrt")
-                    else (origin, alias.name)
-                )
+    for node in imports_of(module):
+        for alias in node.names:
+            if (alias.asname or alias.name) != name:
+                continue
+            if isinstance(node, ast.Import):
+                return alias.name, ""
+            origin = str(node.module)
+            if origin.partition(".")[0] == "plugrt" and is_file(f"{origin}.{alias.name}"):
+                return origin, alias.name
+            return home(origin, alias.name) if origin.startswith("plugrt") else (origin, alias.name)
     return (
         ("builtins", name)
         if hasattr(builtins, name) and not defines(module, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -120,17 +121,31 @@ def test_plugins_import_plugrt_only(plugin: Path) -> None:
 
 def code_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Gives names, attributes, imports and strings of a file, without docstrings and comments."""
-    tree = ast.parse(path.read_text())
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    return iter(_code_lines(path.read_text(encoding="utf-8")))
+
+
+@cache
+def _code_lines(source: str) -> list[tuple[int, str]]:
+    nodes = list(ast.walk(ast.parse(source)))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    found = []
+    for node in nodes:
         if id(node) in documentation:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
-        elif isinstance(node, ast.Name):
-            yield node.lineno, node.id
-        elif isinstance(node, ast.Attribute | ast.Import | ast.ImportFrom):
-            yield node.lineno, ast.unparse(node)
+            found.append((node.lineno, node.value))
+        elif isinstance(node, ast.Name | ast.Attribute):
+            found.append((node.lineno, dotted(node)))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node.lineno, ast.unparse(node)))
+    return found
+
+
+def dotted(node: ast.expr) -> str:
+    """Returns ``a.b.c`` of such an expression, and ``b.c`` where what has them is no name."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}".lstrip(".")
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def test_private_names_of_jaxlib_are_known_in_two_places() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = [
@@ -34,20 +36,60 @@ NO_MODULES = {
 """Strings that are spelt as a module is and name something else."""
 
 
+class Named(NamedTuple):
+    """What a file names: each with the line where it does so."""
+
+    imports: list[tuple[str, int]]
+    """By a statement or by ``import_module``."""
+    strings: list[tuple[str, int]]
+    """In strings that may name a module, docstrings left out."""
+    calls: list[ast.Call]
+    """The calls of ``import_module`` and ``__import__``."""
+
+
+def named(path: Path) -> Named:
+    """Returns what a file names, wherever it stands: at the top, in functions, for annotations."""
+    return _named(path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _named(path: Path, source: str) -> Named:
+    """Reads a file once for all tests: parsing the sources is what takes their time."""
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    found = Named([], [], [])
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found.imports.extend((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found.imports.extend((name, node.lineno) for name in names)
+        elif isinstance(node, ast.Call) and is_import_call(node):
+            found.calls.append(node)
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+        ):
+            found.strings.append((node.value, node.lineno))
+    return found
+
+
+def is_import_call(call: ast.Call) -> bool:
+    """Whether a call is one of ``import_module`` or ``__import__``, however it is reached."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func
+    name = called.id if isinstance(called, ast.Name) else called
+    return name in ("import_module", "__import__")
+
+
 def imported(path: Path) -> Iterator[tuple[str, int]]:
     """Gives each name that a file imports by a statement or by ``import_module``, and the line.
 
     They count wherever they stand: at the top, in functions, and under ``TYPE_CHECKING``. A name
     out of a module is given with the module: ``plugrt.errors.PlugrtError``.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
-    for call in import_calls(tree):
+    yield from named(path).imports
+    for call in named(path).calls:
         if call.args and isinstance(call.args[0], ast.Constant):
             yield str(call.args[0].value), call.lineno
 
@@ -58,23 +100,10 @@ def spelt(path: Path) -> Iterator[tuple[str, int]]:
     Such are the tables of names that are loaded when first used, and what a child process is to
     call (``plugrt.trial:run``).
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            name = node.value.partition(":")[0]
-            if "." in name and name not in NO_MODULES:
-                yield name, node.lineno
-
-
-def import_calls(tree: ast.AST) -> Iterator[ast.Call]:
-    """Gives the calls of ``import_module`` and ``__import__`` in a module."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func
-            name = called.id if isinstance(called, ast.Name) else called
-            if name in ("import_module", "__import__"):
-                yield node
+    for string, line in named(path).strings:
+        name = string.partition(":")[0]
+        if "." in name and name not in NO_MODULES:
+            yield name, line
 
 
 def references(path: Path, files: Mapping[str, Path]) -> Iterator[tuple[str, int]]:
