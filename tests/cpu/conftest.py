@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -21,27 +22,30 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
     client = devices()[0].client
     monkeypatch.setattr(CpuLoadedExecutable, "lending_launcher", lambda *_: None)
     found, within = Puts(), list[bool]()
-    for cls in type(client).__mro__:
-        if "shards_from_host" in vars(cls):
-            many = cls.shards_from_host
-            break
-    one = type(client).buffer_from_host
+    names = ("buffer_from_host", "shards_from_host", "buffers_from_host")
+    real = {name: getattr(type(client), name) for name in names}
+
+    def put_one(self: Client, array: Any, device: Any, *rest: Any) -> Any:
+        return put(lambda: [(array, device)], "buffer_from_host", self, array, device, *rest)
 
     def put_many(self: Client, arrays: Any, device: Any) -> Any:
-        found.calls += 1
-        found.extend((array, device) for array in arrays)
-        within.append(True)  # by default it puts them one by one
+        pairs = lambda: [(array, device) for array in arrays]  # noqa: E731
+        return put(pairs, "shards_from_host", self, arrays, device)
+
+    def put_parts(self: Client, arrays: Any, devices: Any, *rest: Any) -> Any:
+        pairs = lambda: zip(arrays, devices, strict=True)  # noqa: E731
+        return put(pairs, "buffers_from_host", self, arrays, devices, *rest)
+
+    def put(pairs: Callable[[], Iterable[tuple[Any, Any]]], name: str, *args: Any) -> Any:
+        if not within:  # by default several are put one by one
+            found.calls += 1
+            found.extend(pairs())
+        within.append(True)
         try:
-            return many(self, arrays, device)
+            return real[name](*args)
         finally:
             within.pop()
 
-    def put_one(self: Client, array: Any, device: Any, *rest: Any) -> Any:
-        if not within:
-            found.calls += 1
-            found.append((array, device))
-        return one(self, array, device, *rest)
-
-    monkeypatch.setattr(type(client), "shards_from_host", put_many)
-    monkeypatch.setattr(type(client), "buffer_from_host", put_one)
+    for name, counted in zip(names, (put_one, put_many, put_parts), strict=True):
+        monkeypatch.setattr(type(client), name, counted)
     return found

@@ -45,6 +45,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, client: Client) -> list[str]:
 
     notice(type(client), "buffer_from_host", lambda _, x, *rest: f"put {x.dtype}{x.shape}")
     notice(type(client), "shards_from_host", lambda _, x, *rest: f"put {len(x)} arrays")
+    notice(type(client), "buffers_from_host", lambda _, x, *rest: f"put {len(x)} parts")
     for cls in {type(buffer), type(shards := client.shards((buffer,))), type(shards[0])}:
         for method in ("to_host", "copy_to_host_async"):
             notice(cls, method, lambda _, method=method: method)

@@ -812,6 +812,30 @@ class Client(_BackendObject, ABC):
         """
         return [self.shards((self.buffer_from_host(array, device),)) for array in arrays]
 
+    def buffers_from_host(
+        self,
+        arrays: Sequence[npt.NDArray[Any]],
+        devices: Sequence[Device],
+        memory_kind: str | None = None,
+        semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+    ) -> Shards:
+        """Puts the parts of one array on several devices in one call, the i-th on ``devices[i]``.
+
+        The parts have one shape and one dtype; `buffer_from_host` says what else holds of each.
+        ``memory_kind`` None is the default memory of each device. Returns their `shards`. A backend
+        overrides this where one call is cheaper than the loop.
+        """
+        if len(arrays) != len(devices):
+            raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(devices)} devices")
+        return self.shards(
+            [
+                self.buffer_from_host(
+                    array, device, device.memory(memory_kind) if memory_kind else None, semantics
+                )
+                for array, device in zip(arrays, devices, strict=True)
+            ]
+        )
+
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> Buffer:
         """Takes a ``dltensor`` PyCapsule over as a buffer, without a copy. Optional."""
         self._unimplemented("buffer_from_dlpack")

@@ -141,6 +141,9 @@ class CpuShards(Sequence[Buffer]):
             return self._buffers
         if self.place.single:
             self._buffers = [CpuBuffer(self.raw, self.type, self.place)]
+        elif self._parts is not None:  # each by itself, so that one does not keep all of them
+            kind, of = self.place.memory_kind, zip(self._parts, self.place.devices, strict=True)
+            self._buffers = [CpuBuffer(raw, self.type, d.memory(kind).place) for raw, d in of]
         else:
             self._buffers = [_Shard(self, i) for i in range(len(self.place.devices))]
         return self._buffers

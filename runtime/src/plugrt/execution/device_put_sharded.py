@@ -9,10 +9,9 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_of_shards
-from plugrt.execution.sharded_transfer import join
 from plugrt.execution.sharding import PmapSharding
-from plugrt.execution.transfer import device_put, host_array, move, put
-from plugrt.interface import Device
+from plugrt.execution.transfer import device_put, host_array, move
+from plugrt.interface import Device, Shards, TensorType
 
 
 @with_argument_errors
@@ -42,16 +41,25 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
 
 
 def _stack(row: Sequence[Any], to: PmapSharding) -> Array:
-    parts = [
-        move(x, device, True) if type(x) is Array else put(host_array(x), device, True)
-        for x, device in zip(row, to.devices, strict=True)
-    ]
-    first = parts[0]._signature.tensor_type
-    for i, part in enumerate(parts):
-        if part._signature.tensor_type != first:
-            found = part._signature.tensor_type
-            raise ShapeError(f"shards 0 and {i} differ in type: {first} and {found}")
-    return join((len(parts), *first.shape), first.dtype, to, [p._live()[0] for p in parts])
+    hosts = {i: host_array(x) for i, x in enumerate(row) if type(x) is not Array}
+    types = [_tensor_type(hosts.get(i, x)) for i, x in enumerate(row)]
+    for i, found in enumerate(types):
+        if found != types[0]:
+            raise ShapeError(f"shards 0 and {i} differ in type: {types[0]} and {found}")
+    there = [to.devices[i] for i in hosts]
+    put = there[0].client.buffers_from_host([*hosts.values()], there) if hosts else ()
+    buffers: Shards = put
+    if len(hosts) < len(row):
+        parts = dict(zip(hosts, put, strict=True))
+        for i, x in enumerate(row):
+            if i not in parts:
+                parts[i] = move(x, to.devices[i], True)._live()[0]
+        buffers = to.devices[0].client.shards([parts[i] for i in range(len(row))])
+    return array_of_shards((len(row), *types[0].shape), types[0].dtype, to, buffers)
+
+
+def _tensor_type(x: Any) -> TensorType:
+    return TensorType(x.shape, x.dtype)
 
 
 @with_argument_errors

@@ -64,13 +64,13 @@ class HostAssembly:
         used = {number for _, _, pieces in self._parts for number, _, _, _ in pieces}
         views = {number: buffers[number].to_host() for number in used}
         made = []
-        for device, shape, pieces in self._parts:
+        for _, shape, pieces in self._parts:
             host = allocate_aligned(shape, self._dtype)
             for number, held, source, target in pieces:
                 host[target] = views[number].reshape(held)[source]
-            whole = host.reshape(self._shape)
-            made.append(device.client.buffer_from_host(whole, device, None, _ALIAS))
-        return made
+            made.append(host.reshape(self._shape))
+        devices = [device for device, _, _ in self._parts]
+        return [*devices[0].client.buffers_from_host(made, devices, None, _ALIAS)]
 
 
 def allocate_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

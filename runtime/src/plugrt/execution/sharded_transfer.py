@@ -21,14 +21,10 @@ def put_sharded(host: npt.NDArray[Any], sharding: Sharding) -> Array:
     Raises `ShapeError` if the sharding does not divide the shape.
     """
     where = sharding.devices_indices_map(host.shape)
-    kind = sharding.memory_kind
-    buffers = [
-        device.client.buffer_from_host(
-            np.asarray(host[where[device]]), device, device.memory(kind) if kind else None
-        )
-        for device in sharding.addressable_devices
-    ]
-    return join(host.shape, host.dtype, sharding, buffers)
+    devices = sharding.addressable_devices
+    parts = [np.asarray(host[where[device]]) for device in devices]
+    shards = devices[0].client.buffers_from_host(parts, devices, sharding.memory_kind)
+    return array_of_shards(host.shape, host.dtype, sharding, shards)
 
 
 def holds_whole(sharding: Sharding, shape: tuple[int, ...]) -> bool:

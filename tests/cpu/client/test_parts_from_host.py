@@ -1,0 +1,102 @@
+"""`Client.buffers_from_host`: the parts of one array put on several devices in one call."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import InvalidArgument, PlugrtError
+from plugrt.execution.device_put_sharded import device_put_replicated, device_put_sharded
+from plugrt.execution.sharding import PmapSharding
+from plugrt.execution.transfer import device_put
+from plugrt.interface import Client
+from plugrt.plugins.backends import devices
+from plugrt.transforms.pmap import pmap
+from support.ops import add
+from support.puts import Puts
+
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def _parts(n: int = 8) -> list[np.ndarray[Any, Any]]:
+    return [X[i] for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("put", "calls"),
+    [
+        pytest.param(lambda: pmap(add)(X, X), 2, id="pmap"),
+        pytest.param(lambda: pmap(add, in_axes=(0, None))(X, 1.0), 2, id="pmap with a scalar"),
+        pytest.param(lambda: device_put(X, PmapSharding(devices())), 1, id="device_put"),
+        pytest.param(lambda: device_put([X, X], PmapSharding(devices(), None)), 2, id="replicated"),
+        pytest.param(lambda: device_put_sharded(_parts(), devices()), 1, id="device_put_sharded"),
+        pytest.param(lambda: device_put_replicated(X, devices()), 1, id="device_put_replicated"),
+    ],
+)
+def test_one_call_of_the_backend_for_an_array(
+    puts: Puts, put: Callable[[], Any], calls: int
+) -> None:
+    put()
+    assert puts.calls == calls
+    assert [device for _, device in puts] == [*devices()] * calls
+
+
+def test_host_and_device_shards_beside_one_another(puts: Puts) -> None:
+    row: list[Any] = [device_put(X[0], devices()[5]), X[1], device_put(X[2], devices()[2]), X[3]]
+    puts.clear()
+    puts.calls = 0
+    made = device_put_sharded(row, devices()[:4])
+    assert puts.calls == 1
+    assert [device for _, device in puts] == [devices()[1], devices()[3]]
+    np.testing.assert_array_equal(made, X[:4])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int4", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,)])
+def test_as_the_default_of_the_interface(dtype: str, shape: tuple[int, ...]) -> None:
+    client = devices()[0].client
+    hosts = [np.full(shape, i, dtype) for i in range(4)]
+    there = devices()[2:6]
+    ours, default = (
+        client.buffers_from_host(hosts, there, "pinned_host"),
+        Client.buffers_from_host(client, hosts, there, "pinned_host"),
+    )
+    for buffers in (ours, default):
+        for host, device, buffer in zip(hosts, there, buffers, strict=True):
+            assert (buffer.device, buffer.memory.kind) == (device, "pinned_host")
+            assert (buffer.shape, buffer.dtype) == (shape, host.dtype)
+            np.testing.assert_array_equal(buffer.to_host(), host)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (_parts(2), 3),
+        ([], 0),
+        ([X[0], X[0, :2]], 2),
+        ([X[0], X[0].astype(int)], 2),
+        (_parts(2), 2, "no such memory"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...]) -> None:
+    client = devices()[0].client
+    hosts, count, *kind = arguments
+    with pytest.raises(InvalidArgument):
+        client.buffers_from_host(hosts, devices()[:count], *kind)
+    with pytest.raises(PlugrtError):
+        Client.buffers_from_host(client, hosts, devices()[:count], *kind)
+
+
+def test_a_part_does_not_keep_the_others() -> None:
+    client = devices()[0].client
+    shards = client.buffers_from_host(_parts(2), devices()[:2])
+    first, second = shards[0], weakref.ref(shards[1].raw)  # type: ignore[attr-defined]
+    del shards
+    gc.collect()
+    assert second() is None
+    np.testing.assert_array_equal(first.to_host(), X[0])
