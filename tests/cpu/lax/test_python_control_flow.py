@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
-from plugrt import debug_nans, disable_jit, jit, lax
+from plugrt import debug_infs, debug_nans, disable_jit, jit, lax
 from plugrt.errors import FloatingPointFault
 from plugrt.execution.transfer import device_put
 from support.jax_oracle import same
@@ -47,18 +49,52 @@ def test_bodies_see_values() -> None:
     assert seen == [0, 1, 2]
 
 
-def test_nans_from_eager_loops_are_found() -> None:
-    def halve(_: Any, x: Any) -> Any:
-        return lax.log(lax.sub(x, 1))
-
-    with debug_nans(), pytest.raises(FloatingPointFault, match=r"nan.* in fori_loop"):
-        lax.fori_loop(0, 3, halve, np.float32(1.5))
+def log(x: Any) -> Any:
+    return lax.log(x)
 
 
-def test_the_operation_in_a_jitted_loop_that_makes_a_nan_is_named() -> None:
-    @jit
-    def run(x: Any) -> Any:
-        return lax.fori_loop(0, 3, lambda _, v: lax.log(lax.sub(v, 1)), x)
+MAKE_A_NAN = {
+    "while": lambda x: lax.while_loop(
+        lambda v: lax.lt(v[0], 2), lambda v: (lax.add(v[0], 1), lax.log(v[1])), (np.int32(0), x)
+    ),
+    "fori": lambda x: lax.fori_loop(0, 3, lambda _, v: lax.log(lax.sub(v, 1)), x),
+    "fori by arrays": lambda x: lax.fori_loop(0, np.array(3), lambda _, v: lax.log(v), x),
+    "scan": lambda x: lax.scan(lambda c, v: (lax.log(c), v), x, X),
+    "map": lambda x: lax.map(log, lax.broadcast(x, (2,))),
+    "cond": lambda x: lax.cond(True, log, lax.neg, x),
+    "switch": lambda x: lax.switch(np.int32(7), [lax.neg, log], x),
+    "cond in map": lambda x: lax.map(lambda v: lax.cond(v < 0, log, lax.neg, v), lax.full((2,), x)),
+}
 
-    with debug_nans(), pytest.raises(FloatingPointFault, match="in log"):
-        run(np.float32(1.5))
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jitted"])
+@pytest.mark.parametrize("name", MAKE_A_NAN)
+@pytest.mark.parametrize("put", [np.float32, device_put], ids=["host", "array"])
+def test_the_operation_that_makes_a_nan_is_named(name: str, compiled: bool, put: Any) -> None:
+    run = MAKE_A_NAN[name]
+    line = run.__code__.co_filename
+    with debug_nans(), pytest.raises(FloatingPointFault, match=r"in log of .float32") as error:
+        (jit(run) if compiled else run)(put(np.float32(-0.5)))
+    assert line in str(error.value)
+
+
+def test_an_infinity_too() -> None:
+    with debug_infs(), pytest.raises(FloatingPointFault, match=r"inf.* in log of"):
+        lax.map(log, np.float32([1, 0]))
+
+
+def test_functions_are_not_kept_for_another_run() -> None:
+    def body(x: Any) -> Any:
+        return lax.log(x)
+
+    with debug_nans(), pytest.raises(FloatingPointFault):
+        lax.map(body, np.float32([-1]))
+    gone = weakref.ref(body)
+    del body
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_has_no_python_form_is_named_by_its_own_name() -> None:
+    with debug_nans(), pytest.raises(FloatingPointFault, match="in reduce of"):
+        lax.reduce(np.float32([1, -1]), np.float32(0), lambda a, b: lax.log(lax.sub(a, b)), (0,))

@@ -12,12 +12,18 @@ from plugrt.execution.arguments import Aval
 from plugrt.execution.array import Array
 from plugrt.execution.float_origins import find_origin
 from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.transfer import device_put
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 
 Run = Callable[[Sequence[Any]], Sequence[Array]]
 Rerun = Callable[[Sequence[Any]], None]
 """Runs a call again operation by operation, so that the one at fault raises by its own name."""
+
+
+def put_host_arrays(values: Sequence[Any]) -> list[Any]:
+    """Returns the arguments of a call for a `Rerun`: NumPy's own operations are not checked."""
+    return [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
 
 
 def float_checks_enabled() -> bool:

@@ -6,15 +6,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from plugrt.errors import NotAnArray
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.default_device import default_device
-from plugrt.execution.float_checks import Rerun
+from plugrt.execution.float_checks import Rerun, put_host_arrays
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
-from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
@@ -166,8 +163,7 @@ class JitFunction(CachedFunction[P, R]):
         def rerun(values: Sequence[Any]) -> None:
             jitted = keep or function()
             if jitted is not None:
-                # NumPy's own operations would not be checked.
-                arrays = [device_put(x) if isinstance(x, np.ndarray) else x for x in values]
+                arrays = put_host_arrays(values)
                 args, kwargs = Bound([], spec, statics, ((), {})).rebuild(arrays)
                 with config.override(disable_jit=True):
                     jitted._function(*args, **kwargs)

@@ -13,7 +13,7 @@ from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.control_flow.eager import launch, require_array
 from plugrt.lax.control_flow.loop_carry import describe
-from plugrt.lax.control_flow.python_control_flow import run_branch, runs_in_python
+from plugrt.lax.control_flow.python_control_flow import run_branch, run_condition
 from plugrt.lax.control_flow.regions import Body, region_holder
 from plugrt.lax.operand_checks import scalar_kind
 from plugrt.tracing.emit import (
@@ -65,9 +65,8 @@ def cond(
         make = lambda types: hlo.IfOp(types, holds.value, loc=active_trace().location())  # noqa: E731
         return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
 
-    if runs_in_python():
-        return run_branch(int(not np.asarray(pred)), [true_fun, false_fun], operands)
-    return launch("cond", (true_fun, false_fun), (), {"pred": pred, "operands": operands}, run)
+    given, functions = {"pred": pred, "operands": operands}, (true_fun, false_fun)
+    return launch("cond", functions, (), given, run, run_condition)
 
 
 @with_argument_errors
@@ -106,9 +105,8 @@ def switch(
         names = [f"branches[{i}]" for i in range(len(branches))]
         return _branch("switch", names, branches, operands, make)
 
-    if runs_in_python():
-        return run_branch(int(np.asarray(index)), branches, operands)
-    return launch("switch", branches, (), {"index": index, "operands": operands}, run)
+    given = {"index": index, "operands": operands}
+    return launch("switch", branches, (), given, run, run_branch)
 
 
 def _all_operands(title: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:

@@ -15,13 +15,18 @@ from typing import Any
 from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, read_arguments
+from plugrt.execution.float_checks import Rerun, put_host_arrays
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
+from plugrt.settings.declarations import config
 from plugrt.tracing.emit import as_tracer
 from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.trace_function import Staged, make_parameters, stage
+
+InPython = Callable[..., Any]
+"""Takes the functions and, by name, the operands; it must not hold the functions itself."""
 
 _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
 """The pipelines of eager control flow, by title and functions (weakly)."""
@@ -49,17 +54,22 @@ def launch(
     static: Hashable,
     operands: dict[str, Any],
     body: Callable[..., Any],
+    in_python: InPython | None = None,
 ) -> Any:
     """Returns ``body(**operands)``, where the leaves of ``operands`` arrive as tracers.
 
     Within a trace the body runs in place. Otherwise it is staged, compiled and launched as one
     program, kept for the same ``functions``, ``static`` values and argument signatures.
+    ``in_python`` runs it operation by operation instead: under ``disable_jit``, and where a debug
+    check asks which operation of a launch is at fault.
     """
     for function in functions:
         if not callable(function):
             raise ArgumentTypeError(f"{title} takes functions; got {function!r:.60}")
     if current_trace() is not None:
         return body(**{name: _trace_leaves(title, name, x) for name, x in operands.items()})
+    if in_python is not None and config.disable_jit:
+        return in_python(functions, **operands)
     names, leaves = [], []
     for name, value in operands.items():
         for path, leaf in tree.flatten_with_paths(value):
@@ -78,7 +88,34 @@ def launch(
         )
 
     pipeline = _shared_pipeline(title, functions)
-    return pipeline.runner((static, spec), avals, trace, _place, title)(values)
+    rerun = in_python and _rerun(in_python, functions, tuple(operands), spec)
+    return pipeline.runner((static, spec), avals, trace, _place, title, rerun)(values)
+
+
+def _rerun(
+    in_python: InPython,
+    functions: Sequence[Callable[..., Any]],
+    names: Sequence[str],
+    spec: tree.PyTreeSpec,
+) -> Rerun:
+    """Returns what makes a call again operation by operation; it holds the functions weakly."""
+    held = [_refer(function) for function in functions]
+
+    def rerun(values: Sequence[Any]) -> None:
+        alive = [function() for function in held]
+        if None not in alive:
+            operands = tree.unflatten(spec, put_host_arrays(values))
+            with config.override(disable_jit=True):
+                in_python(alive, **dict(zip(names, operands, strict=True)))
+
+    return rerun
+
+
+def _refer(function: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(function)
+    except TypeError:  # then the pipeline is this call's own
+        return lambda: function
 
 
 def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:

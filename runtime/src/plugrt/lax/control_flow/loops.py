@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
-from plugrt.lax.control_flow.python_control_flow import run_counted, run_while, runs_in_python
+from plugrt.lax.control_flow.python_control_flow import run_counted, run_while
 from plugrt.lax.control_flow.regions import region_holder
 from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
 from plugrt.tracing.promotion import default_int, dtype_kind, result_dtype
@@ -35,13 +36,12 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     >>> lax.while_loop(lambda x: x < 50, lambda x: 2 * x, xp.asarray(3))
     Array(96, dtype=int32)
     """
-    if runs_in_python():
-        return run_while(cond_fun, body_fun, init_val)
 
     def body(init: Any) -> Any:
         return emit_while("while_loop", cond_fun, body_fun, init)
 
-    result: T = launch("while_loop", (cond_fun, body_fun), (), {"init": init_val}, body)
+    operands = {"init": init_val}
+    result: T = launch("while_loop", (cond_fun, body_fun), (), operands, body, run_while)
     return result
 
 
@@ -102,10 +102,10 @@ def fori_loop(
         def run(init: Any) -> Any:
             return _emit_counted(first, last, dtype, weak, body_fun, init, rounds)
 
-        if runs_in_python():
-            return run_counted(first, last, dtype, body_fun, init_val)
+        in_python = partial(run_counted, dtype=dtype, first=first, last=last)
         static = (first, last, dtype, weak, rounds)
-        result: T = launch("fori_loop", (body_fun,), static, {"init": init_val}, run)
+        operands = {"init": init_val}
+        result: T = launch("fori_loop", (body_fun,), static, operands, run, in_python)
         return result
     if unroll is not None:
         raise ArgumentError(
@@ -113,17 +113,20 @@ def fori_loop(
             f"lower={lower!r}, upper={upper!r}"
         )
 
-    if runs_in_python():
-        dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
-        first, last = int(np.asarray(lower)), int(np.asarray(upper))
-        return run_counted(first, last, dtype, body_fun, init_val)
-
     def count(lower: Tracer, upper: Tracer, init: Any) -> Any:
         return _emit_counting(lower, upper, body_fun, init)
 
-    operands = {"lower": lower, "upper": upper, "init": init_val}
-    outcome: T = launch("fori_loop", (body_fun,), (), operands, count)
+    bounds = {"lower": lower, "upper": upper, "init": init_val}
+    outcome: T = launch("fori_loop", (body_fun,), (), bounds, count, _count_in_python)
     return outcome
+
+
+def _count_in_python(
+    functions: Sequence[Callable[..., Any]], lower: Any, upper: Any, init: Any
+) -> Any:
+    dtype = _index_dtype([np.asarray(x).dtype for x in (lower, upper) if type(x) is not int])
+    first, last = int(np.asarray(lower)), int(np.asarray(upper))
+    return run_counted(functions, init, first, last, dtype)
 
 
 def _index_dtype(given: list[np.dtype[Any]]) -> np.dtype[Any]:

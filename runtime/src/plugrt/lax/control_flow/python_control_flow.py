@@ -1,6 +1,7 @@
-"""Control flow run by Python under ``disable_jit``: bodies run operation by operation.
+"""Control flow run by Python, its functions operation by operation (see `eager.launch`).
 
-A debugger can step through them, and `debug_nans` finds the operation in a loop that failed.
+Under ``disable_jit`` a debugger can step through them, and `debug_nans` finds the operation in a
+loop that failed.
 """
 
 from __future__ import annotations
@@ -14,15 +15,10 @@ from plugrt.execution import tree
 from plugrt.execution.host_values import as_array
 from plugrt.lax.shapes import concatenate, expand_dims
 from plugrt.lax.slicing import index_in_dim
-from plugrt.settings.declarations import config
-from plugrt.tracing.trace import current_trace
 
 T = TypeVar("T")
-
-
-def runs_in_python() -> bool:
-    """Whether control flow is to run in Python: ``config.disable_jit`` holds, nothing is traced."""
-    return bool(config.disable_jit) and current_trace() is None
+Functions = Sequence[Callable[..., Any]]
+"""Those that the control flow was given; the operands follow."""
 
 
 def to_arrays(title: str, value: T) -> T:
@@ -31,29 +27,32 @@ def to_arrays(title: str, value: T) -> T:
     return found
 
 
-def run_while(cond_fun: Callable[[Any], Any], body_fun: Callable[[T], T], value: T) -> T:
+def run_while(functions: Functions, init: Any) -> Any:
     """Runs `while_loop`."""
-    value = to_arrays("while_loop", value)
+    cond_fun, body_fun = functions
+    value = to_arrays("while_loop", init)
     while bool(cond_fun(value)):
         value = body_fun(value)
     return to_arrays("while_loop", value)
 
 
 def run_counted(
-    first: int, last: int, dtype: np.dtype[Any], body_fun: Callable[[Any, T], T], value: T
-) -> T:
+    functions: Functions, init: Any, first: int, last: int, dtype: np.dtype[Any]
+) -> Any:
     """Runs `fori_loop`."""
-    value = to_arrays("fori_loop", value)
+    [body_fun] = functions
+    value = to_arrays("fori_loop", init)
     for i in range(first, last):
         value = body_fun(as_array(np.asarray(i, dtype), "the index"), value)
     return to_arrays("fori_loop", value)
 
 
 def run_scan(
-    f: Callable[[Any, Any], Any], carry: Any, xs: Any, length: int, reverse: bool
+    functions: Functions, init: Any, xs: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
     """Runs `scan` of at least one step."""
-    carry, xs = to_arrays("scan", carry), to_arrays("scan", xs)
+    [f] = functions
+    carry, xs = to_arrays("scan", init), to_arrays("scan", xs)
     rows: list[tuple[int, Any]] = []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, 0, False), xs))
@@ -62,11 +61,22 @@ def run_scan(
     return to_arrays("scan", carry), tree.map(_stack, *ordered)
 
 
+def run_map(functions: Functions, xs: Any, length: int) -> Any:
+    """Runs `map` of at least one step."""
+    [f] = functions
+    return run_scan([lambda _, x: ((), f(x))], (), xs, length, False)[1]
+
+
 def _stack(*rows: Any) -> Any:
     return concatenate([expand_dims(row, (0,)) for row in rows], 0)
 
 
-def run_branch(index: int, branches: Sequence[Callable[..., Any]], operands: Any) -> Any:
-    """Runs `cond` and `switch`."""
-    chosen = branches[min(max(index, 0), len(branches) - 1)]
+def run_condition(functions: Functions, pred: Any, operands: Any) -> Any:
+    """Runs `cond`."""
+    return run_branch(functions, int(not np.asarray(pred)), operands)
+
+
+def run_branch(functions: Functions, index: Any, operands: Any) -> Any:
+    """Runs `switch`."""
+    chosen = functions[min(max(int(np.asarray(index)), 0), len(functions) - 1)]
     return to_arrays("a branch", chosen(*to_arrays("a branch", operands)))

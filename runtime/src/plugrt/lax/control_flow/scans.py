@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
@@ -10,7 +11,7 @@ from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
-from plugrt.lax.control_flow.python_control_flow import run_scan, runs_in_python
+from plugrt.lax.control_flow.python_control_flow import run_map, run_scan
 
 
 @with_argument_errors
@@ -43,10 +44,10 @@ def scan(
             "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
         )
 
-    if runs_in_python() and steps:
-        return run_scan(f, init, xs, steps, reverse)
     static = (steps, bool(reverse), rounds)
-    result: tuple[Any, Any] = launch("scan", (f,), static, {"init": init, "xs": xs}, run)
+    in_python = partial(run_scan, length=steps, reverse=bool(reverse)) if steps else None
+    operands = {"init": init, "xs": xs}
+    result: tuple[Any, Any] = launch("scan", (f,), static, operands, run, in_python)
     return result
 
 
@@ -68,9 +69,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
             1
         ]
 
-    if runs_in_python() and steps:
-        return run_scan(lambda _, x: ((), f(x)), (), xs, steps, False)[1]
-    return launch("map", (f,), (steps, rounds), {"xs": xs}, run)
+    in_python = partial(run_map, length=steps) if steps else None
+    return launch("map", (f,), (steps, rounds), {"xs": xs}, run, in_python)
 
 
 def _length(xs: Any, length: int | None) -> int:
