@@ -21,6 +21,7 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").glob("*/src/*") if (p / "__init__
 LAYERS = [
     {
         "argument_errors",
+        "bounded_cache",
         "errors",
         "files",
         "processes",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plugrt import interface
+from plugrt.bounded_cache import BoundedCache
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.loading.library import Library
 from plugrt.capi.serialized_envelope import Origin
@@ -192,7 +193,9 @@ class ClientBase(interface.Client):
         self._handle: ClientHandle | None = handle
         self._by_pointer: dict[Any, Device] = {}
         self._memories: dict[Any, Memory] = {}
-        self._signatures: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._signatures: BoundedCache[Any, tuple[Any, ...]] = BoundedCache(
+            _MAX_SIGNATURES, interned=True
+        )
 
     def handle(self) -> ClientHandle:
         """The handle, for a call; `FailedPrecondition` once the client is closed."""
@@ -226,6 +229,4 @@ class ClientBase(interface.Client):
 
     def intern_signature(self, signature: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns the one object equal to ``signature``: comparing them is comparing identities."""
-        if len(self._signatures) >= _MAX_SIGNATURES:
-            self._signatures.clear()
-        return self._signatures.setdefault(signature, signature)
+        return self._signatures.get_or_make(signature, lambda: signature)

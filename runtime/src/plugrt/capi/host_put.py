@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
+from plugrt.bounded_cache import BoundedCache
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.prepared_structs import Prepared
@@ -66,7 +67,7 @@ class Transfers:
         self._launch = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
         self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
         self._event_args: list[Any] = []
-        self._puts: dict[Any, _PutArgs] = {}
+        self._puts: BoundedCache[Any, _PutArgs] = BoundedCache(_MAX_SPECS)
 
     def put(
         self,
@@ -156,12 +157,10 @@ class Transfers:
         for place in (device, memory):
             if place is not None and place.client is not self._client:
                 raise InvalidArgument(f"{place!r} belongs to another client than {self._client!r}")
-        if len(self._puts) >= _MAX_SPECS:
-            self._puts.clear()
         assert isinstance(device, Device)
         assert memory is None or isinstance(memory, Memory)
         put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory))
-        self._puts[array.shape, array.dtype, device, memory] = put
+        self._puts.keep((array.shape, array.dtype, device, memory), put)
         return put
 
 

@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import Any
 
 from plugrt.argument_errors import with_checked_methods
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import ArgumentError, ArgumentMismatch
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.launch import LoadedProgram

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, share_buffers
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype

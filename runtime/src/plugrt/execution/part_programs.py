@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.execution.caches import BoundedCache
+from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.compiler import compile_program, dump
 from plugrt.execution.index_ranges import Region, first_split, region_shape, relative_region
 from plugrt.interface import (

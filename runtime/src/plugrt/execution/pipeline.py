@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 from plugrt import monitoring
+from plugrt.bounded_cache import BoundedCache
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.float_checks import Rerun, add_float_checks, float_checks_enabled
 from plugrt.execution.launch import LoadedProgram, Run
 from plugrt.execution.placement import Launch

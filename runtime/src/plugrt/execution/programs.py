@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.launch import LoadedProgram, Plan
 from plugrt.execution.placement import Launch, resolve_device, single_device_launch

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.array import Array
 from plugrt.execution.buffer_copy import copy_buffer
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.host_assembly import HostAssembly, Pieces, assembles_on_host
 from plugrt.execution.index_ranges import Region, device_regions, overlap, region_shape
 from plugrt.execution.part_programs import (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Shards, TensorType
-from plugrt.plugins import backends
 
 
 class Signature:
@@ -49,8 +50,8 @@ class Signature:
         return f"{weak}{self.tensor_type} {held} {self.sharding!r}"
 
 
-_KNOWN: dict[tuple[Any, ...], Signature] = {}
-_MOST = 65536
+_known: BoundedCache[tuple[Any, ...], Signature] = BoundedCache(65536, interned=True)
+"""Signatures by contents. One that is evicted costs compilations, never correctness."""
 
 
 def intern_signature(
@@ -65,18 +66,6 @@ def intern_signature(
     ``weak`` marks Python scalars, whose dtype yields to that of the arrays they meet.
     """
     key = (shape, dtype, sharding, committed, weak)
-    found = _KNOWN.get(key)
-    if found is None:
-        if len(_KNOWN) >= _MOST:
-            _KNOWN.clear()  # costs compilations, never correctness: keys compare by identity
-        # setdefault is atomic: two threads get the same object.
-        found = _KNOWN.setdefault(key, Signature(shape, dtype, sharding, committed, weak))
-    return found
-
-
-def forget_signatures() -> None:
-    """Drops the table, and with it its references to devices of closed clients."""
-    _KNOWN.clear()
-
-
-backends.on_clear(forget_signatures)
+    if (found := _known.get(key)) is not None:
+        return found
+    return _known.get_or_make(key, partial(Signature, *key))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
+from plugrt import bounded_cache
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, WrongType
 from plugrt.interface import Client, Device
@@ -169,6 +170,7 @@ def clear_backends(of: Backends | None = None) -> None:
     Arrays of the closed clients are unusable. The environment's settings are read again. Compiled
     programs are dropped.
     """
+    bounded_cache.clear(interned=True)
     for forget in _forgetters:
         forget()
     (of or _own).clear()

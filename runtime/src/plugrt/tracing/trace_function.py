@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import monitoring
+from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
-from plugrt.execution.caches import BoundedCache
 from plugrt.execution.compiler import dump
 from plugrt.execution.launch import Plan
 from plugrt.execution.placement import Launch

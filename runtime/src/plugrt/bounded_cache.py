@@ -1,0 +1,70 @@
+"""`BoundedCache`: a dict that evicts its oldest value when it is full, and the list of them all."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedCache(dict[K, V]):
+    """A dict of at most ``most`` values; the oldest is evicted when it is full.
+
+    Looking up is a plain ``dict.get``. It can be emptied at any time: values are made again.
+    ``plugrt.clear_caches`` does so, unless the values are ``interned``, that is, compared by
+    identity with those that objects outside hold; ``clear_backends`` empties these too.
+    """
+
+    __slots__ = ("__weakref__", "_making", "_most", "interned")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(self, most: int, *, interned: bool = False) -> None:
+        super().__init__()
+        self._most = most
+        self._making: dict[K, threading.RLock] = {}
+        self.interned = interned
+        with _lock:
+            _caches.add(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def keep(self, key: K, value: V) -> None:
+        """Adds a value."""
+        while len(self) >= self._most:
+            try:
+                self.pop(next(iter(self)), None)
+            except (RuntimeError, StopIteration):  # another thread changed or emptied it meanwhile
+                continue
+        self[key] = value
+
+    def get_or_make(self, key: K, make: Callable[[], V]) -> V:
+        """Returns the value of ``key``; of threads that miss it together, one makes it."""
+        if (value := self.get(key)) is not None:
+            return value
+        lock = self._making.setdefault(key, threading.RLock())
+        with lock:
+            value = self.get(key)
+            try:
+                if value is None:
+                    value = make()
+                    self.keep(key, value)
+            finally:  # waiters hold the lock object already; later calls find the value
+                self._making.pop(key, None)
+        return value
+
+
+_caches: weakref.WeakSet[BoundedCache[Any, Any]] = weakref.WeakSet()
+_lock = threading.RLock()
+
+
+def clear(*, interned: bool) -> None:
+    """Empties every cache; those of interned values only if ``interned`` is True."""
+    with _lock:
+        caches = [cache for cache in _caches if interned or not cache.interned]
+    for cache in caches:
+        cache.clear()
