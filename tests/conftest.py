@@ -65,6 +65,10 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
 settings.load_profile("plugrt")
 
+TESTS_BETWEEN = 100
+tests_until_hiding = TESTS_BETWEEN
+"""What is alive is taken out of the collector's sight after so many tests."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -76,10 +80,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return FixtureScheduling(config, log)
 
 
-def pytest_collection_finish() -> None:
-    """Takes the modules and the tests out of the collector's sight: they live to the end.
+def hide_what_lives_on() -> None:
+    """Takes what is alive, modules and tests first of all, out of the collector's sight.
 
-    Else each `gc.collect` of a test walks through all of them, which takes 0.15 s.
+    Else each `gc.collect` of a test walks through all of it, which takes 0.15 s after collection
+    and twice that when JAX has traced some thousand functions. What nothing refers to any more is
+    freed all the same, unless it is in a cycle that was alive here.
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Hides the modules and the tests."""
+    hide_what_lives_on()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Hides what the tests since have left in caches: JAX's, plugrt's, pytest's own reports."""
+    global tests_until_hiding
+    tests_until_hiding -= 1
+    if tests_until_hiding <= 0 and nextitem is not None:
+        tests_until_hiding = TESTS_BETWEEN
+        hide_what_lives_on()
