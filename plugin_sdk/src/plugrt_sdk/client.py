@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
 from plugrt.interface import (
     Capabilities,
     Client,
@@ -72,6 +73,8 @@ class BackendClient(Client):
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> BackendBuffer:
+        if not isinstance(array, np.ndarray | np.generic):
+            raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
         ours = self._session.require_device(device)
         if memory is not None and memory is not ours.default_memory():
             raise InvalidArgument(f"{ours!r} has one memory, {ours.default_memory()!r}")
@@ -80,6 +83,7 @@ class BackendClient(Client):
         tensor_type = TensorType(host.shape, host.dtype)
         return BackendBuffer(self._session, self.backend.put(host, ours.id), tensor_type, ours)
 
+    @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:
         self._session.require_open()
         assignment = options.device_assignment or self.default_device_assignment(

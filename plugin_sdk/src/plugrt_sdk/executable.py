@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.errors import FailedPrecondition, Internal, InvalidArgument
 from plugrt.interface import (
     Buffer,
@@ -88,7 +89,11 @@ class BackendLoadedExecutable(LoadedExecutable):
         if self._deleted:
             raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
         self._session.require_open()
-        results = self._launch(self._handles(arguments))
+        try:
+            handles = self._handles(arguments)
+        except PYTHON_ERRORS as error:
+            refuse_call(self.execute, error, arguments=arguments)
+        results = self._launch(handles)
         expected = self._executable.output_types
         if len(results) != len(expected) or any(len(r) != len(self._devices) for r in results):
             raise Internal(
@@ -136,6 +141,8 @@ class BackendLoadedExecutable(LoadedExecutable):
 
 def _require_buffer(buffer: Buffer, device: BackendDevice, what: str) -> BackendBuffer:
     """Returns a buffer if it is a backend's and lies on ``device``."""
-    if not isinstance(buffer, BackendBuffer) or buffer.device is not device:
+    if not isinstance(buffer, BackendBuffer):
+        raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
+    if buffer.device is not device:
         raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
     return buffer

@@ -10,7 +10,9 @@ that names function and arguments. Exceptions of the user's own code (a branch, 
 from __future__ import annotations
 
 import functools
+import os
 import re
+import sys
 import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,9 +36,10 @@ PYTHON_ERRORS = (
     RecursionError,
     BufferError,
 )
-_OWN = ("plugrt_cpu", "plugrt_sdk")
-"""plugrt's other packages, which lie outside of site-packages where they are installed editable."""
-_PACKAGES = ("plugrt", *_OWN, "optree", "numpy", "ml_dtypes", "jaxlib")
+_PACKAGES = ("optree", "numpy", "ml_dtypes", "jaxlib")
+"""Dependencies: what they raise is about arguments that plugrt passed on."""
+_checked_folders: set[str] = set()
+"""Of the packages with functions that are decorated here: plugrt's own and its plugins'."""
 
 
 def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ()) -> NoReturn:
@@ -54,9 +57,18 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     raise error_class(f"{title} cannot be called with {listed}: {says}") from error
 
 
+def refuse_call(method: Callable[..., Any], error: Exception, **passed: Any) -> NoReturn:
+    """`refuse` for a bound method, as the ``except`` of a hot one that has no wrapper calls it.
+
+    A ``try`` costs nothing unless something is raised.
+    """
+    refuse(f"{type(method.__self__).__qualname__}.{method.__name__}", error, passed.items())  # type: ignore[attr-defined]
+
+
 def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: errors that wrong arguments cause become `ArgumentTypeError` (see above)."""
     method = "." in function.__qualname__.rpartition("<locals>.")[2]
+    _checked_folders.update(_package_folders(function.__module__))
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -119,15 +131,19 @@ def _is_user_error(error: Exception) -> bool:
     return False
 
 
-@functools.cache
+def _package_folders(module: str) -> list[str]:
+    """Returns the folders of the package that a module belongs to; none for a lone module."""
+    package = sys.modules.get(module.partition(".")[0])
+    return [folder + os.sep for folder in getattr(package, "__path__", ())]
+
+
 def _is_library_file(filename: str) -> bool:
+    if filename.startswith((*_checked_folders, "<frozen", "<__array_function__")):
+        return True
     parts = Path(filename).parts
     if "site-packages" in parts:
         return parts[parts.index("site-packages") + 1] in _PACKAGES
-    if not set(_OWN).isdisjoint(parts):
-        return True
-    return filename.startswith((*_STDLIB, _OURS, "<frozen", "<__array_function__"))
+    return filename.startswith(_STDLIB)
 
 
-_OURS = str(Path(__file__).parent)
 _STDLIB = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})

@@ -15,6 +15,7 @@ Two rules hold for every class here:
 from __future__ import annotations
 
 import enum
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -75,6 +76,9 @@ class Program:
     format: str = "mlir"
     name: str = "main"
 
+    def __post_init__(self) -> None:
+        _require_types(self, {"code": bytes, "format": str, "name": str})
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceAssignment:
@@ -88,6 +92,9 @@ class DeviceAssignment:
                 "DeviceAssignment takes rows of device ids, a sequence for each replica; got "
                 f"{self.device_ids!r:.60}"
             )
+        # Whatever sequences and integers they were, NumPy's also: a tuple of tuples of int.
+        rows = tuple(tuple(map(operator.index, row)) for row in self.device_ids)
+        object.__setattr__(self, "device_ids", rows)
         if not self.device_ids or not self.device_ids[0]:
             raise InvalidArgument("a device assignment needs at least one replica and partition")
         if len({len(row) for row in self.device_ids}) != 1:
@@ -116,14 +123,39 @@ class DeviceAssignment:
 
 
 _INTEGER = (int, np.integer)
+_INT32 = np.iinfo(np.int32)
 
 
 def _is_grid(rows: object) -> bool:
-    return _is_row(rows) and all(map(_is_row, rows))  # type: ignore[call-overload]
+    return _is_row(rows) and all(
+        _is_row(row) and all(isinstance(i, _INTEGER) for i in row)
+        for row in rows  # type: ignore[attr-defined]
+    )
 
 
 def _is_row(row: object) -> bool:
-    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str | bytes)
+    if isinstance(row, np.ndarray):
+        return row.ndim > 0
+    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
+
+
+def _is_iterable(value: object) -> bool:
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:  # also of an array without dimensions, which is a collections.abc.Iterable
+        return False
+    return True
+
+
+def _require_types(value: object, types: Mapping[str, Any]) -> None:
+    """Raises `ArgumentTypeError` unless the fields of a value are of these types."""
+    for name, expected in types.items():
+        found = getattr(value, name)
+        if not isinstance(found, expected):
+            wanted = getattr(expected, "__name__", str(expected))
+            raise ArgumentTypeError(
+                f"{type(value).__name__}: {name} is {found!r:.60}, not {wanted}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +191,7 @@ class CompileOptions:
             )
 
     def _check_types(self) -> None:
-        for name, types in _OPTION_TYPES.items():
-            value = getattr(self, name)
-            if not isinstance(value, types):
-                expected = getattr(types, "__name__", str(types))
-                raise ArgumentTypeError(f"CompileOptions: {name} is {value!r:.60}, not {expected}")
+        _require_types(self, _OPTION_TYPES)
         for name, value in self.env_overrides.items():
             if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
                 raise ArgumentTypeError(
@@ -192,6 +220,18 @@ class ExecuteOptions:
 
     launch_id: int = 0
     non_donatable_input_indices: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_types(self, {"launch_id": _INTEGER, "non_donatable_input_indices": tuple | list})
+        for i in self.non_donatable_input_indices:
+            if not isinstance(i, _INTEGER):
+                raise ArgumentTypeError(
+                    f"ExecuteOptions: non_donatable_input_indices holds {i!r:.60}, not an index"
+                )
+        if not _INT32.min <= self.launch_id <= _INT32.max:
+            raise InvalidArgument(
+                f"ExecuteOptions: launch_id is {self.launch_id}, which does not fit 32 bits"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +348,12 @@ class Event(ABC):
         """Calls ``callback(error or None)`` exactly once, now or later, on any thread."""
 
 
+def require_callback(callback: object) -> None:
+    """Raises `ArgumentTypeError` unless it is callable: later, nobody is there to be told."""
+    if not callable(callback):
+        raise ArgumentTypeError(f"on_ready calls a function; got {callback!r:.60}")
+
+
 class ReadyEvent(Event):
     """An event that is already complete, for synchronous backends."""
 
@@ -324,6 +370,7 @@ class ReadyEvent(Event):
             raise self._error
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        require_callback(callback)
         callback(self._error)
 
 
@@ -426,6 +473,12 @@ class Device(_BackendObject, ABC):
         return f"{self.platform}:{self.id}"
 
 
+def _memory_of(device: Device, kind: str | None) -> Memory | None:
+    if not isinstance(device, Device):
+        raise ArgumentTypeError(f"{device!r:.60} is not a device")
+    return None if kind is None else device.memory(kind)
+
+
 class Buffer(_BackendObject, ABC):
     """An array on one device. Reading it waits for the computation that makes it."""
 
@@ -502,6 +555,15 @@ class Buffer(_BackendObject, ABC):
     def dlpack_device(self) -> tuple[int, int]:
         """Returns DLPack's ``(device_type, device_id)``. Optional."""
         self._unimplemented("dlpack_device")
+
+
+def require_buffers(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
+    """Returns the buffers as a tuple; raises `ArgumentTypeError` if they are something else."""
+    if _is_iterable(buffers):
+        found = tuple(buffers)
+        if all(isinstance(buffer, Buffer) for buffer in found):
+            return found
+    raise ArgumentTypeError(f"shards are made of buffers; got {buffers!r:.60}")
 
 
 Shards = Sequence[Buffer]
@@ -768,6 +830,11 @@ class Client(_BackendObject, ABC):
                 "default_device_assignment takes two integers; got "
                 f"{num_replicas!r:.60} and {num_partitions!r:.60}"
             )
+        if num_replicas < 1 or num_partitions < 1:
+            raise InvalidArgument(
+                "a device assignment has one replica and one partition at least; asked for "
+                f"{num_replicas} x {num_partitions}"
+            )
         need, ids = num_replicas * num_partitions, [d.id for d in self.devices()]
         if need > len(ids):
             raise InvalidArgument(
@@ -810,6 +877,8 @@ class Client(_BackendObject, ABC):
         Returns the `shards` of each, or what its launchers return instead. A backend overrides this
         where one call is cheaper than the loop.
         """
+        if not _is_iterable(arrays):
+            raise ArgumentTypeError(f"shards_from_host takes several arrays; got {arrays!r:.60}")
         return [self.shards((self.buffer_from_host(array, device),)) for array in arrays]
 
     def buffers_from_host(
@@ -825,13 +894,16 @@ class Client(_BackendObject, ABC):
         ``memory_kind`` None is the default memory of each device. Returns their `shards`. A backend
         overrides this where one call is cheaper than the loop.
         """
+        if not (_is_row(arrays) and _is_row(devices)):
+            raise ArgumentTypeError(
+                "buffers_from_host takes a sequence of arrays and one of devices; got "
+                f"{arrays!r:.60} and {devices!r:.60}"
+            )
         if len(arrays) != len(devices):
             raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(devices)} devices")
         return self.shards(
             [
-                self.buffer_from_host(
-                    array, device, device.memory(memory_kind) if memory_kind else None, semantics
-                )
+                self.buffer_from_host(array, device, _memory_of(device, memory_kind), semantics)
                 for array, device in zip(arrays, devices, strict=True)
             ]
         )
@@ -846,7 +918,7 @@ class Client(_BackendObject, ABC):
         ``execute`` takes any sequence of buffers; a backend that would have to join them at each
         launch does it here, once.
         """
-        return tuple(buffers)
+        return require_buffers(buffers)
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], Shards]:
         """Returns a function that makes `Shards` of this type and memory from a launch's result.

@@ -16,7 +16,13 @@ from plugrt.capi.buffer import AliasedBuffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
-from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented, UnsupportedDtype
+from plugrt.errors import (
+    DeletedBuffer,
+    InvalidArgument,
+    NotAnArray,
+    Unimplemented,
+    UnsupportedDtype,
+)
 from plugrt.interface import HostBufferSemantics
 
 DTYPES = [
@@ -99,7 +105,7 @@ def test_dtype_newer_than_the_library(client: Client, device: Device) -> None:
 
 def test_what_is_not_an_array(client: Client, device: Device) -> None:
     for thing in ([1, 2], 3, None, b"bytes"):
-        with pytest.raises(InvalidArgument, match="a NumPy array was expected"):
+        with pytest.raises(NotAnArray, match="a NumPy array was expected"):
             client.buffer_from_host(thing, device)  # type: ignore[arg-type]
 
 

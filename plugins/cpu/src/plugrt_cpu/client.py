@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import (
     Buffer,
     Capabilities,
@@ -122,7 +122,8 @@ class CpuClient(ClientBase):
     ) -> CpuLoadedExecutable:
         """Loads what `CpuExecutable.serialize` gave; ``options`` may name other devices."""
         raw_client = self.require_open()
-        packed = serialization.unpack(bytes(serialized))
+        # Not bytes() of anything: of an integer they are as many zeros.
+        packed = serialization.unpack(bytes(memoryview(serialized)))
         assignment = packed.assignment
         if options is not None and options.device_assignment is not None:
             assignment = options.device_assignment
@@ -156,14 +157,23 @@ class CpuClient(ClientBase):
             place = memory.place
         else:
             raise InvalidArgument(f"{memory!r} is not a memory of {device!r}")
-        raw, tensor_type = self._put(array, place, target.raw, _SEMANTICS[semantics])
+        try:
+            if type(semantics) is not HostBufferSemantics:
+                semantics = HostBufferSemantics(semantics)
+            raw, tensor_type = self._put(array, place, target.raw, _SEMANTICS[semantics])
+        except PYTHON_ERRORS as error:
+            refuse_call(self.buffer_from_host, error, array=array, semantics=semantics)
         return CpuBuffer(raw, tensor_type, place)
 
     def shards_from_host(self, arrays: Sequence[npt.NDArray[Any]], device: Device) -> list[Any]:
         target = require_device(self, device)
         place, raw_device, copy = target.place, target.raw, adapter.ONLY_DURING_CALL
-        return [self._put(array, place, raw_device, copy)[0] for array in arrays]
+        try:
+            return [self._put(array, place, raw_device, copy)[0] for array in arrays]
+        except PYTHON_ERRORS as error:
+            refuse_call(self.shards_from_host, error, arrays=arrays)
 
+    @with_argument_errors
     def buffers_from_host(
         self,
         arrays: Sequence[npt.NDArray[Any]],
@@ -180,8 +190,11 @@ class CpuClient(ClientBase):
         targets = tuple([require_device(self, device) for device in devices])
         if not targets or len(arrays) != len(targets):
             raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(targets)} devices")
-        memories = [d.memory(memory_kind) if memory_kind else d.default_memory() for d in targets]
-        whole, how = self.place(targets, memories[0].kind), _SEMANTICS[semantics]
+        memories = [
+            d.default_memory() if memory_kind is None else d.memory(memory_kind) for d in targets
+        ]
+        how = _SEMANTICS[HostBufferSemantics(semantics)]
+        whole = self.place(targets, memories[0].kind)
         made = [
             self._put(array, memory.place, memory.device.raw, how)
             for array, memory in zip(arrays, memories)  # noqa: B905  # hot
@@ -235,7 +248,11 @@ class CpuClient(ClientBase):
         return CpuShards.from_buffers(buffers, self.place(devices, buffers[0].memory.kind))
 
     def opener(self, type: TensorType, memory: Memory) -> Callable[[Any], CpuShards]:
-        assert isinstance(memory, CpuMemory)
+        if not isinstance(type, TensorType) or not isinstance(memory, CpuMemory):
+            raise ArgumentTypeError(
+                f"opener takes a TensorType and a memory of this client; got {type!r:.60} and "
+                f"{memory!r:.60}"
+            )
         tensor_type, place = array_type(type.shape, type.dtype)[0], memory.place
 
         def open_raw(raw: Any) -> CpuShards:

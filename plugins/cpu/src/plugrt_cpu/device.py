@@ -106,7 +106,7 @@ class CpuDevice(Device):
         return self._memories
 
     def memory(self, kind: str) -> CpuMemory:
-        if kind == self._default.place.memory_kind:
+        if type(kind) is str and kind == self._default.place.memory_kind:
             return self._default
         here = self._memories if isinstance(kind, str) else ()
         found = next((m for m in here if m.kind == kind), None)

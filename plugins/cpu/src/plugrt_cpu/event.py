@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.interface import Event
+from plugrt.interface import Event, require_callback
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 
 
@@ -38,6 +38,7 @@ class CpuEvent(Event):
                 raise translated from error
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        require_callback(callback)
         if self.is_ready():
             self._call(callback)
         else:

@@ -9,7 +9,14 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, NoReturn
 
-from plugrt.errors import DeletedBuffer, FailedPrecondition, InvalidArgument, PlugrtError
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
+from plugrt.errors import (
+    ArgumentTypeError,
+    DeletedBuffer,
+    FailedPrecondition,
+    InvalidArgument,
+    PlugrtError,
+)
 from plugrt.interface import ExecuteOptions, LoadedExecutable, Shards
 from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
@@ -89,7 +96,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         try:
             fit = [*map(_get_type, arguments)] == self._parameter_types
             raws = [*map(_get_raw, arguments)]
-        except AttributeError:
+        except (AttributeError, TypeError):
             fit = False
         if not fit:
             adopted = self._adopt(arguments)
@@ -122,6 +129,7 @@ class CpuLoadedExecutable(LoadedExecutable):
         """
         return self._launch_donating if self._donated else self._launch_raw
 
+    @with_argument_errors
     def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
         """Copies small arguments to memory that it keeps; see `plugrt_cpu.scratch`."""
         if self._donated or not self._result_types:
@@ -170,6 +178,8 @@ class CpuLoadedExecutable(LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions
     ) -> tuple[list[CpuShards], Callable[..., Any]]:
         """Returns the arguments and jaxlib's launch function for a launch with options."""
+        if not isinstance(options, ExecuteOptions):
+            raise ArgumentTypeError(f"a launch takes ExecuteOptions; got {options!r:.60}")
         adopted = self._adopt(arguments)
         for index in options.non_donatable_input_indices:
             if index in self._donated:
@@ -177,10 +187,13 @@ class CpuLoadedExecutable(LoadedExecutable):
         return adopted, adapter.with_launch_id(self._launch, options.launch_id)
 
     def _adopt(self, arguments: Sequence[Shards]) -> list[CpuShards]:
-        return [
-            a if type(a) is CpuShards else CpuShards.from_buffers(a, self._sources)
-            for a in arguments
-        ]
+        try:
+            return [
+                a if type(a) is CpuShards else CpuShards.from_buffers(a, self._sources)
+                for a in arguments
+            ]
+        except PYTHON_ERRORS as error:
+            refuse_call(self.execute, error, arguments=arguments)
 
     def _copy(self, shards: CpuShards) -> CpuShards:
         copies = [b.copy_to_memory(b.memory) for b in shards.buffers()]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
+from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
@@ -280,6 +281,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
             self._unimplemented("dlpack_device for memory other than the host's")
         return dlpack.CPU, 0
 
+    @with_argument_errors
     def copy_raw_to_host(self, offset: int, size: int) -> bytes:
         """Returns ``size`` bytes of the device's memory from ``offset`` on (PJRT 0.56)."""
         whole = self.on_device_size_in_bytes()

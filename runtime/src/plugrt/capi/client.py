@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from plugrt import interface
-from plugrt.argument_errors import with_argument_errors
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.capi import serialized_envelope
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
@@ -141,11 +141,9 @@ class Client(ClientBase):
         args = self._call("LookupAddressableDevice", local_hardware_id=local_hardware_id)
         return self.device_at(args.addressable_device, args)
 
-    @with_argument_errors
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
-        count = num_replicas * num_partitions
-        if num_replicas < 1 or num_partitions < 1 or count > len(self._devices):
-            return super().default_device_assignment(num_replicas, num_partitions)
+        chosen = super().default_device_assignment(num_replicas, num_partitions)
+        count = len(chosen.flat)
         ids = ffi.new("int[]", count)
         try:
             self._call(
@@ -156,7 +154,7 @@ class Client(ClientBase):
                 default_assignment=ids,
             )
         except Unimplemented:
-            return super().default_device_assignment(num_replicas, num_partitions)
+            return chosen
         flat = list(ids)
         rows = (flat[i : i + num_partitions] for i in range(0, count, num_partitions))
         return DeviceAssignment(tuple(map(tuple, rows)))
@@ -233,13 +231,19 @@ class Client(ClientBase):
         memory: interface.Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
     ) -> Buffer:
-        return self._transfers.put(array, device, memory, semantics)
+        try:
+            return self._transfers.put(array, device, memory, semantics)
+        except PYTHON_ERRORS as error:
+            refuse_call(
+                self.buffer_from_host, error,
+                array=array, device=device, memory=memory, semantics=semantics,
+            )  # fmt: skip
 
     @with_argument_errors
     def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:
         if len(buffers) == 1 and isinstance(buffers[0], Buffer):
             return buffers[0]
-        return tuple(buffers)
+        return interface.require_buffers(buffers)
 
     @with_argument_errors
     def buffer_from_dlpack(self, capsule: Any, device: interface.Device) -> interface.Buffer:

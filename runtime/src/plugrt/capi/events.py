@@ -37,6 +37,7 @@ class Event(interface.Event):
             self._handle.sweep()
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
+        interface.require_callback(callback)
         key = next(_keys)
         _waiting[key] = (self, callback)
         try:

@@ -16,13 +16,14 @@ from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import new_struct
-from plugrt.errors import FailedPrecondition, InvalidArgument, Unimplemented
+from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import HostBufferSemantics
 
 if TYPE_CHECKING:
     from plugrt.capi.client_handle import ClientHandle
 
 _MAX_SPECS = 4096
+_ONLY_DURING_CALL = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _MUTABLE = HostBufferSemantics.MUTABLE_ZERO_COPY
 _MUTABLE_MINOR = 48
 """The minor version that added it."""
@@ -91,7 +92,7 @@ class Transfers:
             args.data = _from_buffer(array)
         except (ValueError, BufferError, TypeError):
             strided = True
-        if strided or semantics:
+        if strided or semantics is not _ONLY_DURING_CALL:
             return self._put_with_semantics(array, put, semantics)
         error = self._launch(args)
         if error:
@@ -121,6 +122,8 @@ class Transfers:
     def _put_with_semantics(self, array: npt.NDArray[Any], put: _PutArgs, semantics: int) -> Buffer:
         """Puts a strided array, or one whose memory the library may use after the call."""
         handle = self._handle
+        _require_array(array)
+        semantics = HostBufferSemantics(semantics)
         if semantics == _MUTABLE and not array.flags.writeable:
             raise InvalidArgument(
                 "MUTABLE_ZERO_COPY lets the backend write to the array, but it is read-only"
@@ -152,16 +155,21 @@ class Transfers:
     def _new(
         self, array: Any, device: interface.Device, memory: interface.Memory | None
     ) -> _PutArgs:
-        if not isinstance(array, np.ndarray | np.generic):
-            raise InvalidArgument(f"a NumPy array was expected, not {type(array).__name__}")
-        for place in (device, memory):
-            if place is not None and place.client is not self._client:
-                raise InvalidArgument(f"{place!r} belongs to another client than {self._client!r}")
-        assert isinstance(device, Device)
-        assert memory is None or isinstance(memory, Memory)
+        _require_array(array)
+        if not isinstance(device, Device) or device.client is not self._client:
+            raise InvalidArgument(f"{device!r} is not a device of {self._client!r}")
+        if memory is not None and not (
+            isinstance(memory, Memory) and memory.client is self._client
+        ):
+            raise InvalidArgument(f"{memory!r} is not a memory of {self._client!r}")
         put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory))
         self._puts.keep((array.shape, array.dtype, device, memory), put)
         return put
+
+
+def _require_array(array: object) -> None:
+    if not isinstance(array, np.ndarray | np.generic):
+        raise NotAnArray(f"a NumPy array was expected, not {array!r:.60}")
 
 
 class ClosedTransfers:

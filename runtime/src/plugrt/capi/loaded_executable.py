@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from plugrt import interface
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
 from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
@@ -127,13 +128,16 @@ class LoadedExecutable(interface.LoadedExecutable):
         # buffer passes.
         try:
             fit = [*map(_get_signature, arguments)] == self._checked_signature
-        except AttributeError:
+        except (AttributeError, TypeError):
             fit = False
         if fit and options is None:
             return self._launch_unchecked(arguments)
-        if self._one_device or options is not None or len(arguments) != self._arity:
-            return self._execute(arguments, options)
-        return self._execute_on_all(arguments)
+        try:
+            if self._one_device or options is not None or len(arguments) != self._arity:
+                return self._execute(arguments, options)
+            return self._execute_on_all(arguments)
+        except PYTHON_ERRORS as error:
+            refuse_call(self.execute, error, arguments=arguments, options=options)
 
     @property
     def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
@@ -235,6 +239,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             launch_args.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
         )
 
+    @with_argument_errors
     def execute_with_events(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], list[Event]]:
@@ -251,6 +256,7 @@ class LoadedExecutable(interface.LoadedExecutable):
             )
         return results, [Event(self._handle, event) for event in events]
 
+    @with_argument_errors
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from plugrt import interface
+from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.devices import describe
 from plugrt.capi.executable import Executable, program_struct
@@ -77,6 +78,7 @@ class Topology(interface.Topology):
             return (stated[0], stated[1], stated[2])
         return None
 
+    @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> Executable:
         code, _keep = program_struct(program)
         encoded, size = c_values.chars(proto_wire.encode_checked_options(options))

@@ -1,0 +1,130 @@
+"""Clients and what they make raise what is plugrt's, whatever their methods are given.
+
+In a child process, whose end the test would survive: values go to native code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import tree
+from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument, PlugrtError
+from plugrt.interface import (
+    CompileOptions,
+    DeviceAssignment,
+    ExecuteOptions,
+    HostBufferSemantics,
+    Program,
+)
+from support.wrong_backend_calls import judge, run
+
+CLIENT = plugrt.get_backend()
+HOST = np.ones(4, np.float32)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("kind", ["cpu", "sdk"])
+def test_what_methods_raise_is_plugrts(kind: str, seed: int) -> None:
+    called, strange = run(kind, seed)
+    assert strange == []
+    assert {name.partition(".")[2] for name in called} >= {
+        "buffer_from_host", "compile", "copy_to_device", "deserialize_executable", "execute",
+        "lookup_device", "memory", "on_ready", "opener", "shards", "shards_from_host",
+    }  # fmt: skip
+
+
+def test_what_is_not_plugrts_is_noticed() -> None:
+    assert judge({}.__getitem__, [1]) == "KeyError: 1"
+    assert judge(CLIENT.lookup_device, ["a"]) is None
+
+
+@pytest.mark.parametrize("semantics", [None, "text", 99, -1, [], 1.5])
+def test_semantics_are_those_of_the_interface(semantics: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"buffer_from_host .*HostBufferSemantics"):
+        CLIENT.buffer_from_host(HOST, CLIENT.devices()[0], None, semantics)
+
+
+@pytest.mark.parametrize("semantics", [*HostBufferSemantics, 0, 1, 2, 3, np.int64(2)])
+def test_semantics_may_be_numbers(semantics: Any) -> None:
+    buffer = CLIENT.buffer_from_host(HOST.copy(), CLIENT.devices()[0], None, semantics)
+    assert buffer.to_host().tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", object(), [None]], ids=repr)
+def test_value_types_check_their_fields(wrong: Any) -> None:
+    """Before a library takes them: that one may read an integer as an address."""
+    for make in (
+        lambda: Program(wrong),
+        lambda: Program(b"", wrong) if wrong != "text" else Program("text"),  # type: ignore[arg-type]
+        lambda: ExecuteOptions("1" if wrong == 3 else wrong),
+        lambda: ExecuteOptions(0, wrong),
+        lambda: DeviceAssignment(((wrong if wrong != 3 else 3.5,),)),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            make()
+
+
+def test_what_no_32_bits_hold_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="does not fit 32 bits"):
+        ExecuteOptions(2**31)
+    assert ExecuteOptions(-(2**31), (0, np.int64(1))).launch_id == -(2**31)  # type: ignore[arg-type]
+
+
+def test_an_assignment_of_numpys_integers_is_one_of_pythons() -> None:
+    of_numpy = DeviceAssignment(np.array([[1, 0]]))  # type: ignore[arg-type]
+    assert of_numpy == DeviceAssignment(((1, 0),))
+    assert hash(of_numpy) == hash(DeviceAssignment(((1, 0),)))
+
+
+@pytest.mark.parametrize(("replicas", "partitions"), [(0, 1), (1, -1), (2**40, -(2**63)), (-1, -1)])
+def test_counts_of_a_device_assignment_are_positive(replicas: int, partitions: int) -> None:
+    """A product of two of them is small where it is negative, and the rows were made first."""
+    with pytest.raises(InvalidArgument, match="one replica and one partition at least"):
+        CLIENT.default_device_assignment(replicas, partitions)
+
+
+def test_a_serialised_executable_is_no_number() -> None:
+    """``bytes(2**40)`` are as many zeros."""
+    for wrong in (2**40, 3, "text", None, [1]):
+        with pytest.raises(ArgumentError):
+            CLIENT.deserialize_executable(wrong)  # type: ignore[arg-type]
+    loaded = CLIENT.compile(
+        Program(
+            b"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+        ),
+        CompileOptions(),
+    )
+    again = CLIENT.deserialize_executable(bytearray(loaded.executable.serialize()))  # type: ignore[arg-type]
+    assert again.executable.output_types == loaded.executable.output_types
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_whose_error_it_is_follows_from_the_decorated_package(
+    checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No list of packages: a plugin's helper fails in the plugin's name, a user's in the user's."""
+    name = f"some_package_{checked}"
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "helper.py").write_text("def look(x):\n    return x.no_such_attribute\n")
+    decorator = "@with_argument_errors" if checked else ""
+    (folder / "api.py").write_text(
+        "from plugrt.argument_errors import with_argument_errors\n"
+        f"from {name}.helper import look\n{decorator}\ndef ask(x):\n    return look(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    ask = importlib.import_module(f"{name}.api").ask
+    try:
+        with pytest.raises(PlugrtError if checked else AttributeError):
+            tree.map(ask, [3])
+    finally:
+        for module in [m for m in sys.modules if m.startswith(name)]:
+            del sys.modules[module]
