@@ -20,6 +20,8 @@ def doctor(*folders: Path, code: int, **environ: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["ok"] is (code == 0)
     assert found["elapsed_s"] < 30
+    for each in found["candidates"]:
+        assert each["reason"] or each["state"] == "initialised", each
     return found
 
 
@@ -75,7 +77,16 @@ def test_an_unknown_platform(tmp_path: Path) -> None:
     install_plugin(tmp_path, "a")
     found = doctor(tmp_path, code=1, JAX_PLATFORMS="b")
     assert "asks for 'b'" in found["problems"][0]
-    assert row(found, "a")["state"] == "found"
+    assert row(found, "a")["state"] == "not selected"
+    assert row(found, "a")["reason"] == "JAX_PLATFORMS=b does not name it"
+
+
+def test_those_after_one_that_does_not_work_are_not_selected(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "a", "raise OSError('no driver')")
+    install_plugin(tmp_path, "b")
+    found = doctor(tmp_path, code=1, JAX_PLATFORMS="a,b")
+    assert row(found, "b")["reason"] == "another one, which was asked for, does not work"
+    assert row(found, "b")["cure"] == "JAX_PLATFORMS=b selects it"
 
 
 def test_a_selected_plugin_that_raises(tmp_path: Path) -> None:
@@ -129,14 +140,16 @@ def test_a_selected_plugin_that_hangs_is_named_within_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_plugin(tmp_path, "hang", "import time; time.sleep(60)")
+    install_plugin(tmp_path, "other")
     tests = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{tests}")
     monkeypatch.setenv("JAX_PLATFORMS", "hang")
     settings = Config({"JAX_PLATFORMS": "hang", "PLUGRT_DOCTOR_SECONDS": "12"})
     found = examine(Backends(settings, path=[str(tmp_path)]))
     assert "had not ended after 6 s while loading 'hang'" in found.problems[0]
-    (hang,) = found.candidates
-    assert hang["state"] == "broken"
+    hang, after = found.candidates
+    assert (hang["name"], hang["state"]) == ("hang", "broken")
+    assert (after["state"], after["reason"]) == ("not tried", "the process ended before")
 
 
 def test_a_broken_plugin_that_nobody_asked_for_is_a_warning(tmp_path: Path) -> None:
@@ -160,6 +173,9 @@ def test_bad_items_of_the_environment_are_problems(tmp_path: Path) -> None:
         assert any(fact in problem for problem in found["problems"])
     for name in ("gone", "item 2", "sick"):
         assert row(found, name)["state"] == "broken"
+    gone = row(found, "gone")
+    assert (gone["reason"].count("correct"), gone["cure"]) == (0, "correct the path")
+    assert not any("gone" in warning for warning in found["warnings"]), "it is a problem"
     assert found["chosen"] == ["a"]
 
 

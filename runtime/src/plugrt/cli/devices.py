@@ -21,10 +21,10 @@ def command(platform: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    columns = ("device", "backend", "kind", "process", "memories", "")
+    columns = ("device", "backend", "kind", "memories", "process", "default")
     print_table(columns, [
-        (f"{row['platform']}:{row['id']}", row["backend"], row["kind"], row["process_index"],
-         ", ".join(row["memories"]), "default" if row["default"] else "")
+        (f"{row['platform']}:{row['id']}", row["backend"], row["kind"], ", ".join(row["memories"]),
+         row["process_index"], "yes" if row["default"] else "")
         for row in rows
     ])  # fmt: skip
 

@@ -32,6 +32,8 @@ _CURE = f"install what brings the library again, or take it out of {env_paths.VA
 _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
+_NOT_TRIED = "not tried"
+"""The state of what there was no time for."""
 
 
 @dataclass
@@ -113,7 +115,7 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
             found.problems.append(str(error))
             value, source = environ.get(option.env, ""), "cannot be understood"
         if source != "default":
-            row = {"variable": option.env, "value": str(value), "source": source}
+            row = {"variable": option.env, "value": _as_written(value), "source": source}
             found.settings.append({**row, "doc": option.doc})
             if option.pending:
                 found.warnings.append(f"{option.env} is set, but has no effect yet")
@@ -123,6 +125,11 @@ def _examine_settings(found: Examination, settings: Config, environ: Mapping[str
             close = get_close_matches(name, names, n=1, cutoff=0.88)
             if close:
                 found.warnings.append(f"{name} is not known; did you mean {close[0]}?")
+
+
+def _as_written(value: object) -> str:
+    """Returns a setting's value as it stands in the environment: lists with commas."""
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _examine_names(found: Examination, backends: Backends) -> None:
@@ -158,11 +165,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
             break
         if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
             break
-    rows = (
-        [{**r.as_dict(), "key": list(r.identity)} for r in records]
-        if done is None
-        else done["rows"]
-    )
+    rows = [_untried(r) for r in records] if done is None else done["rows"]
     found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
     if done is None:
         return
@@ -180,6 +183,14 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
         named = row["library"] and row["source"] != Source.ENVIRONMENT
         if named and row["state"] in (State.BROKEN, State.INCOMPATIBLE):
             _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
+
+
+def _untried(record: Record) -> dict[str, Any]:
+    """Returns the row of a candidate that no process has reported on."""
+    row = {**record.as_dict(), "key": list(record.identity)}
+    if record.state is State.FOUND:
+        row |= {"state": _NOT_TRIED, "reason": "the process ended before"}
+    return row
 
 
 def _leave_out(environ: dict[str, str], culprit: str) -> bool:
@@ -231,7 +242,7 @@ def _probe(found: Examination, record: Record, settings: Config, deadline: float
     whole = _ONE_PROBE * _PROBES * settings.doctor_seconds
     seconds = min(settings.probe_seconds, whole, deadline - time.monotonic())
     if seconds < _LEAST:
-        return {"state": "not tried", "reason": "there was no time left to try it", "cure": ""}
+        return {"state": _NOT_TRIED, "reason": "there was no time left to try it", "cure": ""}
     plugin = LibraryPlugin(record.name, record.library, record.options)
     return asdict(plugin.try_in_child(settings, seconds, trial=True))
 
@@ -254,6 +265,7 @@ def _merge_probe(found: Examination, record: Record, probe: dict[str, Any]) -> N
 
 
 def _add_problem(found: Examination, name: str, reason: str, problem: str) -> None:
-    """Adds a problem, unless that plugin's problem has the same reason."""
+    """Adds a problem, unless that plugin's problem has the same reason; it is no warning then."""
+    found.warnings = [w for w in found.warnings if not (name in w and reason in w)]
     if not any(name in known and reason in known for known in found.problems):
         found.problems.append(problem)

@@ -8,6 +8,7 @@ from typing import Any
 
 from plugrt.cli.doctor_checks import Examination, describe_owner
 from plugrt.cli.html import Element, element, join
+from plugrt.plugins.record import State
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c2430; --back: #ffffff; --soft: #5b6675;
@@ -26,7 +27,7 @@ p, ul { margin: .4rem 0; } .soft { color: var(--soft); }
 th, td { text-align: left; vertical-align: top; padding: .45rem .7rem .45rem 0;
   border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; font-size: .85rem; }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+th.number, td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 td.long { min-width: 16rem; } td > :first-child { margin-top: 0; }
 code, pre { font: 13px/1.45 ui-monospace, monospace; }
 pre { background: var(--card); padding: .8rem; border-radius: .3rem; overflow-x: auto;
@@ -46,6 +47,8 @@ _CLASSES = {
     "unavailable": "mid",
 }
 """How a state is coloured."""
+_NUMBERS = {"priority", "ms"}
+"""The columns of numbers."""
 
 
 def page(found: Examination) -> str:
@@ -95,10 +98,14 @@ def _section(title: str, content: Element) -> Element:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Element]]) -> Element:
-    head = element("tr", *(element("th", name) for name in columns))
+    head = element("tr", *map(_heading, columns))
     body = [element("tr", *cells) for cells in rows]
     table = element("table", element("thead", head), element("tbody", *body))
     return element("div", table, class_="wide") if body else Element("")
+
+
+def _heading(name: str) -> Element:
+    return element("th", name, class_="number") if name in _NUMBERS else element("th", name)
 
 
 def _candidates(rows: list[dict[str, Any]]) -> Element:
@@ -111,7 +118,8 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
     state = element("span", row["state"], class_=f"state {_CLASSES.get(row['state'], 'soft')}")
     why = [element("p", row["reason"])] if row["reason"] else []
     if row["cure"]:
-        why.append(element("p", element("strong", "Fix: "), row["cure"]))
+        label = "To use it: " if row["state"] == State.NOT_SELECTED else "Fix: "
+        why.append(element("p", element("strong", label), row["cure"]))
     facts = {key: row[key] for key in ("platform", "source", "value", "library") if row[key]}
     facts |= row.get("probe", {}).get("facts", {})
     listed = "\n".join(f"{key}: {value}" for key, value in facts.items())

@@ -17,7 +17,13 @@ from plugrt.errors import (
     WrongType,
 )
 from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins.choice import Choice, choose_automatically, choose_named, parse_request
+from plugrt.plugins.choice import (
+    Choice,
+    Request,
+    choose_automatically,
+    choose_named,
+    parse_request,
+)
 from plugrt.plugins.fork_warning import warn_of_forks
 from plugrt.plugins.loading import copy_error, load, load_for_names
 from plugrt.plugins.plugin import Plugin
@@ -88,16 +94,25 @@ class Backends:
         table, config = self.table, self.config
         request = parse_request(config.platforms, config.platform_name)
         table.log.step(f"choosing: {request}")
-        if request.names:
-            choice = choose_named(request, table, self._find, self._start)
-        else:
-            choice = choose_automatically(request, table, self._load, self._start)
+        try:
+            if request.names:
+                choice = choose_named(request, table, self._find, self._start)
+            else:
+                choice = choose_automatically(request, table, self._load, self._start)
+        except PluginError:
+            self._explain_unused(request, "another one, which was asked for, does not work")
+            raise
         table.log.step(f"chose {', '.join(choice.names)}: {choice.why}")
-        why = f"{request} does not name it" if request.names else choice.why
-        for row in table.rows:
-            if row.state in (State.FOUND, State.LOADED):
-                row.set_state(State.NOT_SELECTED, why, f"JAX_PLATFORMS={row.name} selects it")
+        self._explain_unused(request, choice.why)
         return choice
+
+    def _explain_unused(self, request: Request, why: str) -> None:
+        """Writes into the rows that were not started why not: ``why``, if they were asked for."""
+        for row in self.table.rows:
+            if row.state in (State.FOUND, State.LOADED):
+                asked_for = not request.names or any(map(row.matches_name, request.names))
+                reason = why if asked_for else f"{request} does not name it"
+                row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
 
     @property
     def choice(self) -> Choice | None:

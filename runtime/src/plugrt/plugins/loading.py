@@ -59,7 +59,8 @@ def _load(row: Record, table: Table) -> Plugin:
         from plugrt.plugins.library import LibraryPlugin
 
         if fault := env_paths.explain_missing(row):
-            raise PluginBroken(f"{row}: {fault}; correct the path")
+            row.cure = "correct the path"
+            raise PluginBroken(f"{row}: {fault}; {row.cure}")
         return LibraryPlugin(row.name, row.library, row.options)
     hint = f"PLUGRT_PLUGINS_BLOCK={row.name} leaves it out"
     with warn_if_slow(f"importing the plugin {row}", table.config.load_warn_seconds, hint):
