@@ -5,6 +5,7 @@ Same as JAX: weak types: a Python number does not widen an array.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -139,6 +140,38 @@ def test_results_are_weak_where_those_of_jax_are(name: str, x64: bool | None) ->
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "pow"]
 UNARY = ["negative", "abs", "sin", "sqrt", "square", "floor"]
 DTYPES = ["float16", "bfloat16", "float32", "int8", "int16", "int32", "uint8"]
+LITERALS = [2, 0.5, 3, 1.0, 1 + 2j]
+SMALL = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "int2"]
+TARGETS = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+    *(np.dtype(getattr(ml_dtypes, name)) for name in SMALL),
+]
+"""dtypes that `astype` goes to."""
+
+
+@pytest.mark.parametrize("x64", [True, False])
+@pytest.mark.parametrize("dtype", TARGETS, ids=str)
+def test_astype_of_a_literal_is_that_of_jax_eager_and_jitted(dtype: Any, x64: bool) -> None:
+    literals = [True, 3, 300, -1, 2**31 - 1, 1.0, 1 + 2j, 0j, complex(0, -1), np.complex64(1j)]
+    literals += [2.5, 1e39, 1e-46, float("inf"), float("nan")]
+
+    def ours(literals: Any) -> Any:
+        return [xp.astype(x, dtype) for x in literals]
+
+    def theirs(literals: Any) -> Any:
+        return [jnp.astype(x, dtype) for x in literals]
+
+    with warnings.catch_warnings(), config.override(enable_x64=x64), jax.enable_x64(x64):
+        warnings.simplefilter("ignore")  # of lost imaginary parts, of overflows, of narrowing
+        for found, expected in [
+            (ours(literals), theirs(literals)),
+            (jit(lambda: ours(literals))(), jax.jit(lambda: theirs(literals))()),
+            (jit(ours)(literals), jax.jit(theirs)(literals)),
+        ]:
+            assert [x.dtype for x in found] == [x.dtype for x in expected]
+            wide = [[np.asarray(x).astype(complex) for x in xs] for xs in (found, expected)]
+            np.testing.assert_array_equal(*wide)
 
 
 def expression(random: np.random.Generator, depth: int, count: int) -> Callable[..., Any]:
@@ -148,14 +181,17 @@ def expression(random: np.random.Generator, depth: int, count: int) -> Callable[
         i = int(random.integers(count))
         return lambda ns, lax, args: args[i]
     if choice < 0.25:
-        literal = [2, 0.5, 3, 1.0][random.integers(4)]
+        literal = LITERALS[random.integers(len(LITERALS))]
         return lambda ns, lax, args: literal
-    if choice < 0.5:
+    if choice < 0.35:
+        inner, dtype = expression(random, depth - 1, count), random.choice(TARGETS)
+        return lambda ns, lax, args: ns.astype(inner(ns, lax, args), dtype)
+    if choice < 0.55:
         name = UNARY[random.integers(len(UNARY))]
         inner = expression(random, depth - 1, count)
         return lambda ns, lax, args: getattr(ns, name)(inner(ns, lax, args))
     left, right = (expression(random, depth - 1, count) for _ in range(2))
-    if choice < 0.6:
+    if choice < 0.65:
         return lambda ns, lax, args: (
             lax.cond(True, lambda x: x + 1, lambda x: x, left(ns, lax, args)) * right(ns, lax, args)
         )
@@ -163,8 +199,9 @@ def expression(random: np.random.Generator, depth: int, count: int) -> Callable[
     return lambda ns, lax, args: getattr(ns, name)(left(ns, lax, args), right(ns, lax, args))
 
 
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype", "ignore:Casting from complex")
 @pytest.mark.parametrize("x64", [True, False, None])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(16))
 def test_eager_is_jit_is_jax(seed: int, x64: bool | None) -> None:
     random = np.random.default_rng(seed)
     dtypes = random.choice(DTYPES, 2)

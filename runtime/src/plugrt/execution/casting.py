@@ -26,6 +26,8 @@ def cast(x: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             return np.asarray(x)
         if x.dtype.kind == "c" and dtype.kind in "iufV":
             x = x.real
+    elif isinstance(x, complex) and dtype.kind in "iufV":
+        x = x.real
     with np.errstate(call=_warn, **_error_actions()):
         return np.asarray(x, dtype)
 

@@ -179,7 +179,9 @@ def convert(x: Tracer, dtype: np.dtype[Any] | type | str) -> Tracer:
     if x.weak and x.dtype.kind in "iu" and dtype.kind in "iu":
         check_fits(x, dtype)
     if x.scalar is not None:  # from the Python literal itself, without a detour through float32
-        return constant(_cast_literal(x.scalar, dtype))
+        # A literal too small for its own dtype is 0, and so False.
+        literal = cast(x.scalar, x.dtype) if dtype == np.bool_ else x.scalar
+        return constant(_cast_literal(literal, dtype))
     if x.dtype.kind == "c" and dtype.kind != "c":
         if dtype == np.bool_:
             zero = full(x.shape, 0, x.dtype)
