@@ -37,6 +37,15 @@ def test_no_entry_point(tmp_path: Path) -> None:
         load_library(path)
 
 
+@pytest.mark.parametrize(
+    "symbol", ["int GetPjrtApi = 5;", 'const char GetPjrtApi[8192] = "no";', "char GetPjrtApi[64];"]
+)
+def test_an_entry_point_that_is_no_function(tmp_path: Path, symbol: str) -> None:
+    path = compile_c(tmp_path, symbol)
+    with pytest.raises(PluginBroken, match=r"its GetPjrtApi is at 0x.*no code to run"):
+        load_library(path)
+
+
 def test_table_all_zero(tmp_path: Path) -> None:
     path = compile_c(tmp_path, "static char z[2000]; void* GetPjrtApi(void) { return z; }")
     with pytest.raises(PluginIncompatible, match=r"version 0\.0"):

@@ -260,3 +260,12 @@ def test_an_error_that_is_no_memory(tmp_path: Path, address: str) -> None:
     path = tiny_library(tmp_path, "api.Client_Create=(void*)f;", returns)
     with pytest.raises(PjrtError, match=f"{path}.*reported an error at 0x"):
         create_client(path, {}, name="tiny")
+
+
+def test_an_error_about_an_error_that_is_no_memory(tmp_path: Path) -> None:
+    functions = """
+    static PJRT_Error* create(void* a) { return fail(14, "no card"); }
+    static PJRT_Error* code(void* a) { return (void*)0x10; }"""
+    setup = "api.Client_Create=(void*)create; api.Error_GetCode=(void*)code;"
+    with pytest.raises(PjrtError, match="UNKNOWN: no card"):
+        create_client(tiny_library(tmp_path, setup, functions), {}, name="tiny")

@@ -13,7 +13,7 @@ from plugrt.errors import RegistrationError
 from plugrt.plugins import Plugin
 from plugrt.plugins.backends import clear_backends, get_backend
 from plugrt.plugins.record import Source, State
-from support.distributions import install, install_plugin
+from support.distributions import install, install_plugin, run_python
 from support.fake_client import FakePlugin
 from support.registries import registry
 
@@ -31,6 +31,16 @@ def test_a_registered_plugin_is_a_row() -> None:
     )
     assert row.plugin is plugin
     assert re.fullmatch(r"registered by .*test_table \(test_table\.py:\d+\)", row.who)
+
+
+def test_a_row_names_the_program_that_registered_it() -> None:
+    ran = run_python("""
+        from plugrt import plugins
+        from support.fake_client import FakePlugin
+        plugins.register(FakePlugin("a"))
+        print([row.who for row in plugins.table() if row.name == "a"])
+    """)
+    assert ran.stdout == "['registered by __main__ (<string>:4)']\n", ran.stderr
 
 
 def test_table_lists_all_sources_in_order_and_loads_nothing(tmp_path: Path) -> None:

@@ -301,7 +301,7 @@ class _ByName(Mapping[str, Client]):
 def _caller() -> str:
     """Returns module, file and line of the caller outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("plugrt.plugins"):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "plugrt":
         frame = frame.f_back
     file = os.path.basename(frame.f_code.co_filename)
     return f"{frame.f_globals.get('__name__', 'a program')} ({file}:{frame.f_lineno})"

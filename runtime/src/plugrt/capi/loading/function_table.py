@@ -201,6 +201,8 @@ class Table(Replies):
             return f"({fault.message})"
 
     def _destroy_error(self, error: Any) -> None:
+        if not is_memory(int(ffi.cast("uintptr_t", error)), 1):
+            return
         args = new_struct(f"struct {self.prefix}Error_Destroy_Args")
         args.error = error
         if self.has("Error_Destroy"):

@@ -182,4 +182,10 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
         raise PluginBroken(
             f"{path} is a shared library but not a PJRT plugin: it has no function GetPjrtApi"
         ) from error
+    address = int(ffi.cast("uintptr_t", entry))
+    if not AddressMap().executable(address):
+        raise PluginBroken(
+            f"{path} is a shared library but not a PJRT plugin: its GetPjrtApi is at {address:#x}, "
+            "where there is no code to run"
+        )
     return entry()
