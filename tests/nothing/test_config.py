@@ -12,12 +12,14 @@ import sys
 import threading
 import timeit
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from plugrt.errors import ConfigError
+from plugrt.errors import ConfigError, ReadOnlySetting, UnknownSetting
 from plugrt.settings.declarations import Config
 from support.fake_client import FakeClient
+from support.wrong_calls import WRONG
 
 ROOT = Path(__file__).parents[2]
 
@@ -183,6 +185,66 @@ def test_unknown_option_gets_a_suggestion() -> None:
 def test_assignment_says_what_to_call() -> None:
     with pytest.raises(AttributeError, match=r"config\.update\('debug_nans', True\)"):
         Config({}).debug_nans = True  # type: ignore[misc]
+
+
+def test_a_setting_is_neither_assigned_nor_deleted() -> None:
+    config = Config({})
+    for name in ("debug_nans", "jax_debug_nans"):  # the latter became an attribute of its own
+        with pytest.raises(ReadOnlySetting, match=r"config\.update\('debug_nans', True\)"):
+            setattr(config, name, True)
+        with pytest.raises(ReadOnlySetting, match=r"config\.reset\(\)"):
+            delattr(config, name)
+    assert config.debug_nans is False
+    assert issubclass(ReadOnlySetting, ConfigError)
+    assert issubclass(ReadOnlySetting, AttributeError)
+
+
+def test_a_setting_can_be_read_by_jaxs_name() -> None:
+    config = Config({"JAX_ENABLE_X64": "1"})
+    assert config.jax_enable_x64 is True  # type: ignore[attr-defined]
+    with config.override(enable_x64=False):
+        assert config.jax_enable_x64 is False  # type: ignore[attr-defined]
+
+
+def test_what_is_no_setting_is_an_attribute_error_also() -> None:
+    """As in JAX, and so that `hasattr` answers."""
+    config = Config({})
+    assert not hasattr(config, "debug_nan")
+    assert not hasattr(config, "__array__")
+    for call in (
+        lambda: config.debug_nan,  # type: ignore[attr-defined]
+        lambda: config.update("debug_nan", True),  # type: ignore[call-overload]
+        lambda: setattr(config, "debug_nan", True),
+        lambda: delattr(config, "debug_nan"),
+        lambda: config.override(debug_nan=True).__enter__(),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(UnknownSetting, match="did you mean 'debug_nans'") as caught:
+            call()
+        assert isinstance(caught.value, ConfigError)
+        assert isinstance(caught.value, AttributeError)
+
+
+WRONG_VALUES = [*WRONG.values(), 10**400, "\ud800", "9" * 5000, [[1]], {"a": object()}, {1: 2}]
+
+
+@pytest.mark.parametrize("name", Config.declared())
+def test_no_value_of_a_setting_raises_what_is_not_plugrts(name: str) -> None:
+    refused = [refusal for value in WRONG_VALUES if (refusal := refuse(name, value))]
+    assert refused
+    for refusal in refused:
+        assert refusal.startswith(f"{name} = ")
+        assert len(refusal) < 600
+
+
+def refuse(name: str, value: Any) -> str | None:
+    """Returns what is said of a value that is refused."""
+    config: Any = Config({})
+    try:
+        config.update(name, value)
+    except ConfigError as error:
+        return str(error)
+    config.token()  # a value that is taken is part of a key
+    return None
 
 
 def test_equal_settings_give_the_same_token() -> None:

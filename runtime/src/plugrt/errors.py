@@ -214,6 +214,14 @@ class ConfigError(PlugrtError, ValueError):
     """An environment variable or an option has a value that cannot be understood."""
 
 
+class UnknownSetting(ConfigError, AttributeError):
+    """There is no setting of that name."""
+
+
+class ReadOnlySetting(ConfigError, AttributeError):
+    """An attribute of `config` was assigned or deleted; the message names what changes it."""
+
+
 class SettingInUse(ConfigError, RuntimeError):
     """A setting that backends read when they start was changed after they had started."""
 

@@ -322,6 +322,12 @@ def backends() -> None:
 def settings() -> None:
     with plugrt.disable_jit(), plugrt.debug_nans(True), plugrt.default_device(device):
         scaled(x)
+    with plugrt.config.override(debug_nans=True, default_matmul_precision="highest"):
+        assert_type(plugrt.config.enable_x64, bool | None)
+    plugrt.config.update("jax_enable_x64", plugrt.config.enable_x64)
+    plugrt.config.update("default_device", None)
+    plugrt.config.update("client_create_options", {})
+    plugrt.config.update("persistent_cache_min_compile_time_secs", 1)
     plugrt.monitoring.register_event_listener(heard)
     plugrt.monitoring.unregister_event_listener(heard)
 

@@ -27,8 +27,8 @@ FOLDERS += [ROOT / f"plugins/{name}/src/plugrt_{name}" for name in ("cpu", "cuda
 NAMESPACES = (array_api, lax, random)
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("stubs", ROOT / "docs/generate/stubs.py")
+def generator(name: str = "stubs") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/generate/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -41,6 +41,12 @@ def test_stubs_are_up_to_date(package: str) -> None:
     written = generator()
     text = written.place_of(package).read_text(encoding="utf-8")
     assert written.stub_of(package) == text, "run docs/generate/stubs.py (make docs)"
+
+
+def test_the_settings_are_typed_as_they_are_declared() -> None:
+    written = generator("typed_options")
+    assert written.text() == written.PLACE.read_text(encoding="utf-8"), "run make docs"
+    assert "nope" not in written.text()
 
 
 def test_a_stub_is_made_of_an_operation_whatever_its_parameters_are_called() -> None:

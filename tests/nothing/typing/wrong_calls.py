@@ -146,6 +146,14 @@ plugrt.load_program(3)  # wrong: arg-type
 plugrt.Array(x)  # wrong: call-arg
 plugrt.ShapeDtypeStruct((2,))  # wrong: call-arg
 plugrt.disable_jit("yes")  # wrong: arg-type
+plugrt.config.update("nope", 3)  # wrong: call-overload
+plugrt.config.update("debug_nans", 3.5)  # wrong: call-overload
+plugrt.config.update("jax_num_cpu_devices", "two")  # wrong: call-overload
+plugrt.config.update("cpu_collectives_implementation", "tcp")  # wrong: call-overload
+plugrt.config.update("debug_nans")  # wrong: call-overload
+plugrt.config.override(nope=True)  # wrong: call-arg
+plugrt.config.override(debug_nans="yes")  # wrong: arg-type
+plugrt.config.debug_nan.bit_length()  # wrong: attr-defined
 plugrt.monitoring.register_event_listener(print)  # wrong: arg-type
 plugrt.plugins.register("cuda")  # wrong: arg-type
 SingleDeviceSharding("cpu")  # wrong: arg-type

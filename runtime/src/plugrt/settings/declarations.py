@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from plugrt.interface import OptionValue
 from plugrt.settings.option_types import (
@@ -28,7 +29,12 @@ from plugrt.settings.option_types import (
     number,
     seconds,
 )
-from plugrt.settings.options import Options, option
+from plugrt.settings.options import option
+
+if TYPE_CHECKING:
+    from plugrt.settings.typed_options import TypedOptions as Options  # generated from this file
+else:
+    from plugrt.settings.options import Options
 
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
 _NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})

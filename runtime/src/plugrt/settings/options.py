@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
-from plugrt.errors import ConfigError, SettingInUse
+from plugrt.errors import ConfigError, ReadOnlySetting, SettingInUse, UnknownSetting
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -78,9 +78,14 @@ class Option(Generic[T]):
         return value
 
     def __set__(self, instance: Options, value: T) -> NoReturn:
-        raise AttributeError(
-            f"config.{self.name} cannot be assigned; call config.update({self.name!r}, {value!r}), "
-            f"or use the context manager config.override({self.name}={value!r})"
+        raise ReadOnlySetting(
+            f"config.{self.name} cannot be assigned; call config.update({self.name!r}, "
+            f"{value!r:.60}), or use the context manager config.override({self.name}={value!r:.60})"
+        )
+
+    def __delete__(self, instance: Options) -> NoReturn:
+        raise ReadOnlySetting(
+            f"config.{self.name} cannot be deleted; config.reset() drops what was set"
         )
 
     def read(self, environ: Mapping[str, str]) -> tuple[T, str]:
@@ -102,21 +107,22 @@ class Option(Generic[T]):
             return self.default
         try:
             checked: T = self.type.check(value)
-        except ValueError as error:
+        except (ValueError, TypeError, OverflowError) as error:
+            shown = f"{self.name} = {value!r:.200}"
             if isinstance(value, str):
-                return self._parse(value, f"{self.name} = {value!r}")
-            raise ConfigError(self._explain_refusal(f"{self.name} = {value!r}", error)) from None
+                return self._parse(value, shown)
+            raise ConfigError(self._explain_refusal(shown, error)) from None
         return checked
 
     def _parse(self, text: str, what: str) -> T:
         try:
             value: T = self.type.parse(text)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ConfigError(self._explain_refusal(what, error)) from None
         return value
 
-    def _explain_refusal(self, what: str, error: ValueError) -> str:
-        why = f" ({error})" if str(error) else ""
+    def _explain_refusal(self, what: str, error: Exception) -> str:
+        why = f" ({error!s:.200})" if str(error) else ""
         return f"{what} cannot be understood{why}; accepted: {self.type.accepts}"
 
 
@@ -174,8 +180,21 @@ class Options:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
-            self._option(name)  # refuses an unknown name; an option refuses the assignment itself
+            self._option(name).__set__(self, value)
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("_"):
+            self._option(name).__delete__(self)
+        object.__delattr__(self, name)
+
+    if not TYPE_CHECKING:  # which knows the declared names
+
+        def __getattr__(self, name: str) -> Any:
+            """Reads an option by JAX's name, with the leading ``jax_``."""
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return self.lookup(self._option(name))[0]
 
     @classmethod
     def declared(cls) -> dict[str, Option[Any]]:
@@ -218,8 +237,9 @@ class Options:
     def update(self, name: str, value: Any) -> None:
         """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
 
-        Raises `ConfigError` for an unknown name or an invalid value, and `SettingInUse` (a
-        ``RuntimeError``, as in JAX) where started backends have read another value.
+        Raises `UnknownSetting` (an ``AttributeError``, as in JAX) for an unknown name,
+        `ConfigError` for an invalid value, and `SettingInUse` (a ``RuntimeError``, as in JAX) where
+        started backends have read another value.
         """
         option, checked = self._validate(name, value)
         with self._lock:
@@ -314,7 +334,7 @@ class Options:
         if known is None:
             close = get_close_matches(name.removeprefix("jax_"), declared, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ConfigError(
+            raise UnknownSetting(
                 f"there is no option {name!r}{hint} (python -m plugrt.settings lists all)"
             )
         return known
