@@ -34,7 +34,8 @@ from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
 from plugrt_cpu.interrupts import run_uninterrupted
 from plugrt_cpu.jaxlib_import import jaxlib_version
-from plugrt_cpu.loaded_executable import CpuLoadedExecutable, ManyDeviceExecutable
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+from plugrt_cpu.many_device_executable import ManyDeviceExecutable
 from plugrt_cpu.shards import CpuShards
 from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, DTYPES, array_type, require_dtype
 

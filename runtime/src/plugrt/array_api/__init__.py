@@ -14,18 +14,16 @@ from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.creation import (
     empty,
     empty_like,
-    eye,
     full,
     full_like,
     meshgrid,
     ones,
     ones_like,
-    tril,
-    triu,
     zeros,
     zeros_like,
 )
 from plugrt.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
+from plugrt.array_api.diagonals import eye, tril, triu
 from plugrt.array_api.dlpack import from_dlpack
 from plugrt.array_api.dtype_arguments import (
     bfloat16,
@@ -62,7 +60,6 @@ from plugrt.array_api.elementwise.arithmetic import (
     multiply,
     negative,
     positive,
-    pow,
     reciprocal,
     remainder,
     sign,
@@ -112,6 +109,7 @@ from plugrt.array_api.elementwise.float_properties import (
     nextafter,
     signbit,
 )
+from plugrt.array_api.elementwise.power import pow
 from plugrt.array_api.elementwise.rounding import ceil, floor, round, trunc
 from plugrt.array_api.elementwise.trigonometry import (
     acos,

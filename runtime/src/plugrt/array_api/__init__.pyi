@@ -10,7 +10,6 @@ from plugrt.array_api import operators as operators
 from plugrt.array_api.array_conversion import asarray as asarray
 from plugrt.array_api.creation import empty as empty
 from plugrt.array_api.creation import empty_like as empty_like
-from plugrt.array_api.creation import eye as eye
 from plugrt.array_api.creation import full as full
 from plugrt.array_api.creation import full_like as full_like
 from plugrt.array_api.creation import meshgrid as meshgrid
@@ -24,6 +23,7 @@ from plugrt.array_api.data_types import finfo as finfo
 from plugrt.array_api.data_types import iinfo as iinfo
 from plugrt.array_api.data_types import isdtype as isdtype
 from plugrt.array_api.data_types import result_type as result_type
+from plugrt.array_api.diagonals import eye as eye
 from plugrt.array_api.dlpack import from_dlpack as from_dlpack
 from plugrt.array_api.dtype_arguments import bfloat16 as bfloat16
 from plugrt.array_api.dtype_arguments import bool as bool
@@ -50,7 +50,7 @@ from plugrt.array_api.dtype_arguments import uint8 as uint8
 from plugrt.array_api.dtype_arguments import uint16 as uint16
 from plugrt.array_api.dtype_arguments import uint32 as uint32
 from plugrt.array_api.dtype_arguments import uint64 as uint64
-from plugrt.array_api.elementwise.arithmetic import pow as pow
+from plugrt.array_api.elementwise.power import pow as pow
 from plugrt.array_api.evenly_spaced import arange as arange
 from plugrt.array_api.evenly_spaced import linspace as linspace
 from plugrt.array_api.info import __array_namespace_info__ as __array_namespace_info__

@@ -18,7 +18,8 @@ from plugrt.array_api.dtype_arguments import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
-from plugrt.execution.transfer import device_put, host_array, scalar_dtype
+from plugrt.execution.host_data import host_array, scalar_dtype
+from plugrt.execution.transfer import device_put
 from plugrt.tracing.emit import as_tracer, concatenate, convert, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (

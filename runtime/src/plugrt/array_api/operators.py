@@ -13,7 +13,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import matrix_products
-from plugrt.array_api.elementwise import arithmetic, bitwise, comparison
+from plugrt.array_api.elementwise import arithmetic, bitwise, comparison, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
@@ -31,7 +31,7 @@ BINARY: dict[str, Operation[Any, Any]] = {
     "floordiv": arithmetic.floor_divide,
     "mod": arithmetic.remainder,
     "divmod": arithmetic.divmod,
-    "pow": arithmetic.power,
+    "pow": power.power,
     "matmul": matrix_products.matmul,
     "and": bitwise.bitwise_and,
     "or": bitwise.bitwise_or,
@@ -127,13 +127,13 @@ def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
     """Returns both forms of ``**``, which looks at its operands first."""
 
     def compute_power(self: Any, other: Any, /) -> Any:
-        arithmetic.check_exponent(self, other)
-        if arithmetic.is_weak_base(self, other):
-            return arithmetic.known_power(self, exponent=other)
+        power.check_exponent(self, other)
+        if power.is_weak_base(self, other):
+            return power.known_power(self, exponent=other)
         return forward(self, other)
 
     def compute_reflected_power(self: Any, other: Any, /) -> Any:
-        arithmetic.check_exponent(other, self)
+        power.check_exponent(other, self)
         return reflected(self, other)
 
     return compute_power, compute_reflected_power

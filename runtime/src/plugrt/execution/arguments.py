@@ -11,13 +11,8 @@ import numpy as np
 
 from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array
+from plugrt.execution.host_data import accepted_dtypes, host_array, python_scalar, scalar_dtype
 from plugrt.execution.signature import Signature
-from plugrt.execution.transfer import (
-    accepted_dtypes,
-    host_array,
-    python_scalar,
-    scalar_dtype,
-)
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token

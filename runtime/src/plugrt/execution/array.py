@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from plugrt.execution.array_conversions import Conversions
 from plugrt.execution.array_repr import array_repr, array_str
 from plugrt.execution.array_type import ArrayMeta
 from plugrt.execution.buffer_copy import copy_buffer
+from plugrt.execution.deletion import Deletion
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
-from plugrt.execution.user_frames import user_frame
 from plugrt.interface import Buffer, Device, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 
@@ -302,31 +301,6 @@ class Array(Conversions, metaclass=ArrayMeta):
 
     def __str__(self) -> str:
         return array_str(self)
-
-
-class Deletion:
-    """Why an array has no data: deleted, or donated to ``taker``, and on which line of the user."""
-
-    __slots__ = ("_at", "_code", "_taker")
-
-    def __init__(self, taker: str = "") -> None:
-        frame = user_frame()
-        self._taker = taker
-        self._code = frame and frame.f_code
-        self._at = frame.f_lasti if frame else 0  # to a line number when printed
-
-    def __str__(self) -> str:
-        code = self._code
-        where = f", called at {code.co_filename}:{_line(code, self._at)}" if code else ""
-        if not self._taker:
-            return f"deleted{where}"
-        return f"donated to {self._taker!r}{where}, which took its memory"
-
-
-def _line(code: CodeType, at: int) -> int:
-    """Returns the line of the instruction at a byte offset."""
-    lines = [line for start, end, line in code.co_lines() if start <= at < end and line]
-    return lines[0] if lines else code.co_firstlineno
 
 
 blank: Callable[[], Array] = type.__call__.__get__(Array)

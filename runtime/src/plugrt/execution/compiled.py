@@ -13,7 +13,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.float_checks import Rerun
-from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature

@@ -11,7 +11,7 @@ from plugrt.errors import FloatingPointFault
 from plugrt.execution.arguments import Aval
 from plugrt.execution.array import Array
 from plugrt.execution.float_origins import find_origin
-from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.transfer import device_put
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config

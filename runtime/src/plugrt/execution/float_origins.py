@@ -11,7 +11,7 @@ import numpy as np
 from plugrt.errors import PjrtError
 from plugrt.execution.arguments import Aval
 from plugrt.execution.compiler import compile_program
-from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
 from plugrt.interface import Program, TensorType

@@ -11,7 +11,8 @@ from plugrt.errors import DeletedBuffer
 from plugrt.execution.array import Array, share_buffers
 from plugrt.execution.casting import cast
 from plugrt.execution.default_device import default_device, gather_device
-from plugrt.execution.transfer import host_array, put, python_scalar, scalar_dtype
+from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.execution.transfer import put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
 

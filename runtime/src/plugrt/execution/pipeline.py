@@ -11,7 +11,7 @@ from plugrt.bounded_cache import BoundedCache
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.float_checks import Rerun, add_float_checks, float_checks_enabled
-from plugrt.execution.launch import LoadedProgram, Run
+from plugrt.execution.loaded_program import LoadedProgram, Run
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import TracedProgram, load
 from plugrt.settings.declarations import config

@@ -12,8 +12,9 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.compiler import compile_program
-from plugrt.execution.launch import LoadedProgram, Plan
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch, resolve_device, single_device_launch
+from plugrt.execution.plan import Plan
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding

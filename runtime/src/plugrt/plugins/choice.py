@@ -14,7 +14,7 @@ from plugrt.errors import (
 )
 from plugrt.interface import Client
 from plugrt.plugins import vendors
-from plugrt.plugins.record import Record, Source
+from plugrt.plugins.record import Record, Source, State
 from plugrt.plugins.starting import fold_errors, start_first_working, stop
 from plugrt.plugins.table import Table
 
@@ -65,6 +65,15 @@ def parse_request(platforms: str | None, platform_name: str | None = None) -> Re
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
+
+
+def explain_unused(request: Request, table: Table, why: str) -> None:
+    """Writes into the rows that were not started why not: ``why``, if they were asked for."""
+    for row in table.rows:
+        if row.state in (State.FOUND, State.LOADED):
+            asked_for = not request.names or any(map(row.matches_name, request.names))
+            reason = why if asked_for else f"{request} does not name it"
+            row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
 
 
 # --- by name ----------------------------------------------------------------------------------

@@ -19,15 +19,15 @@ from plugrt.errors import (
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.choice import (
     Choice,
-    Request,
     choose_automatically,
     choose_named,
+    explain_unused,
     parse_request,
 )
 from plugrt.plugins.fork_warning import warn_of_forks
 from plugrt.plugins.loading import copy_error, load, load_for_names
 from plugrt.plugins.plugin import Plugin
-from plugrt.plugins.record import Record, State
+from plugrt.plugins.record import Record
 from plugrt.plugins.starting import (
     fold_errors,
     prepare_topologies,
@@ -100,19 +100,11 @@ class Backends:
             else:
                 choice = choose_automatically(request, table, self._load, self._start)
         except PluginError:
-            self._explain_unused(request, "another one, which was asked for, does not work")
+            explain_unused(request, table, "another one, which was asked for, does not work")
             raise
         table.log.step(f"chose {', '.join(choice.names)}: {choice.why}")
-        self._explain_unused(request, choice.why)
+        explain_unused(request, table, choice.why)
         return choice
-
-    def _explain_unused(self, request: Request, why: str) -> None:
-        """Writes into the rows that were not started why not: ``why``, if they were asked for."""
-        for row in self.table.rows:
-            if row.state in (State.FOUND, State.LOADED):
-                asked_for = not request.names or any(map(row.matches_name, request.names))
-                reason = why if asked_for else f"{request} does not name it"
-                row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
 
     @property
     def choice(self) -> Choice | None:

@@ -18,8 +18,9 @@ from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.default_device import default_device
-from plugrt.execution.launch import LoadedProgram, Plan
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import single_device_launch
+from plugrt.execution.plan import Plan
 from plugrt.execution.signature import intern_signature
 from plugrt.interface import (
     CompileOptions,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
-from plugrt.execution.transfer import host_array, python_scalar, scalar_dtype
+from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes

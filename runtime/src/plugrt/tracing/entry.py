@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.execution.launch import Source
+from plugrt.execution.plan import Source
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir

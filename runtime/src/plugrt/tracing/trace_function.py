@@ -16,8 +16,8 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.compiler import dump
-from plugrt.execution.launch import Plan
 from plugrt.execution.placement import Launch
+from plugrt.execution.plan import Plan
 from plugrt.interface import Client, Program, TensorType
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import func, ir

@@ -12,9 +12,9 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arguments import Aval, host_aval, read_arguments
 from plugrt.execution.array import Array
+from plugrt.execution.host_data import check_dtype, narrow_dtype, python_scalar
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
-from plugrt.execution.transfer import check_dtype, narrow_dtype, python_scalar
 
 
 @dataclass(frozen=True, slots=True)

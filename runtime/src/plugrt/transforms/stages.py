@@ -11,7 +11,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.float_checks import Rerun
-from plugrt.execution.launch import LoadedProgram
+from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.programs import load, resolve_launch
 from plugrt.interface import CompileOptions, Device, LoadedExecutable, Topology
 from plugrt.stablehlo.bindings import ir

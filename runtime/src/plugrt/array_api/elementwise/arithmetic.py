@@ -1,12 +1,9 @@
-"""Elementwise arithmetic: `add`, `divide`, `floor_divide`, `remainder`, `pow`, `sign`…"""
+"""Elementwise arithmetic: `add`, `divide`, `floor_divide`, `remainder`, `sign`…"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.float_properties import is_infinite, sign_bits, with_sign
 from plugrt.array_api.elementwise.operands import (
     ANY,
@@ -17,23 +14,17 @@ from plugrt.array_api.elementwise.operands import (
     binary,
     unary,
 )
-from plugrt.array_api.fold import highest
-from plugrt.errors import DtypeError
-from plugrt.execution.array import Array
 from plugrt.tracing.emit import (
-    as_tracer,
     compare,
     convert,
     emit,
     full,
     hlo,
     select,
-    with_weakness,
 )
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import dtype_kind, is_weak_result, itemsize_bits
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike
 
 # stablehlo.add of booleans is specified as OR, but MLIR folds constants with XOR (true + true is
 # false: https://github.com/openxla/stablehlo/issues/2630). So bool has operations of its own below.
@@ -147,107 +138,6 @@ def _float_divmod(a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
     whole = select(compare(quotient, zero, "EQ"), with_sign(zero, sign_bits(ratio)), whole)
     whole = select(compare(b, zero, "EQ"), ratio, whole)
     return convert(whole, narrow), convert(rest, narrow)
-
-
-@with_argument_errors
-def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns ``x1 ** x2``. Numeric dtypes; special values of floats as C's ``pow``.
-
-    Integers stay integers and wrap around; a power that overflowed with an exponent of 64 or more
-    is as the backend computes it. As in JAX a scalar exponent of integers must not be negative
-    (`DtypeError`); to a negative power in an array, or in an argument of a traced function, they
-    give the true result truncated: 0 but for the bases 1 and -1 (JAX: undefined). The arrays
-    broadcast and promote, else `ShapeError` or `DtypeError`.
-    """
-    check_exponent(x1, x2)
-    if is_weak_base(x1, x2):
-        return known_power(x1, exponent=x2)  # type: ignore[no-any-return]
-    result: Array = power(x1, x2)
-    return result
-
-
-def is_weak_base(x1: Any, x2: Any) -> bool:
-    """Whether it is a weak array, outside of a trace, to the power of a Python integer.
-
-    In a trace the integer is seen to be one: the power is as weak as its base.
-    """
-    return type(x2) in (int, bool) and type(x1) is Array and x1._signature.weak
-
-
-def check_exponent(base: Any, exponent: Any) -> None:
-    """Raises `DtypeError` for integers to a negative power, where the one exponent is known."""
-    known = exponent.scalar if type(exponent) is Tracer else exponent
-    if not isinstance(known, int):
-        if getattr(known, "ndim", 1) or not _is_integral(known):
-            return
-        known = int(known)
-    if known < 0 and _is_integral(base):
-        what = f"integers ({base.dtype.name})" if hasattr(base, "dtype") else repr(base)
-        raise DtypeError(
-            f"pow got {what} to the power {known}; integers have no negative powers. Make the base "
-            f"a float (astype), or the exponent ({float(known)})"
-        )
-
-
-def _is_integral(x: Any) -> bool:
-    dtype = getattr(x, "dtype", None)
-    return isinstance(x, int) if dtype is None else dtype_kind(dtype) in "biu"
-
-
-def _power(x1: Tracer, x2: Tracer, /) -> Tracer:
-    a, b = binary("pow", x1, x2, NUMERIC)
-    kind = dtype_kind(a.dtype)
-    if kind in "iu":
-        made = _integer_power(a, b)
-    else:
-        made = _complex_power(a, b) if kind == "c" else emit(hlo.power, a, b)
-    return with_weakness(made, _is_weak_power(x1, x2, kind))
-
-
-def _is_weak_power(x1: Tracer, x2: Tracer, kind: str) -> bool:
-    """Whether a power is weak: it has the dtype of its base where integers are the exponents."""
-    if x2.weak and isinstance(x2.scalar, int):
-        return x1.weak and x1.dtype.kind != "b"
-    if kind in "iu":
-        return False
-    if dtype_kind(x2.dtype) in "iu" and dtype_kind(x1.dtype) in "fc":
-        return x1.weak and x2.weak
-    return is_weak_result([(x.dtype, x.weak) for x in (x1, x2)])
-
-
-_power.__name__ = _power.__qualname__ = "pow"  # what messages and programs call it
-power = operation(weak_by="body")(_power)
-"""`pow` as one program, whatever the exponent is."""
-
-
-@operation(static=("exponent",), weak_by="body")
-def known_power(x1: Tracer, *, exponent: int) -> Tracer:
-    """Returns ``x1 ** exponent``, of which one program is made for each exponent."""
-    return _power(x1, as_tracer(exponent))
-
-
-def _integer_power(a: Tracer, b: Tracer) -> Tracer:
-    zero, one = full(a.shape, 0, a.dtype), full(a.shape, 1, a.dtype)
-    # XLA uses six bits of the exponent (https://github.com/jax-ml/jax/issues/5987). They suffice
-    # for the bases 1 and -1; powers of even bases have overflowed to 0 by then.
-    low = full(a.shape, min(63, int(highest(a.dtype))), a.dtype)
-    power = emit(hlo.power, a, emit(hlo.and_, b, low))
-    if itemsize_bits(a.dtype) >= 8:
-        even = compare(emit(hlo.and_, a, one), zero, "EQ")
-        power = select(emit(hlo.and_, even, compare(b, low, "GT")), zero, power)
-    if dtype_kind(a.dtype) == "i":
-        unit = compare(emit(hlo.abs, a), one, "EQ")
-        vanishes = emit(hlo.and_, compare(b, zero, "LT"), emit(hlo.not_, unit))
-        power = select(vanishes, zero, power)
-    return power
-
-
-def _complex_power(a: Tracer, b: Tracer) -> Tracer:
-    # XLA (jaxlib 0.10) computes exp(b * log(a)), NaN for a == 0; a positive power of 0 is 0.
-    zero, real_part = full(a.shape, 0, a.dtype), emit(hlo.real, b)
-    positive_ = compare(real_part, full(a.shape, 0, real_part.dtype), "GT")
-    vanishes = emit(hlo.and_, compare(a, zero, "EQ"), positive_)
-    return select(vanishes, zero, emit(hlo.power, a, b))
 
 
 @operation

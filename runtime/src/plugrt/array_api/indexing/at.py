@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.indexing.key import Key, Spec, parse
+from plugrt.array_api.indexing.items import Spec
+from plugrt.array_api.indexing.key import Key, parse
 from plugrt.array_api.indexing.read import read
 from plugrt.array_api.indexing.write import write
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError

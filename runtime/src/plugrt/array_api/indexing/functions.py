@@ -7,24 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shapes
-from plugrt.array_api.indexing.key import (
-    Key,
-    Scalar,
-    Shape,
-    Slice,
-    Spec,
-    make_starts_dynamic,
-    normalize_index,
-    parse,
-)
-from plugrt.array_api.indexing.read import (
-    fill_invalid,
-    fills_out_of_bounds,
-    gather,
-    in_bounds,
-    normalize_positions,
-    read,
-)
+from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
+from plugrt.array_api.indexing.key import Key, make_starts_dynamic, normalize_index, parse
+from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
+from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
 from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_operand

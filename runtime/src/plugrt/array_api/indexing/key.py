@@ -7,91 +7,31 @@ part (integers and integer arrays) becomes operands, so that ``x[i]`` in a loop 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.elementwise.operands import broadcast_shapes
+from plugrt.array_api.indexing.items import (
+    TAKE_AXIS,
+    Flag,
+    Gap,
+    Indices,
+    Item,
+    KnownPosition,
+    New,
+    Scalar,
+    Shape,
+    Slice,
+    Spec,
+    Unravelled,
+    Window,
+    is_advanced,
+)
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.array import Array
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class New:
-    """``None``: a new axis of size 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """``...`` that stands for no axis, but separates the arrays on its two sides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """The elements ``start + i * step`` of an axis, for i below ``count``."""
-
-    start: int
-    count: int
-    step: int
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """``count`` consecutive elements of an axis, starting at the next operand."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPosition:
-    """One position, known when the program is made and within bounds."""
-
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One position, the next operand. ``safe`` means that it is known to be within bounds."""
-
-    safe: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Indices:
-    """An array of positions along an axis, the next operand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unravelled(Indices):
-    """The positions along axis ``axis`` of a boolean array of ``shape``: where it holds.
-
-    The operand, one for all of its axes, holds the positions in the flattened array.
-    """
-
-    shape: Shape
-    axis: int
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A single boolean: a new axis of size ``count``, 1 or 0, that broadcasts as arrays do."""
-
-    count: int
-
-
-Item = New | Gap | Slice | Window | KnownPosition | Scalar | Indices | Flag
-Spec = tuple[Item, ...]
-"""Items in order; each but `New`, `Gap` and `Flag` takes an axis."""
-
-_TAKE_AXIS = (Slice, Window, KnownPosition, Scalar, Indices)
-_ADVANCED = (KnownPosition, Scalar, Indices, Flag)
-"""What broadcasts together where there is an array among the items (NumPy's rule)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +88,7 @@ def make_starts_dynamic(shape: Shape, key: Key) -> Key:
     operands: list[Any] = []
     sizes = iter(shape)
     for item in key.spec:
-        size = next(sizes) if isinstance(item, _TAKE_AXIS) else 0
+        size = next(sizes) if isinstance(item, TAKE_AXIS) else 0
         if isinstance(item, Slice) and item.step == 1 and 0 < item.count < size:
             spec.append(Window(item.count))
             operands.append(item.start)
@@ -266,57 +206,3 @@ def _add_mask(mask: Any, shape: Shape, axis: int, items: list[Item], operands: l
 
 
 # --- properties of a spec ---------------------------------------------------------------------
-
-
-def is_advanced(spec: Spec) -> bool:
-    """Whether there is an array among the items, so that a gather is needed."""
-    return any(isinstance(item, Indices | Flag) for item in spec)
-
-
-def operand_shapes(spec: Spec, operands: Sequence[Any]) -> list[Shape]:
-    """Returns the shapes of what broadcasts together, in the order of the items."""
-    pending = iter(operands)
-    shapes: list[Shape] = []
-    for item in spec:
-        if isinstance(item, Flag):
-            shapes.append((item.count,))
-        elif isinstance(item, Unravelled) and item.axis:
-            shapes.append(shapes[-1])
-        elif isinstance(item, Scalar | Indices):
-            shapes.append(tuple(next(pending).shape))
-    return shapes
-
-
-def block_shape(spec: Spec, operands: Sequence[Any]) -> Shape:
-    """Returns the common shape of the arrays in a key; `InvalidIndex` where there is none."""
-    shapes = operand_shapes(spec, operands)
-    common = broadcast_shapes(tuple(shapes))
-    if common is None:
-        raise InvalidIndex(
-            f"arrays in an index broadcast together, and those of shapes "
-            f"{', '.join(map(str, shapes))} do not"
-        )
-    return common
-
-
-def result_layout(spec: Spec, block: Shape) -> list[tuple[Item | None, int]]:
-    """Returns the axes of ``x[key]``: the item that each comes from, None for ``block``'s.
-
-    The axes of index arrays are where the arrays are if these are adjacent, else in front (NumPy's
-    rule).
-    """
-    advanced = [i for i, item in enumerate(spec) if isinstance(item, _ADVANCED)]
-    rest = [(i, item) for i, item in enumerate(spec) if isinstance(item, New | Slice | Window)]
-    axes: list[tuple[Item | None, int]] = [
-        (item, 1 if isinstance(item, New) else item.count) for _, item in rest
-    ]
-    if not is_advanced(spec):
-        return axes
-    together = advanced[-1] - advanced[0] == len(advanced) - 1
-    at = sum(i < advanced[0] for i, _ in rest) if together else 0
-    return [*axes[:at], *[(None, n) for n in block], *axes[at:]]
-
-
-def items_with_axis(spec: Spec) -> list[Item]:
-    """Returns the items that take an axis: one for each axis of the array."""
-    return [item for item in spec if isinstance(item, _TAKE_AXIS)]

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.indexing.key import (
+from plugrt.array_api.indexing.items import (
     Item,
-    Key,
     Scalar,
     Shape,
     Slice,
@@ -19,17 +18,17 @@ from plugrt.array_api.indexing.key import (
     items_with_axis,
     result_layout,
 )
-from plugrt.array_api.indexing.read import (
+from plugrt.array_api.indexing.key import Key
+from plugrt.array_api.indexing.positions import (
     Positions,
     constant_position,
     in_bounds,
     index_vectors,
     operand_positions,
     position_dtype,
-    slice_at_positions,
     start_indices,
-    static_bounds,
 )
+from plugrt.array_api.indexing.read import slice_at_positions, static_bounds
 from plugrt.array_api.manipulation import reverse
 from plugrt.errors import ShapeError
 from plugrt.tracing.emit import (

@@ -1,11 +1,10 @@
-"""`LoadedProgram` and `Plan`: launch of a compiled program on flat arguments."""
+"""`LoadedProgram`: launches of a compiled program on flat arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy.typing as npt
 
@@ -14,59 +13,14 @@ from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank, share_buffers
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, lendable_positions, make_placer
+from plugrt.execution.plan import Plan, Source
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import LoadedExecutable, Shards
 
-Source = tuple[Literal["result", "argument", "constant", "literal"], int]
-"""Where an output comes from: the executable, an argument, a constant, or the host."""
-
 Run = Callable[[Sequence[Any]], list[Array]]
 """Takes the flat arguments of a call (arrays, host arrays, scalars), and returns flat results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How the flat arguments and outputs of a call map to an executable's.
-
-    ``constants`` are the arrays and host arrays that the function closed over and needs (tracers
-    also if it was traced within another trace). The executable's parameters are the arguments
-    numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of the
-    constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
-    outputs with known values: each call puts them again, so that no two results share memory. With
-    ``acts`` the program has side effects and is executed whatever its outputs are.
-    """
-
-    name: str
-    kept: tuple[int, ...]
-    sources: tuple[Source, ...]
-    constants: tuple[Any, ...] = ()
-    fed: int = 0
-    literals: tuple[npt.NDArray[Any], ...] = ()
-    donated: tuple[int, ...] = ()
-    argument_names: tuple[str, ...] = field(default=())
-    acts: bool = False
-
-    @property
-    def is_trivial(self) -> bool:
-        """Whether there is nothing to execute: no computed output and no side effect."""
-        return not self.acts and all(origin != "result" for origin, _ in self.sources)
-
-    @property
-    def passed(self) -> tuple[int, ...]:
-        """The arguments that are results as well."""
-        return tuple({i: None for origin, i in self.sources if origin == "argument"})
-
-    @property
-    def needed(self) -> tuple[int, ...]:
-        """The arguments that have to be on the devices: those kept, then those passed through."""
-        return (*self.kept, *(i for i in self.passed if i not in self.kept))
-
-    def describe(self, i: int) -> str:
-        """Returns a name for argument ``i`` in messages."""
-        names = self.argument_names
-        return f"argument {names[i] if i < len(names) and names[i] else i}"
 
 
 class LoadedProgram:

@@ -1,0 +1,135 @@
+"""`ManyDeviceExecutable`: a program that is loaded on several devices."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from plugrt.errors import (
+    InvalidArgument,
+)
+from plugrt.interface import ExecuteOptions, Shards
+from plugrt_cpu import adapter
+from plugrt_cpu.device import ClientBase, CpuDevice
+from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+from plugrt_cpu.per_device_launch import Replicas
+from plugrt_cpu.scratch import Launcher
+from plugrt_cpu.shards import CpuShards
+
+
+class ManyDeviceExecutable(CpuLoadedExecutable):
+    """A program that is loaded on several devices.
+
+    jaxlib 0.10 crashes when such a launch finds a fault in its arguments, so all are checked first.
+    Launches are serialised: two whose collectives start in a different order on different devices
+    would deadlock. A small program whose replicas exchange no data is launched on each device
+    separately (see `plugrt_cpu.per_device_launch`).
+    """
+
+    __slots__ = ("_fresh", "_replicas")
+
+    def __init__(
+        self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
+    ) -> None:
+        super().__init__(client, executable, devices)
+        self._fresh = True
+        self._replicas: Replicas | None = None
+
+    @property
+    def launcher(self) -> Callable[[Sequence[Shards]], Sequence[Shards]]:
+        return self.execute
+
+    def lending_launcher(self, lent: Sequence[int]) -> Launcher | None:
+        return None
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        return self._execute(arguments, options, with_token=False)[0]
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results, token = self._execute(arguments, options, with_token=True)
+        return results, _do_nothing if token is None else partial(_wait, token)
+
+    def _execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
+        """Returns the results, and jaxlib's token of the launch if asked for and if there is one.
+
+        Separate launches on each device have none: they need no shared threads that could run out.
+        """
+        launch, token = self._launch, None
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        if self._fresh:
+            self._fresh = False
+            self._replicas = Replicas.load(self._client, self._executable, self._devices)
+        adopted = self._adopt(arguments)
+        self._check(adopted)
+        with self._client.launch_lock:
+            for shards in adopted:
+                shards.require_alive()
+                if shards.place.devices != self._devices:
+                    raise InvalidArgument(
+                        f"{shards!r} was given to a program on {list(self._devices)}"
+                    )
+            if self._donated:
+                self._require_distinct(adopted)
+            # jaxlib 0.10.2 leaves a donated array alive (is_deleted() is False) while a host array
+            # views it, and is_deleted() of an array on several devices is its first buffer's.
+            donated = [adopted[i] for i in self._donated]
+            doomed = [shards.raw.clone() for shards in donated if not shards.is_split]
+            # An array on several devices is not split: that costs more than the launch saves.
+            if self._replicas and options is None and all(shards.is_split for shards in adopted):
+                made = self._replicas.launch([shards.parts() for shards in adopted])
+            else:
+                made, token = self._launch_on_all(adopted, launch, with_token)
+        if donated:
+            with adapter.memory_lock:
+                for raw in doomed:
+                    raw.delete()
+                for shards in donated:
+                    shards.delete()
+        return made, token
+
+    def delete(self) -> None:
+        super().delete()
+        self._replicas = None
+        self._fresh = False
+
+    def _launch_on_all(
+        self, adopted: list[CpuShards], launch: Callable[..., Any], with_token: bool
+    ) -> tuple[list[CpuShards], Any | None]:
+        raws = [shards.raw for shards in adopted]
+        adapter.prepare_several_devices()
+        try:
+            results = launch(raws, with_tokens=True) if with_token else launch(raws)
+            token = results.consume_token() if with_token else None
+            made = results.consume_with_handlers(self._handlers, False)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
+        return list(map(CpuShards, made, self._result_types, self._result_places)), token
+
+    def _require_distinct(self, arguments: list[CpuShards]) -> None:
+        first = [id(s.parts()[0] if s.is_split else s.raw) for s in arguments]
+        for i in self._donated:
+            if first.count(first[i]) > 1:
+                raise InvalidArgument(
+                    f"argument {i} of {self._executable.name!r} is donated and passed twice"
+                )
+
+
+def _wait(token: Any) -> None:
+    # A failure is raised where a result is read.
+    with contextlib.suppress(*JAXLIB_ERRORS):
+        token.block_until_ready()
+
+
+def _do_nothing() -> None:
+    """Waits for nothing."""
