@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import (
     Buffer,
     Capabilities,
@@ -32,12 +29,14 @@ from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
+from plugrt_cpu.fork import keep_after_fork
 from plugrt_cpu.interrupts import run_uninterrupted
 from plugrt_cpu.jaxlib_import import jaxlib_version
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from plugrt_cpu.many_device_executable import ManyDeviceExecutable
+from plugrt_cpu.programs import read_stablehlo, require_one_dimension
 from plugrt_cpu.shards import CpuShards
-from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, DTYPES, array_type, require_dtype
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, DTYPES, array_type, to_plain_array
 
 _SEMANTICS = {
     HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL: adapter.ONLY_DURING_CALL,
@@ -61,7 +60,7 @@ class CpuClient(ClientBase):
             memories += len(devices[-1].memories())
         self._devices = tuple(devices)
         self._by_id = {device.id: device for device in devices}
-        _clients.add(self)
+        keep_after_fork(self)
         self._processes = self.process_count
 
     @property
@@ -101,13 +100,13 @@ class CpuClient(ClientBase):
         """
         raw_client = self.require_open()
         assignment = self._assignment(options)
-        _require_one_dimension(program, assignment)
+        require_one_dimension(program, assignment)
         raw_options = compile_options.to_jaxlib(options, assignment)
         devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
         try:
-            code = _stablehlo(program)
+            code = read_stablehlo(program)
             raw = run_uninterrupted(
                 lambda: raw_client.compile_and_load(
                     code, adapter.device_list([d.raw for d in devices]), raw_options
@@ -210,7 +209,7 @@ class CpuClient(ClientBase):
     ) -> tuple[Any, TensorType]:
         """Returns jaxlib's array of a host array on one device, and its type."""
         if type(array) is not np.ndarray or array.dtype not in DTYPES:
-            array = _to_plain_array(array)
+            array = to_plain_array(array)
         if self._raw is None:
             self.require_open()
         tensor_type, aval = array_type(array.shape, array.dtype)
@@ -298,53 +297,3 @@ class CpuClient(ClientBase):
         devices = self._find_devices(assignment)
         executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
         return executable_class(self, executable, devices)
-
-
-def _stablehlo(program: Program) -> bytes:
-    if program.format == "mlir":
-        return program.code
-    if program.format == "hlo":
-        return adapter.hlo_to_stablehlo(program.code)
-    raise InvalidArgument(
-        f"the cpu plugin compiles the formats ('mlir', 'hlo'); got {program.format!r}"
-    )
-
-
-def _require_one_dimension(program: Program, assignment: DeviceAssignment) -> None:
-    """Refuses programs for which jaxlib 0.10 aborts while it describes the results' shardings.
-
-    The attribute names appear verbatim in MLIR's text and in its bytecode.
-    """
-    both = assignment.num_replicas > 1 and assignment.num_partitions > 1
-    if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
-        raise Unimplemented(
-            f"a program with shardings on {assignment.num_replicas} replicas x "
-            f"{assignment.num_partitions} partitions: jaxlib's CPU client divides a program over "
-            "replicas or over partitions, not both. Fix: use partitions only"
-        )
-
-
-def _to_plain_array(array: Any) -> npt.NDArray[Any]:
-    """Returns the source as a plain array of a dtype and byte order that a device has."""
-    if isinstance(array, np.ma.MaskedArray):
-        raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
-    plain = np.asarray(array)
-    return plain.astype(require_dtype(plain.dtype), copy=False)
-
-
-_clients: weakref.WeakSet[CpuClient] = weakref.WeakSet()
-
-
-def _keep_clients_after_fork() -> None:
-    """Keeps jaxlib's clients alive until a forked child process ends.
-
-    Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
-    JAX as well).
-    """
-    for client in _clients:
-        if client._raw is not None:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_keep_clients_after_fork)

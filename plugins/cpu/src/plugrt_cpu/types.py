@@ -7,8 +7,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
-from plugrt.errors import UnsupportedDtype
+from plugrt.errors import NotAnArray, UnsupportedDtype
 from plugrt.interface import TensorType
 from plugrt_cpu import adapter
 
@@ -51,3 +52,11 @@ def require_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         f"XLA's CPU backend has no element type for dtype {dtype.name!r}; it has "
         f"{', '.join(sorted(d.name for d in DTYPES))}"
     )
+
+
+def to_plain_array(array: Any) -> npt.NDArray[Any]:
+    """Returns the source as a plain array of a dtype and byte order that a device has."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise NotAnArray("a masked array cannot be put on a device, which knows no masks")
+    plain = np.asarray(array)
+    return plain.astype(require_dtype(plain.dtype), copy=False)

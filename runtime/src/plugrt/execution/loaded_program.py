@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 
 import numpy.typing as npt
 
-from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank, share_buffers
+from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, lendable_positions, make_placer
 from plugrt.execution.plan import Plan, Source
@@ -242,46 +243,12 @@ class LoadedProgram:
         return run
 
     def _explain(self, values: Sequence[Any], error: Exception) -> NoReturn:
-        """Raises the error, or `DeletedBuffer` where an argument has been deleted."""
-        plan = self.plan
-        for i in plan.needed:
-            if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
-                what = f"{plan.describe(i)} of {plan.name!r}"
-                raise DeletedBuffer(f"{what}: {values[i]._deleted_message()}") from error
-        for constant in self.constants:
-            if constant.is_deleted():
-                raise DeletedBuffer(
-                    f"an array in the closure of {plan.name!r}: {constant._deleted_message()}"
-                ) from error
-        for i in plan.donated:
-            if any(values[i] is constant for constant in self.constants):
-                raise InvalidArgument(
-                    f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
-                    "the same array, which it then has no more; pass a copy, or use the argument"
-                ) from error
-        self._refuse_donated_twice(values, error)
-        raise error
-
-    def _refuse_donated_twice(self, values: Sequence[Any], error: Exception) -> None:
-        """Raises `InvalidArgument` where a donated array is also another argument."""
-        plan = self.plan
-        for i in plan.donated:
-            for j in plan.kept:
-                if i != j and _same_array(values[i], values[j]):
-                    also = "is also donated" if j in plan.donated else "is not"
-                    raise InvalidArgument(
-                        f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
-                        f"{plan.describe(j)}, which {also}; pass a copy of one"
-                    ) from error
+        raise_explained(error, values, self.plan, self.constants)
 
     def delete(self) -> None:
         """Unloads the executable."""
         if self.executable is not None:
             self.executable.delete()
-
-
-def _same_array(a: Any, b: Any) -> bool:
-    return type(a) is Array and type(b) is Array and a._shards is b._shards
 
 
 def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeAlias, TypeVa
 import numpy as np
 
 from plugrt.argument_errors import PYTHON_ERRORS, refuse
-from plugrt.errors import ArgumentTypeError, NotAnArray, UnhashableStaticArgument
+from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.array import Array
@@ -23,7 +23,7 @@ from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import as_tracer, strong, with_weakness
 from plugrt.tracing.promotion import is_weak_result
 from plugrt.tracing.public_signature import public_signature
-from plugrt.tracing.static_args import static_key
+from plugrt.tracing.static_args import StaticValue, freeze
 from plugrt.tracing.trace import _state
 from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.tracing.tracer import Tracer
@@ -134,7 +134,7 @@ class Operation(Generic[P, R]):
         names: list[str] = []
         for name, value in self._bind_names(args, kwargs):
             if name in self._static:
-                skeleton.append((name, _Static(freeze(value, name, self))))
+                skeleton.append((name, StaticValue(freeze(value, name, self))))
                 continue
             if type(value) in _CONTAINERS and name in self._single:
                 raise self._not_an_array(name, value)
@@ -287,42 +287,6 @@ def in_weakness(result: Any, weak: bool) -> Any:
 
 def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
     return resolve_launch(staged, avals, all_count=True)
-
-
-class _Static:
-    """A static value in a cache key, equal only to one of the same type (1, 1.0, True differ)."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, value: Any) -> None:
-        self.key = static_key(value)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Static) and self.key == other.key
-
-
-def freeze(value: Any, name: str, operation: Any) -> Any:
-    """Returns a static argument as something hashable: lists become tuples, dicts items.
-
-    NumPy arrays (of sizes, axes, offsets) also become tuples.
-    """
-    if type(value) is np.ndarray:
-        value = value.tolist()
-    if type(value) in (list, tuple):
-        return tuple(freeze(v, name, operation) for v in value)
-    if type(value) is dict:
-        return tuple((k, freeze(v, name, operation)) for k, v in sorted(value.items()))
-    try:
-        hash(value)
-    except TypeError as error:
-        raise UnhashableStaticArgument(
-            f"argument {name!r} of {operation!r} must be known when the program is made, and "
-            f"{type(value).__qualname__} cannot be hashed; pass Python numbers, strings, tuples"
-        ) from error
-    return value
 
 
 # Bodies take tracers, callers pass arrays and scalars as well: hence Operation[..., Any].

@@ -1,0 +1,31 @@
+"""Keeps jaxlib's clients from being destroyed in a forked child process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+
+from plugrt_cpu.device import ClientBase
+
+_clients: weakref.WeakSet[ClientBase] = weakref.WeakSet()
+
+
+def keep_after_fork(client: ClientBase) -> None:
+    """Keeps jaxlib's client of ``client`` alive in children, until they end."""
+    _clients.add(client)
+
+
+def _keep_clients_after_fork() -> None:
+    """Keeps jaxlib's clients alive until a forked child process ends.
+
+    Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
+    JAX as well).
+    """
+    for client in _clients:
+        if client._raw is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._raw))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_clients_after_fork)

@@ -1,0 +1,32 @@
+"""Programs as jaxlib takes them: StableHLO, and no shardings that it cannot describe."""
+
+from __future__ import annotations
+
+from plugrt.errors import InvalidArgument, Unimplemented
+from plugrt.interface import DeviceAssignment, Program
+from plugrt_cpu import adapter
+
+
+def read_stablehlo(program: Program) -> bytes:
+    """Returns a program of the format ``mlir`` or ``hlo`` as StableHLO."""
+    if program.format == "mlir":
+        return program.code
+    if program.format == "hlo":
+        return adapter.hlo_to_stablehlo(program.code)
+    raise InvalidArgument(
+        f"the cpu plugin compiles the formats ('mlir', 'hlo'); got {program.format!r}"
+    )
+
+
+def require_one_dimension(program: Program, assignment: DeviceAssignment) -> None:
+    """Refuses programs for which jaxlib 0.10 aborts while it describes the results' shardings.
+
+    The attribute names appear verbatim in MLIR's text and in its bytecode.
+    """
+    both = assignment.num_replicas > 1 and assignment.num_partitions > 1
+    if both and (b"mhlo.sharding" in program.code or b"sdy.sharding" in program.code):
+        raise Unimplemented(
+            f"a program with shardings on {assignment.num_replicas} replicas x "
+            f"{assignment.num_partitions} partitions: jaxlib's CPU client divides a program over "
+            "replicas or over partitions, not both. Fix: use partitions only"
+        )

@@ -1,0 +1,53 @@
+"""Why a launch failed, where it is for its arguments: deleted ones, and arrays that are donated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from plugrt.errors import DeletedBuffer, InvalidArgument
+from plugrt.execution.array import Array
+from plugrt.execution.plan import Plan
+
+
+def raise_explained(
+    error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
+) -> NoReturn:
+    """Raises what explains the error of a launch of ``values``; else the error itself.
+
+    `DeletedBuffer` names a deleted argument or constant, `InvalidArgument` an array that is donated
+    and also needed otherwise.
+    """
+    _refuse_deleted(error, values, plan, constants)
+    for i in plan.donated:
+        if any(values[i] is constant for constant in constants):
+            raise InvalidArgument(
+                f"{plan.describe(i)} of {plan.name!r} is donated, and the function closes over "
+                "the same array, which it then has no more; pass a copy, or use the argument"
+            ) from error
+        for j in plan.kept:
+            if i != j and _same_array(values[i], values[j]):
+                also = "is also donated" if j in plan.donated else "is not"
+                raise InvalidArgument(
+                    f"{plan.describe(i)} of {plan.name!r} is donated, and the same array is "
+                    f"{plan.describe(j)}, which {also}; pass a copy of one"
+                ) from error
+    raise error
+
+
+def _refuse_deleted(
+    error: Exception, values: Sequence[Any], plan: Plan, constants: Sequence[Array]
+) -> None:
+    for i in plan.needed:
+        if i < len(values) and type(values[i]) is Array and values[i].is_deleted():
+            what = f"{plan.describe(i)} of {plan.name!r}"
+            raise DeletedBuffer(f"{what}: {values[i]._deleted_message()}") from error
+    for constant in constants:
+        if constant.is_deleted():
+            raise DeletedBuffer(
+                f"an array in the closure of {plan.name!r}: {constant._deleted_message()}"
+            ) from error
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    return type(a) is Array and type(b) is Array and a._shards is b._shards
