@@ -124,6 +124,80 @@ def test_a_loop_over_integers_compiles_once() -> None:
     assert counter[monitoring.COMPILE] == 1
 
 
+PICKED = np.array([2, 0])
+SLIDING: dict[str, Callable[[int], Any]] = {
+    "slice": lambda i: np.s_[i : i + 5],
+    "from the end": lambda i: np.s_[i - 30 : i - 26],
+    "in steps": lambda i: np.s_[i : i + 10 : 3],
+    "backwards": lambda i: np.s_[i + 5 : i + 1 : -1],
+    "backwards in steps": lambda i: np.s_[i + 9 : i + 1 : -4],
+    "of one": lambda i: np.s_[i : i + 1],
+    "two axes": lambda i: np.s_[i : i + 5, i % 2 : i % 2 + 2],
+    "beside an integer": lambda i: np.s_[i : i + 5, i % 3],
+    "beside a new axis": lambda i: np.s_[None, i : i + 5],
+    "behind an ellipsis": lambda i: np.s_[..., i % 2 : i % 2 + 2],
+    "beside an array": lambda i: np.s_[i : i + 5, PICKED],
+    "beside a mask": lambda i: np.s_[i : i + 10 : 3, np.array([True, False, True, False])],
+    "array and integer": lambda i: np.s_[i, PICKED],
+}
+METHODS = ["set", "add", "multiply", "min", "max", "divide", "power", "apply", "get"]
+
+
+@pytest.mark.parametrize("how", METHODS)
+@pytest.mark.parametrize("name", SLIDING)
+def test_one_program_for_all_starts_of_one_length(name: str, how: str) -> None:
+    host = np.arange(1, 121, dtype=np.float32).reshape(30, 4)
+    x, key = xp.asarray(host), SLIDING[name]
+    _update(x, how, key(0))
+    with counting() as counts:
+        found = [_update(x, how, key(i)) for i in range(1, 12)]
+    assert counts[monitoring.COMPILE] == 0
+    for i, result in enumerate(found, 1):
+        np.testing.assert_allclose(np.asarray(result), _update_host(host, how, key(i)), rtol=1e-6)
+
+
+def _update(x: Any, how: str, key: Any) -> Any:
+    if how == "apply":
+        return x.at[key].apply(xp.negative)
+    return x.at[key].get() if how == "get" else getattr(x.at[key], how)(np.float32(2))
+
+
+def _update_host(host: np.ndarray[Any, Any], how: str, key: Any) -> np.ndarray[Any, Any]:
+    if how == "get":
+        return host[key]
+    result = host.copy()
+    old = host[key]
+    result[key] = {
+        "set": lambda: np.full_like(old, 2),
+        "add": lambda: old + 2,
+        "multiply": lambda: old * 2,
+        "min": lambda: np.minimum(old, 2),
+        "max": lambda: np.maximum(old, 2),
+        "divide": lambda: old / 2,
+        "power": lambda: old**2,
+        "apply": lambda: -old,
+    }[how]()
+    return result
+
+
+@pytest.mark.parametrize("name", SLIDING)
+def test_one_program_to_read_all_starts_of_one_length(name: str) -> None:
+    host = np.arange(120, dtype=np.float32).reshape(30, 4)
+    x, key = xp.asarray(host), SLIDING[name]
+    x[key(0)]
+    with counting() as counts:
+        for i in range(1, 12):
+            np.testing.assert_array_equal(np.asarray(x[key(i)]), host[key(i)])
+    assert counts[monitoring.COMPILE] == 0
+
+
+def test_slices_of_arrays_without_elements() -> None:
+    x = xp.zeros((6, 0))
+    assert x[1:3].shape == x.at[1:3].get().shape == (2, 0)
+    assert x.at[1:3].set(1.0).shape == x.at[1:3, np.zeros(0, int)].add(1.0).shape == (6, 0)
+    assert xp.zeros(6).at[3:1].set(1.0).shape == (6,)
+
+
 def test_positions_out_of_bounds_are_left_out_or_clipped() -> None:
     x = xp.asarray(np.zeros(3, np.float32))
     i = np.array([3, -4, 0, -1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.array_api.elementwise.operands import INTEGER, admit, broadcast_shapes
 from plugrt.array_api.indexing.items import Scalar, Shape, Slice, Spec
-from plugrt.array_api.indexing.key import Key, make_starts_dynamic, normalize_index, parse
+from plugrt.array_api.indexing.key import Key, normalize_index, parse
 from plugrt.array_api.indexing.positions import in_bounds, normalize_positions
 from plugrt.array_api.indexing.read import fill_invalid, fills_out_of_bounds, gather, read
 from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
@@ -30,7 +30,7 @@ def getitem(x: Any, key: Any, /) -> Any:
     clamped to the axis, as in JAX, since a launched program cannot raise; ``x.at[key].get(...)``
     offers other modes. A boolean array picks as many elements as it holds, so it must not be
     traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
-    compiles once, and so does one over ``x[i : i + 5]``; other slices are part of the program.
+    compiles once, and so does one over ``x[i : i + 5]``, with any step, and beside arrays.
     """
     traced = current_trace() is not None
     if type(key) is int and type(x) is Array and x.ndim and not traced:
@@ -38,8 +38,6 @@ def getitem(x: Any, key: Any, /) -> Any:
         part = slice_in_place(x, position)
         return read_row(x, scalar_operand(position, x)) if part is None else part
     parsed = parse(x.shape, key, embed=traced)
-    if not traced:
-        parsed = make_starts_dynamic(x.shape, parsed)
     return read_at(x, parsed.operands, spec=parsed.spec)
 
 

@@ -33,9 +33,23 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``count`` consecutive elements of an axis, starting at the next operand."""
+    """``count`` elements of an axis, ``step`` apart: the first of them is at the next operand.
+
+    The first is the one of the lowest position; with a negative step it comes last.
+    """
 
     count: int
+    step: int
+
+    @property
+    def extent(self) -> int:
+        """How many elements of the axis there are from the first to the last."""
+        return (self.count - 1) * abs(self.step) + 1
+
+    @property
+    def inside(self) -> Slice:
+        """What it picks of its extent."""
+        return Slice(0 if self.step > 0 else self.extent - 1, self.count, self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,13 @@ TAKE_AXIS = (Slice, Window, KnownPosition, Scalar, Indices)
 
 _ADVANCED = (KnownPosition, Scalar, Indices, Flag)
 """What broadcasts together where there is an array among the items (NumPy's rule)."""
+
+
+def takes_operand(item: Item) -> bool:
+    """Whether an operand belongs to an item alone, or to it first."""
+    if isinstance(item, Unravelled):
+        return item.axis == 0
+    return isinstance(item, Scalar | Window | Indices)
 
 
 def is_advanced(spec: Spec) -> bool:

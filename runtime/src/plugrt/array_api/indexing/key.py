@@ -1,7 +1,8 @@
 """`Key`: a parsed index expression, split into a static part and operands.
 
-The static part (slices, new axes, the order of things) becomes part of a cache key; the dynamic
-part (integers and integer arrays) becomes operands, so that ``x[i]`` in a loop compiles once.
+The static part (new axes, lengths and steps of slices, the order of things) becomes part of a
+cache key; the dynamic part (integers, starts of slices, integer arrays) becomes operands, so that
+``x[i]`` and ``x[i : i + 5]`` in a loop compile once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from plugrt.array_api.indexing.items import (
     Spec,
     Unravelled,
     Window,
-    is_advanced,
+    takes_operand,
 )
 from plugrt.errors import DataDependentShape, InvalidIndex, TracingError
 from plugrt.execution.array import Array
@@ -45,7 +46,8 @@ class Key:
 def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
     """Returns a key for an array of ``shape``, by NumPy's rules.
 
-    With ``embed``, integers become part of the spec. Raises `InvalidIndex` for integers out of
+    With ``embed``, integers and the starts of slices become part of the spec; else they become
+    operands, so that all of them are one program. Raises `InvalidIndex` for integers out of
     bounds, too many indices and wrong types; `DataDependentShape` for a traced boolean array.
     """
     elements = [_normalize_element(k) for k in (key if isinstance(key, tuple) else (key,))]
@@ -72,29 +74,27 @@ def parse(shape: Shape, key: Any, *, embed: bool) -> Key:
             items.append(Indices() if k.shape else Scalar(safe=False))
             operands.append(k)
             axis += 1
-    return Key(tuple(items), tuple(operands))
+    found = Key(tuple(items), tuple(operands))
+    return found if embed else _make_starts_dynamic(shape, found)
 
 
-def make_starts_dynamic(shape: Shape, key: Key) -> Key:
-    """Returns the key with operands for the starts of its slices, so that all starts compile once.
-
-    Slices that count in steps or take the whole axis stay part of the spec, and so do all beside
-    arrays, whose gathers are programs of their own anyway.
-    """
-    if is_advanced(key.spec):
-        return key
+def _make_starts_dynamic(shape: Shape, key: Key) -> Key:
+    """Returns the key with operands for the starts of slices, but of those over a whole axis."""
     pending = iter(key.operands)
     spec: list[Item] = []
     operands: list[Any] = []
     sizes = iter(shape)
     for item in key.spec:
         size = next(sizes) if isinstance(item, TAKE_AXIS) else 0
-        if isinstance(item, Slice) and item.step == 1 and 0 < item.count < size:
-            spec.append(Window(item.count))
-            operands.append(item.start)
-        else:
-            spec.append(item)
-            operands.extend([next(pending)] if isinstance(item, Scalar) else [])
+        if isinstance(item, Slice) and item.count:
+            window = Window(item.count, item.step if item.count > 1 else 1)
+            if window.extent < size:
+                spec.append(window)
+                operands.append(min(item.start, item.start + (item.count - 1) * item.step))
+                continue
+        spec.append(item)
+        if takes_operand(item):
+            operands.append(next(pending))
     return Key(tuple(spec), tuple(operands))
 
 

@@ -21,6 +21,7 @@ from plugrt.array_api.indexing.items import (
     is_advanced,
     items_with_axis,
     result_layout,
+    takes_operand,
 )
 from plugrt.array_api.indexing.key import Key
 from plugrt.array_api.indexing.positions import (
@@ -54,23 +55,15 @@ MODES = (None, "fill", "drop", "clip", "promise_in_bounds", "wrap")
 def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -> Tracer:
     """Returns ``x[key]``. See `plugrt.array_api.indexing.functions.getitem` for the meaning."""
     if is_advanced(key.spec):
-        return _read_by_arrays(x, key, mode, fill_value)
+        part, _, key = cut_windows(x, key)
+        return _read_by_arrays(part, key, mode, fill_value)
     shape = [n for _, n in result_layout(key.spec, ())]
     items = items_with_axis(key.spec)
     scalars = operand_positions(x.shape, key)
     if scalars:
-        there = [_remaining_slice(item) for item in items]
-        sizes = [
-            t.count if isinstance(t, Slice) and t is not item else n
-            for t, item, n in zip(there, items, x.shape, strict=True)
-        ]
-        result = dynamic_slice(x, scalars, sizes)
-        result = _static_part(result, there)
-        unsafe = [
-            p
-            for p, item in zip(scalars, _dynamic_items(items), strict=True)
-            if isinstance(item, Scalar) and not item.safe
-        ]
+        result = slice_at_positions(x, items, scalars)
+        result = _static_part(result, [remaining_slice(item) for item in items])
+        unsafe = [p for p in scalars if isinstance(i := items[p[0]], Scalar) and not i.safe]
         result = reshape(result, shape)
         if fills_out_of_bounds(mode, fill_value) and unsafe:
             return fill_invalid(result, in_bounds(x.shape, unsafe), (), fill_value)
@@ -78,15 +71,34 @@ def read(x: Tracer, key: Key, mode: str | None = None, fill_value: Any = None) -
     return reshape(_static_part(x, items), shape)
 
 
-def _dynamic_items(items: Sequence[Item]) -> list[Item]:
-    return [item for item in items if isinstance(item, Scalar | Window)]
-
-
-def _remaining_slice(item: Item) -> Item:
-    """Returns the slice that remains to be taken after the dynamic slice: the whole."""
+def remaining_slice(item: Item) -> Item:
+    """Returns what remains to be taken of an axis after `slice_at_positions`."""
     if isinstance(item, Scalar):
         return Slice(0, 1, 1)
-    return Slice(0, item.count, 1) if isinstance(item, Window) else item
+    return item.inside if isinstance(item, Window) else item
+
+
+def cut_windows(x: Tracer, key: Key) -> tuple[Tracer, Positions, Key]:
+    """Returns the part of ``x`` that the windows of a key reach over, where it begins, and the key.
+
+    The key is for that part, and has slices in the place of the windows.
+    """
+    pending = iter(key.operands)
+    operands: list[Any] = []
+    starts: list[Tracer] = []
+    for item in key.spec:
+        if takes_operand(item):
+            (starts if isinstance(item, Window) else operands).append(next(pending))
+    if not starts:
+        return x, [], key
+    items = [i if isinstance(i, Window) else None for i in items_with_axis(key.spec)]
+    axes = [axis for axis, item in enumerate(items) if item]
+    positions = [
+        (axis, normalize_positions(p, x.shape[axis], safe=True))
+        for axis, p in zip(axes, starts, strict=True)
+    ]
+    spec = tuple(item.inside if isinstance(item, Window) else item for item in key.spec)
+    return slice_at_positions(x, items, positions), positions, Key(spec, tuple(operands))
 
 
 def _read_by_arrays(x: Tracer, key: Key, mode: str | None, fill_value: Any) -> Tracer:
@@ -167,10 +179,17 @@ def static_bounds(item: Item) -> tuple[int, int, int]:
     return (low, high + 1, abs(item.step)) if item.count > 1 else (low, high + 1, 1)
 
 
-def slice_at_positions(x: Tracer, scalars: Positions) -> Tracer:
-    """Returns the part of ``x`` at 0-d positions, whose axes stay with size 1; clamped."""
+def slice_at_positions(x: Tracer, items: Sequence[Item | None], scalars: Positions) -> Tracer:
+    """Returns the part of ``x`` that single positions and windows reach over, clamped.
+
+    ``items`` are those of the axes, all of which remain; an axis without a position is whole.
+    """
     taken = {axis for axis, _ in scalars}
-    return dynamic_slice(x, scalars, [1 if i in taken else n for i, n in enumerate(x.shape)])
+    sizes = [
+        n if i not in taken else item.extent if isinstance(item, Window) else 1
+        for i, (n, item) in enumerate(zip(x.shape, items, strict=True))
+    ]
+    return dynamic_slice(x, scalars, sizes)
 
 
 def dynamic_slice(x: Tracer, scalars: Positions, sizes: Sequence[int]) -> Tracer:

@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrt.array_api.indexing.items import (
     Item,
+    New,
     Scalar,
     Shape,
     Slice,
@@ -28,7 +29,12 @@ from plugrt.array_api.indexing.positions import (
     position_dtype,
     start_indices,
 )
-from plugrt.array_api.indexing.read import slice_at_positions, static_bounds
+from plugrt.array_api.indexing.read import (
+    cut_windows,
+    remaining_slice,
+    slice_at_positions,
+    static_bounds,
+)
 from plugrt.array_api.manipulation import reverse
 from plugrt.errors import ShapeError
 from plugrt.tracing.emit import (
@@ -66,10 +72,16 @@ def write(
     Where arrays in the key name an element twice, it is combined twice, in unspecified order.
     Positions out of bounds are ignored, or with mode ``clip`` clamped.
     """
-    block = block_shape(key.spec, key.operands) if is_advanced(key.spec) else ()
+    block: Shape = ()
+    if is_advanced(key.spec):
+        part, starts, inside = cut_windows(x, key)
+        if starts:
+            updated = write(part, inside, value, combine, mode=mode, sorted_=sorted_, unique=unique)
+            return _update_slice(x, updated, starts, [0] * x.ndim)
+        block = block_shape(key.spec, key.operands)
     axes = result_layout(key.spec, block)
     value = _broadcast_value(value, tuple(n for _, n in axes))
-    value = reshape(value, [n for item, n in axes if item is None or isinstance(item, Slice)])
+    value = reshape(value, [n for item, n in axes if not isinstance(item, New)])
     if 0 in value.shape or 0 in x.shape:
         operand_positions(x.shape, key)  # for its check
         return x
@@ -100,21 +112,18 @@ def _write_slices(x: Tracer, key: Key, value: Tracer, combine: Combine, mode: st
     """Combines a part that slices and single positions pick; each element is there once."""
     items = items_with_axis(key.spec)
     scalars = operand_positions(x.shape, key)
-    bounds = [(0, 1, 1) if isinstance(i, Scalar) else static_bounds(i) for i in items]
-    slab = slice_at_positions(x, scalars) if scalars else x
-    counts = [item.count if isinstance(item, Slice) else 1 for item in items]
+    there = [remaining_slice(item) for item in items]
+    bounds = [static_bounds(item) for item in there]
+    slab = slice_at_positions(x, items, scalars) if scalars else x
+    counts = [item.count if isinstance(item, Slice) else 1 for item in there]
     value = reverse(
         reshape(value, counts),
-        [i for i, item in enumerate(items) if isinstance(item, Slice) and item.step < 0],
+        [i for i, item in enumerate(there) if isinstance(item, Slice) and item.step < 0],
     )
     low, high, strides = (list(b) for b in zip(*bounds, strict=True)) if bounds else ([], [], [])
     part = slice_(slab, low, high, strides) if slab.shape != tuple(counts) else slab
     part = combine(part, value)
-    unsafe = [
-        p
-        for p, item in zip(scalars, [i for i in items if isinstance(i, Scalar)], strict=True)
-        if not item.safe
-    ]
+    unsafe = [p for p in scalars if isinstance(i := items[p[0]], Scalar) and not i.safe]
     if unsafe and mode != "clip":
         old = slice_(slab, low, high, strides)
         part = select(broadcast_to(in_bounds(x.shape, unsafe), part.shape), part, old)
