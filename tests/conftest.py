@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,9 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
 settings.load_profile("plugrt")
 
-TESTS_BETWEEN = 100
-tests_until_hiding = TESTS_BETWEEN
-"""What is alive is taken out of the collector's sight after so many tests."""
+BETWEEN_HIDING = 5.0
+hidden_at = 0.0
+"""What is alive is taken out of the collector's sight after so many seconds of the processor."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -87,8 +88,10 @@ def hide_what_lives_on() -> None:
     and twice that when JAX has traced some thousand functions. What nothing refers to any more is
     freed all the same, unless it is in a cycle that was alive here.
     """
+    global hidden_at
     gc.collect()
     gc.freeze()
+    hidden_at = time.process_time()
 
 
 def pytest_collection_finish() -> None:
@@ -99,8 +102,5 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
     """Hides what the tests since have left in caches: JAX's, plugrt's, pytest's own reports."""
-    global tests_until_hiding
-    tests_until_hiding -= 1
-    if tests_until_hiding <= 0 and nextitem is not None:
-        tests_until_hiding = TESTS_BETWEEN
+    if nextitem is not None and time.process_time() > hidden_at + BETWEEN_HIDING:
         hide_what_lives_on()
