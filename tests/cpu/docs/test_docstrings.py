@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import re
 from collections.abc import Callable
 from types import ModuleType
@@ -13,7 +14,7 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt import errors, lax, random
+from plugrt import errors, lax, monitoring, plugins, random, sharding, tree
 from plugrt.tracing.operation import Operation
 
 NAMESPACES = (xp, lax, random)
@@ -42,6 +43,44 @@ def test_classes_named_in_a_docstring_exist(function: Any) -> None:
         assert any(hasattr(module, name) for module in known), name
 
 
+PUBLIC = [
+    pytest.param(value, id=f"{module.__name__}.{name}".removeprefix("plugrt."))
+    for module in (plugrt, xp, lax, random, tree, monitoring, plugins, sharding)
+    for name in module.__all__
+    if callable(value := getattr(module, name)) and not isinstance(value, type)
+    if not (hasattr(value, "__origin__") or value is plugins.hookimpl)  # no functions
+]
+NAMED = [f"`{name}`" for name in errors.__dict__ if name[0].isupper()]
+
+
+def states_errors(function: Callable[..., Any]) -> bool:
+    """Whether its docstring says what it raises; one without arguments cannot be called wrongly."""
+    given = [name for name in inspect.signature(function).parameters if name != "of"]
+    text = " ".join((function.__doc__ or "").split())
+    return not given or "aises " in text or any(name in text for name in NAMED)
+
+
+@pytest.mark.parametrize("function", PUBLIC)
+def test_a_public_function_states_its_errors(function: Callable[..., Any]) -> None:
+    assert states_errors(function), function.__doc__
+
+
+@pytest.mark.parametrize("function", PUBLIC)
+def test_what_a_docstring_refers_to_states_errors_itself(function: Callable[..., Any]) -> None:
+    text = " ".join((function.__doc__ or "").split())
+    for name in re.findall(r"[Rr]aises as `([\w.]+)`", text):
+        owner = inspect.getmodule(inspect.unwrap(function))
+        found = [getattr(m, name.split(".")[-1], None) for m in (owner, plugrt, xp, lax, random)]
+        assert any(f is not None and f is not function and states_errors(f) for f in found), name
+
+
+def test_a_docstring_without_errors_is_noticed() -> None:
+    def silent(x: object) -> None:
+        """Returns nothing."""
+
+    assert not states_errors(silent)
+
+
 X = np.ones((2, 3), np.float32)
 V = np.arange(4, dtype=np.int32)
 Z = np.ones(3, np.complex64)
@@ -64,6 +103,40 @@ BAD_CALLS: list[tuple[ModuleType, str, Callable[[Any], Any], str]] = [
     (plugrt, "log_compiles", lambda f: f(3).__enter__(), "ConfigError"),
     (plugrt, "debug_infs", lambda f: f(3).__enter__(), "ConfigError"),
     (plugrt, "disable_jit", lambda f: f(3).__enter__(), "ConfigError"),
+    (plugrt, "debug_nans", lambda f: f(3).__enter__(), "ConfigError"),
+    (plugrt, "device_put_replicated", lambda f: f(X, [3]), "InvalidArgument"),
+    *(
+        (xp, name, lambda f: f(["a"]), "NotAnArray")
+        for name in (
+            "abs",
+            "conj",
+            "imag",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "logical_not",
+            "positive",
+            "real",
+            "reciprocal",
+            "square",
+            "ravel",
+        )
+    ),
+    (xp, "prod", lambda f: f(X, axis=2), "AxisError"),
+    (xp, "cumulative_prod", lambda f: f(X), "ShapeError"),
+    (xp, "isdtype", lambda f: f(3, "bool"), "ArgumentTypeError"),
+    (lax, "broadcast", lambda f: f(X, 3), "ArgumentTypeError"),
+    (lax, "optimization_barrier", lambda f: f([object()]), "NotAnArray"),
+    (random, "key_data", lambda f: f("text"), "ArgumentTypeError"),
+    (tree, "map", lambda f: f(abs, [1], 3), "ArgumentTypeError"),
+    (tree, "broadcast_prefix", lambda f: f([1], (1, 2)), "ArgumentTypeError"),
+    (tree, "flatten", lambda f: f([1], is_leaf=3), "ArgumentTypeError"),
+    (tree, "unflatten", lambda f: f(tree.structure([1]), [1, 2]), "ArgumentTypeError"),
+    (tree, "register_dataclass", lambda f: f(int), "ArgumentTypeError"),
+    (tree, "register_node", lambda f: f(3, abs, abs), "ArgumentTypeError"),
+    (monitoring, "register_event_listener", lambda f: f(3), "ArgumentTypeError"),
+    (plugins, "register", lambda f: f(3), "RegistrationError"),
+    (plugins, "get_device_backend", lambda f: f(3), "ArgumentTypeError"),
     (xp, "tril", lambda f: f(V), "ShapeError"),
     (xp, "meshgrid", lambda f: f(X), "ShapeError"),
     (xp, "add", lambda f: f(X, np.ones(4)), "ShapeError"),

@@ -42,6 +42,19 @@ def test_there_are_examples(namespace: ModuleType) -> None:
     assert len(list(examples(namespace))) >= LEAST[namespace.__name__.rpartition(".")[2]]
 
 
+WITHOUT = {
+    "Array", "PyTreeSpec",  # classes
+    "clear_backends",  # it ends the clients of the tests
+    "topology",  # needs libtpu: tests/vendors compiles for one
+}  # fmt: skip
+
+
+def test_every_other_top_level_function_has_one() -> None:
+    callables = {name for name in plugrt._NAMES if callable(getattr(plugrt, name))}
+    found = {example.name.removeprefix("plugrt.") for example in examples(plugrt)}
+    assert callables - found == WITHOUT
+
+
 def test_a_wrong_example_is_found() -> None:
     wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
     with pytest.raises(AssertionError, match="Expected"):

@@ -206,6 +206,8 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     The names are the standard's: bool, signed integer, unsigned integer, integral, real floating,
     complex floating, numeric.
 
+    Raises `ArgumentTypeError` for what is no dtype, and `ArgumentError` for another name.
+
     >>> xp.isdtype(xp.bfloat16, "real floating")
     True
     """

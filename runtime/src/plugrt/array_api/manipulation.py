@@ -240,7 +240,7 @@ def reshape(x: Tracer, /, shape: int | Sequence[int], *, copy: bool | None = Non
 def ravel(x: Tracer, /) -> Tracer:
     """Returns the elements in row-major order as an array of one dimension (NumPy's).
 
-    Any dtype.
+    Any dtype. Raises `NotAnArray` for what is no array or number.
     """
     return emit.reshape(x, (x.size,))
 

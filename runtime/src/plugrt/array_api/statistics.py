@@ -64,7 +64,7 @@ def prod(
 ) -> Tracer:
     """Returns the product over ``axis``, 1 where there are no elements. Dtypes as `sum`.
 
-    Raises as `sum`.
+    Raises `DtypeError` and `AxisError` as `sum`.
     """
     return _reduce_sum("prod", hlo.multiply, 1, x, axis, dtype, keepdims)
 
@@ -244,7 +244,7 @@ def cumulative_prod(
     """Returns the running products along ``axis``, which may be left out for one dimension.
 
     With ``include_initial`` they begin with 1, so that there is one more. Dtypes as `sum`. Raises
-    as `cumulative_sum`.
+    `ShapeError` and `DtypeError` as `cumulative_sum`.
     """
     return _accumulate("cumulative_prod", hlo.multiply, 1, x, axis, dtype, include_initial)
 

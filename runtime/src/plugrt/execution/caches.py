@@ -8,5 +8,8 @@ from plugrt.argument_errors import with_argument_errors
 
 @with_argument_errors
 def clear_caches() -> None:
-    """Empties every cache of traced and compiled programs; the next calls compile again."""
+    """Empties every cache of traced and compiled programs; the next calls compile again.
+
+    >>> plugrt.clear_caches()
+    """
     bounded_cache.clear(interned=False)

@@ -70,6 +70,8 @@ def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
     The arrays have `PmapSharding`: `pmap` takes them without a copy. As JAX's function of that
     name.
 
+    Raises `InvalidArgument` unless ``devices`` are devices, and as `device_put`.
+
     >>> plugrt.device_put_replicated(xp.asarray([1, 2]), plugrt.devices()[:2]).shape
     (2, 2)
     """

@@ -48,6 +48,8 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
 
     ``is_leaf(x)`` may say that a container is to be a leaf, here and below. As
     ``jax.tree.flatten``.
+
+    Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
     """
     return optree.tree_flatten(tree, _answers(is_leaf), namespace=NAMESPACE)
 
@@ -58,31 +60,43 @@ def _answers(is_leaf: Callable[[Any], Any] | None) -> IsLeaf:
 
 
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Any:
-    """Returns the pytree of that structure with these leaves. As ``jax.tree.unflatten``."""
+    """Returns the pytree of that structure with these leaves. As ``jax.tree.unflatten``.
+
+    Raises `ArgumentTypeError` for another number of leaves.
+    """
     return optree.tree_unflatten(treedef, leaves)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Returns the leaves of a pytree. As ``jax.tree.leaves``."""
+    """Returns the leaves of a pytree. As ``jax.tree.leaves``.
+
+    Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeSpec:
-    """Returns the structure of a pytree. As ``jax.tree.structure``."""
+    """Returns the structure of a pytree. As ``jax.tree.structure``.
+
+    Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
+    """
     return flatten(tree, is_leaf)[1]
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Returns the pytree with ``f`` applied to each leaf, and the leaves of ``rest`` that match.
 
-    Raises `ValueError` where one of ``rest`` does not have the structure of ``tree`` at its top.
-    As ``jax.tree.map``.
+    Raises `ArgumentTypeError` where one of ``rest`` does not have the structure of ``tree`` at its
+    top. As ``jax.tree.map``.
     """
     return optree.tree_map(f, tree, *rest, is_leaf=_answers(is_leaf), namespace=NAMESPACE)
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether every leaf is true. As ``jax.tree.all``."""
+    """Whether every leaf is true. As ``jax.tree.all``.
+
+    Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
+    """
     return builtins.all(leaves(tree, is_leaf))
 
 
@@ -90,27 +104,36 @@ def reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NONE,
     is_leaf: IsLeaf = None,
 ) -> Any:  # fmt: skip
-    """Returns the leaves combined from left to right. As ``jax.tree.reduce``."""
+    """Returns the leaves combined from left to right. As ``jax.tree.reduce``.
+
+    Raises `ArgumentTypeError` for an ``is_leaf`` that is no function.
+    """
     start = () if initializer is _NONE else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
 def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
-    """Returns (path, leaf) pairs; a path reads like code, such as ``[0]['w']``."""
+    """Returns (path, leaf) pairs; a path reads like code, such as ``[0]['w']``.
+
+    Raises nothing: whatever is no container is a leaf.
+    """
     accessors, found, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
     return [(a.codify(""), leaf) for a, leaf in zip(accessors, found, strict=True)]
 
 
 def flatten_with_none(tree: Any) -> tuple[list[Any], PyTreeSpec]:
-    """Returns the leaves and the structure where None is a leaf, as in a prefix of axes."""
+    """Returns the leaves and the structure where None is a leaf, as in a prefix of axes.
+
+    Raises nothing: whatever is no container is a leaf.
+    """
     return optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
 
 
 def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:
     """Returns for each leaf of ``full`` the corresponding leaf of ``prefix``.
 
-    None is a leaf in ``prefix``, and a container without leaves in ``full``. Raises `ValueError`
-    if ``prefix`` is not a prefix of the structure of ``full``.
+    None is a leaf in ``prefix``, and a container without leaves in ``full``. Raises
+    `ArgumentTypeError` if ``prefix`` is not a prefix of the structure of ``full``.
     """
     found, spec = flatten_with_none(prefix)
     marked = optree.tree_unflatten(spec, [(_NONE if leaf is None else leaf) for leaf in found])
@@ -133,7 +156,10 @@ def sort_dicts(value: Any) -> Any:
 
 
 def is_leaf_spec(spec: PyTreeSpec) -> bool:
-    """Whether the structure is one leaf and nothing else."""
+    """Whether the structure is one leaf and nothing else.
+
+    Raises `ArgumentTypeError` for what is no structure.
+    """
     return spec.is_leaf()
 
 
@@ -146,6 +172,8 @@ def register_node(
 
     ``flatten_node(x)`` returns (children, hashable metadata) and ``unflatten_node(metadata,
     children)`` builds it again, as in ``jax.tree_util.register_pytree_node``.
+
+    Raises `ArgumentTypeError` for what is no class, and for one that is registered already.
     """
     optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)  # type: ignore[arg-type]
     return cls
@@ -160,6 +188,8 @@ def register_dataclass(
 
     As ``jax.tree_util.register_dataclass``; with no fields named, all but ``meta_fields`` are
     data. Can be used as a class decorator.
+
+    Raises `ArgumentTypeError` for what is no dataclass, and for fields that it does not have.
     """
     if not dataclasses.is_dataclass(cls):
         raise ArgumentTypeError(f"register_dataclass takes a dataclass; got {cls!r}")

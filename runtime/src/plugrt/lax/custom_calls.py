@@ -184,7 +184,8 @@ def _aliases(aliases: dict[int, int], results: int) -> ir.Attribute:
 def optimization_barrier(operand: T, /) -> T:
     """Returns a pytree of arrays unchanged, across which compilers move nothing.
 
-    As ``jax.lax.optimization_barrier``.
+    Any shapes and dtypes. Raises `NotAnArray` for other leaves. As
+    ``jax.lax.optimization_barrier``.
     """
     leaves, spec = tree.flatten(operand)
     if not leaves:

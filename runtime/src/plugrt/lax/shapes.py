@@ -55,7 +55,8 @@ def transpose(operand: Tracer, permutation: Sequence[int]) -> Tracer:
 def broadcast(operand: Tracer, sizes: Sequence[int]) -> Tracer:
     """Returns copies along new leading dimensions.
 
-    The result has the shape ``(*sizes, *operand.shape)``. Any dtype. As ``jax.lax.broadcast``.
+    The result has the shape ``(*sizes, *operand.shape)``. Any dtype. Raises `ArgumentTypeError`
+    for ``sizes`` that are no sequence of integers. As ``jax.lax.broadcast``.
     """
     return e.broadcast_to(operand, (*(int(n) for n in sizes), *operand.shape))
 

@@ -29,27 +29,39 @@ listening = _duration_listeners
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Calls every event listener with ``event`` and ``kwargs``."""
+    """Calls every event listener with ``event`` and ``kwargs``.
+
+    Raises what a listener raises.
+    """
     if _event_listeners:
         for listener in tuple(_event_listeners):
             listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Calls every duration listener with ``event``, ``duration`` in seconds, and ``kwargs``."""
+    """Calls every duration listener with ``event``, ``duration`` in seconds, and ``kwargs``.
+
+    Raises what a listener raises.
+    """
     if _duration_listeners:
         for listener in tuple(_duration_listeners):
             listener(event, duration, **kwargs)
 
 
 def register_event_listener(callback: EventListener) -> None:
-    """Calls ``callback(event, **kwargs)`` at each event from now on."""
+    """Calls ``callback(event, **kwargs)`` at each event from now on.
+
+    Raises `ArgumentTypeError` for what is no function.
+    """
     _require_callable(callback)
     _event_listeners.append(callback)
 
 
 def register_event_duration_secs_listener(callback: DurationListener) -> None:
-    """Calls ``callback(event, seconds, **kwargs)`` at each duration from now on."""
+    """Calls ``callback(event, seconds, **kwargs)`` at each duration from now on.
+
+    Raises `ArgumentTypeError` for what is no function.
+    """
     _require_callable(callback)
     _duration_listeners.append(callback)
 

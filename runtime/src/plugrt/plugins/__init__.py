@@ -63,7 +63,7 @@ __all__ = [
 
 @with_argument_errors
 def register(plugin: Plugin) -> Record:
-    """Registers a plugin in this process; see `Backends.register` for the errors."""
+    """Registers a plugin in this process; raises `RegistrationError` as `Backends.register`."""
     return process_backends().register(plugin)
 
 

@@ -66,7 +66,7 @@ def default_backend(of: Backends | None = None) -> str:
 def devices(backend: str | Client | None = None, of: Backends | None = None) -> list[Device]:
     """Returns all devices of a backend in id order, also those of other processes.
 
-    Errors are those of `get_backend`, as for all functions here.
+    Raises as `get_backend`, as all functions here.
 
     >>> plugrt.devices("cpu")[0].platform
     'cpu'
@@ -85,6 +85,9 @@ def local_devices(
 
     ``host_id`` is its old name, as in JAX. Raises `InvalidArgument` (a ``ValueError``) for a
     process that does not exist, and `WrongType` (a ``TypeError``) for other than an index.
+
+    >>> plugrt.local_devices()[0].process_index
+    0
     """
     if host_id is not None:
         warnings.warn(
@@ -124,6 +127,9 @@ def local_device_count(backend: str | Client | None = None, of: Backends | None 
     """Returns the number of devices of a backend that belong to this process.
 
     Raises as `get_backend`.
+
+    >>> plugrt.local_device_count() == len(plugrt.local_devices())
+    True
     """
     return len(get_backend(backend, of).addressable_devices())
 
@@ -133,6 +139,9 @@ def process_index(backend: str | Client | None = None, of: Backends | None = Non
     """Returns the index of this process among those that share a backend's devices.
 
     Raises as `get_backend`.
+
+    >>> plugrt.process_index()
+    0
     """
     return get_backend(backend, of).process_index
 
@@ -142,6 +151,9 @@ def process_count(backend: str | Client | None = None, of: Backends | None = Non
     """Returns the number of processes that share a backend's devices.
 
     Raises as `get_backend`.
+
+    >>> plugrt.process_count()
+    1
     """
     return get_backend(backend, of).process_count
 
@@ -152,6 +164,11 @@ def process_indices(backend: str | Client | None = None, of: Backends | None = N
 
     (JAX's ``host_id``, ``host_count`` and ``host_ids``, which it warns of, are not here: they are
     `process_index`, `process_count` and this.)
+
+    Raises as `get_backend`.
+
+    >>> plugrt.process_indices()
+    [0]
     """
     return list(range(process_count(backend, of)))
 

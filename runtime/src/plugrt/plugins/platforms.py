@@ -17,6 +17,8 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
     """Returns the names that an alias means, in order of preference: cuda, rocm, oneapi for gpu.
 
     Of any other name, known or not, the name itself. Loads nothing.
+
+    Raises `ArgumentTypeError` for what is no text.
     """
     table = (of or process_backends()).table
     if any(row.name == platform for row in table.rows):
@@ -53,13 +55,19 @@ def known_platforms(of: Backends | None = None) -> set[str]:
 
 @with_argument_errors
 def is_known_platform(platform: str, of: Backends | None = None) -> bool:
-    """Whether a name is one of `known_platforms`."""
+    """Whether a name is one of `known_platforms`.
+
+    Raises `ArgumentTypeError` for what is no text.
+    """
     return platform in known_platforms(of)
 
 
 @with_argument_errors
 def is_gpu(platform: str, of: Backends | None = None) -> bool:
-    """Whether a platform is one of those that the alias ``gpu`` means. (JAX had it until 2024.)"""
+    """Whether a platform is one of those that the alias ``gpu`` means. (JAX had it until 2024.)
+
+    Raises `ArgumentTypeError` for what is no text.
+    """
     return platform in expand_platform_alias("gpu", of) and platform != "gpu"
 
 
@@ -71,7 +79,10 @@ def backends_are_initialized(of: Backends | None = None) -> bool:
 
 @with_argument_errors
 def get_device_backend(device: Device | None = None, of: Backends | None = None) -> Client:
-    """Returns the client of a device; of the default backend without one."""
+    """Returns the client of a device; of the default backend without one.
+
+    Raises `ArgumentTypeError` for what is no device.
+    """
     return get_backend(of=of) if device is None else device.client
 
 
@@ -80,7 +91,10 @@ def get_device_backend(device: Device | None = None, of: Backends | None = None)
 
 @with_argument_errors
 def using_pjrt_c_api(backend: str | Client | None = None, of: Backends | None = None) -> bool:
-    """Whether a backend is a library behind the PJRT C API."""
+    """Whether a backend is a library behind the PJRT C API.
+
+    Raises as `plugrt.get_backend`.
+    """
     return backend_pjrt_c_api_version(backend, of) is not None
 
 
@@ -88,7 +102,10 @@ def using_pjrt_c_api(backend: str | Client | None = None, of: Backends | None = 
 def backend_pjrt_c_api_version(
     platform: str | Client | None = None, of: Backends | None = None
 ) -> tuple[int, int] | None:
-    """Returns the version of the PJRT C API of a backend's library; None if it has none."""
+    """Returns the version of the PJRT C API of a backend's library; None if it has none.
+
+    Raises as `plugrt.get_backend`.
+    """
     library = getattr(get_backend(platform, of), "library", None)
     version: tuple[int, int] | None = getattr(library, "version", None)
     return version
@@ -98,7 +115,10 @@ def backend_pjrt_c_api_version(
 def backend_xla_version(
     platform: str | Client | None = None, of: Backends | None = None
 ) -> int | None:
-    """Returns the ``xla_version`` that a backend's library states; None if it does not."""
+    """Returns the ``xla_version`` that a backend's library states; None if it does not.
+
+    Raises as `plugrt.get_backend`.
+    """
     found = get_backend(platform, of).attributes.get("xla_version")
     return found if isinstance(found, int) and using_pjrt_c_api(platform, of) else None
 
@@ -111,6 +131,8 @@ def backend_stablehlo_version(
 
     None for a backend that is no library behind the PJRT C API, as in JAX, and for one that does
     not state it; every backend has ``client.capabilities.stablehlo_current_version``.
+
+    Raises as `plugrt.get_backend`.
     """
     found = get_backend(platform, of).attributes.get("stablehlo_current_version")
     return list(found) if isinstance(found, list) and using_pjrt_c_api(platform, of) else None

@@ -80,8 +80,11 @@ def fold_in(key: Tracer, data: Tracer) -> Tracer:
 
 @with_argument_errors
 def key_data(keys: Array) -> Array:
-    """Returns the words of keys: the array itself. As ``jax.random.key_data``."""
-    return keys
+    """Returns the words of keys: the array itself, uint32 of shape (…, 2).
+
+    Raises `ArgumentTypeError` for what is no array. As ``jax.random.key_data``.
+    """
+    return _require_array("key_data", keys)
 
 
 @with_argument_errors
@@ -92,11 +95,13 @@ def wrap_key_data(key_bits_array: Array, *, impl: str | None = None) -> Array:
     """
     if impl not in (None, "threefry2x32"):
         raise ArgumentError(f"impl {impl!r} is not known; the generator is 'threefry2x32'")
-    if not (hasattr(key_bits_array, "shape") and hasattr(key_bits_array, "dtype")):
-        raise ArgumentTypeError(
-            f"random.wrap_key_data takes an array of words; got {key_bits_array!r:.60}"
-        )
-    return key_bits_array
+    return _require_array("wrap_key_data", key_bits_array)
+
+
+def _require_array(function: str, words: Array) -> Array:
+    if not (hasattr(words, "shape") and hasattr(words, "dtype")):
+        raise ArgumentTypeError(f"random.{function} takes an array of words; got {words!r:.60}")
+    return words
 
 
 def check_key(function: str, key: Tracer) -> None:

@@ -31,6 +31,14 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
 
     A jitted function that makes one is run again operation by operation, and `FloatingPointFault`
     names the operation.
+
+    Raises `ConfigError` for other than a bool.
+
+    >>> with plugrt.debug_nans():  # doctest: +ELLIPSIS
+    ...     xp.asarray(0.0) / 0.0
+    Traceback (most recent call last):
+        ...
+    plugrt.errors.FloatingPointFault: invalid value (nan) encountered in divide of ...
     """
     return config.override(debug_nans=enable)
 
@@ -40,6 +48,12 @@ def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
     """As `debug_nans`, for infinities (``jax.debug_infs``).
 
     Raises `ConfigError` for other than a bool.
+
+    >>> with plugrt.debug_infs():  # doctest: +ELLIPSIS
+    ...     xp.asarray(1.0) / 0.0
+    Traceback (most recent call last):
+        ...
+    plugrt.errors.FloatingPointFault: invalid value (inf) encountered in divide of ...
     """
     return config.override(debug_infs=enable)
 
@@ -49,6 +63,10 @@ def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
     """Logs each compilation with its name, argument types and duration (``jax.log_compiles``).
 
     Raises `ConfigError` for other than a bool.
+
+    >>> with plugrt.log_compiles():  # on the logger plugrt.compile
+    ...     plugrt.jit(lambda x: x + 1)(1)
+    Array(2, dtype=int32)
     """
     return config.override(log_compiles=enable)
 
@@ -58,5 +76,9 @@ def default_device(device: Device | str | None) -> AbstractContextManager[None]:
     """Puts uncommitted arrays and runs computations on this device (or ``"platform:0"``).
 
     None is the backend's own default. As ``jax.default_device``; `ConfigError` for anything else.
+
+    >>> with plugrt.default_device(plugrt.devices()[-1]):
+    ...     xp.zeros(2).device == plugrt.devices()[-1]
+    True
     """
     return config.override(default_device=device)

@@ -153,7 +153,7 @@ def negative(x: Tracer, /) -> Tracer:
 def positive(x: Tracer, /) -> Tracer:
     """Returns ``x`` as it is.
 
-    Any dtype; the shape and dtype stay.
+    Any dtype; the shape and dtype stay. Raises `NotAnArray` for what is no array or number.
     """
     return unary("positive", x, ANY)
 
@@ -162,7 +162,7 @@ def positive(x: Tracer, /) -> Tracer:
 def abs(x: Tracer, /) -> Tracer:
     """Returns the absolute value; real for complex arrays.
 
-    Any dtype; the shape stays.
+    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("abs", x, ANY)
     if dtype_kind(x.dtype) in "bu":
@@ -190,7 +190,7 @@ def sign(x: Tracer, /) -> Tracer:
 def square(x: Tracer, /) -> Tracer:
     """Returns ``x * x``; int32 for bool.
 
-    Any dtype; the shape stays.
+    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("square", x, NUMERIC)
     return emit(hlo.multiply, x, x)
@@ -200,7 +200,7 @@ def square(x: Tracer, /) -> Tracer:
 def reciprocal(x: Tracer, /) -> Tracer:
     """Returns ``1 / x``. Dtypes as `divide`.
 
-    The shape stays.
+    The shape stays. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("reciprocal", x, FLOATING)
     return emit(hlo.divide, full(x.shape, 1, x.dtype), x)

@@ -108,5 +108,6 @@ def logical_not(x: Tracer, /) -> Tracer:
     """Returns whether ``x`` does not hold: is false, zero.
 
     Any dtype; the result is boolean, of the same shape.
+    Raises `NotAnArray` for what is no array or number.
     """
     return emit(hlo.not_, unary("logical_not", x, BOOLEAN))

@@ -34,7 +34,7 @@ def apply_symmetric(
 def conj(x: Tracer, /) -> Tracer:
     """Returns the complex conjugate; real arrays as they are.
 
-    Any dtype; the shape and dtype stay.
+    Any dtype; the shape and dtype stay. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("conj", x, ANY)
     if dtype_kind(x.dtype) != "c":
@@ -47,7 +47,7 @@ def conj(x: Tracer, /) -> Tracer:
 def real(x: Tracer, /) -> Tracer:
     """Returns the real part; real arrays as they are.
 
-    Any dtype; the shape stays.
+    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("real", x, ANY)
     return emit(hlo.real, x) if dtype_kind(x.dtype) == "c" else x
@@ -57,7 +57,7 @@ def real(x: Tracer, /) -> Tracer:
 def imag(x: Tracer, /) -> Tracer:
     """Returns the imaginary part, which is 0 for real arrays.
 
-    Any dtype; the shape stays.
+    Any dtype; the shape stays. Raises `NotAnArray` for what is no array or number.
     """
     x = unary("imag", x, ANY)
     return emit(hlo.imag, x) if dtype_kind(x.dtype) == "c" else full(x.shape, 0, x.dtype)

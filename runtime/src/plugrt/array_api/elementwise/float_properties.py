@@ -123,6 +123,7 @@ def isfinite(x: Tracer, /) -> Tracer:
     """Returns whether ``x`` is neither NaN nor infinite, nor any part of it.
 
     Any dtype; the result is boolean, of the same shape.
+    Raises `NotAnArray` for what is no array or number.
     """
     x = unary("isfinite", x, ANY)
     if dtype_kind(x.dtype) == "c":
@@ -135,6 +136,7 @@ def isinf(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is infinite.
 
     Any dtype; the result is boolean, of the same shape.
+    Raises `NotAnArray` for what is no array or number.
     """
     x = unary("isinf", x, ANY)
     return is_infinite(x) if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
@@ -145,6 +147,7 @@ def isnan(x: Tracer, /) -> Tracer:
     """Returns whether ``x``, or a part of it, is NaN.
 
     Any dtype; the result is boolean, of the same shape.
+    Raises `NotAnArray` for what is no array or number.
     """
     x = unary("isnan", x, ANY)
     return compare(x, x, "NE") if dtype_kind(x.dtype) in "fc" else full(x.shape, False, _BOOL)
