@@ -228,3 +228,17 @@ def test_a_name_of_a_later_layer_is_seen_however_it_is_given(source: str, tmp_pa
     file.write_text(source)
     named = [layer_number(package_of(module)) for module, _ in references(file, MODULES)]
     assert max(named) > layer_number("execution")
+
+
+@pytest.mark.parametrize("package", ["array_api", "lax", "random", "transforms"])
+def test_no_module_has_the_name_of_a_function_of_its_package(package: str) -> None:
+    """Importing such a module would put it in the function's place."""
+    folder = RUNTIME / package
+    tree = ast.parse((folder / "__init__.py").read_text())
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module != f"plugrt.{package}"
+        for alias in node.names
+    }
+    assert not names & {path.stem for path in folder.iterdir()}

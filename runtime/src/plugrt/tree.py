@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.execution import tree as _tree
-from plugrt.execution.tree import PyTreeSpec
+from plugrt.execution.tree import PyTreeSpec as PyTreeSpec
 
 # The runtime itself calls execution.tree, without the translation of argument errors.
 all = with_argument_errors(_tree.all)
@@ -24,22 +24,7 @@ register_node = with_argument_errors(_tree.register_node)
 structure = with_argument_errors(_tree.structure)
 unflatten = with_argument_errors(_tree.unflatten)
 
-__all__ = [
-    "PyTreeSpec",
-    "all",
-    "broadcast_prefix",
-    "flatten",
-    "flatten_with_none",
-    "flatten_with_paths",
-    "is_leaf_spec",
-    "leaves",
-    "map",
-    "reduce",
-    "register_dataclass",
-    "register_node",
-    "structure",
-    "unflatten",
-]
+__all__ = _tree.__all__
 
 
 def __dir__() -> list[str]:

@@ -71,6 +71,17 @@ def conv_dimension_numbers(
     )
 
 
+class _Geometry(NamedTuple):
+    """What the window does in each spatial dimension."""
+
+    strides: list[int]
+    padding: list[tuple[int, int]]
+    windows: list[int]
+    """The sizes of the dilated kernels."""
+    lhs_dilation: list[int]
+    rhs_dilation: list[int]
+
+
 @operation(
     static=(
         "window_strides",
@@ -110,25 +121,11 @@ def conv_general_dilated(
     lhs, rhs = same_dtype(function, ("lhs", "rhs"), [lhs, rhs])
     check_dtype_kind(function, "lhs", lhs.dtype, "iufc")
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
-    spatial = lhs.ndim - 2
-    strides = per_dimension(function, "window_strides", window_strides, spatial)
-    dilations = [
-        per_dimension(function, "lhs_dilation", lhs_dilation, spatial),
-        per_dimension(function, "rhs_dilation", rhs_dilation, spatial),
-    ]
-    windows = [
-        (rhs.shape[d] - 1) * k + 1 for d, k in zip(numbers.rhs_spec[2:], dilations[1], strict=True)
-    ]
-    lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
-    if isinstance(padding, str) and any(d != 1 for d in dilations[0]):
-        raise ArgumentError(
-            f"lax.{function} with lhs_dilation cannot tell what padding {padding!r} means; "
-            "give (low, high) for each dimension"
-        )
-    padded = compute_padding(function, padding, lengths, windows, strides)
+    by_dimension = (window_strides, lhs_dilation, rhs_dilation)
+    geometry = _read_geometry(lhs, rhs, numbers, padding, by_dimension)
     groups = (feature_group_count, batch_group_count)
     _check_features(lhs, rhs, numbers, groups)
-    shape = _result_shape(lhs, rhs, numbers, groups, (strides, padded, windows, dilations[0]))
+    shape = _result_shape(lhs, rhs, numbers, groups, geometry)
     wanted = preferred_element_type
     dtype = lhs.dtype if wanted is None else as_dtype(wanted)
     result: Tracer = emit(
@@ -139,13 +136,38 @@ def conv_general_dilated(
         dimension_numbers=_attribute(numbers),
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
-        window_strides=strides,
-        padding=np.asarray(padded, np.int64).reshape(-1, 2),
-        lhs_dilation=dilations[0],
-        rhs_dilation=dilations[1],
+        window_strides=geometry.strides,
+        padding=np.asarray(geometry.padding, np.int64).reshape(-1, 2),
+        lhs_dilation=geometry.lhs_dilation,
+        rhs_dilation=geometry.rhs_dilation,
         precision_config=precision_config(precision),
     )
     return result
+
+
+def _read_geometry(
+    lhs: Tracer,
+    rhs: Tracer,
+    numbers: ConvDimensionNumbers,
+    padding: Padding,
+    by_dimension: tuple[Sequence[int] | None, ...],
+) -> _Geometry:
+    """Returns padding, and strides, lhs_dilation and rhs_dilation, for each spatial dimension."""
+    function, names = "conv_general_dilated", ("window_strides", "lhs_dilation", "rhs_dilation")
+    strides, lhs_dilation, rhs_dilation = (
+        per_dimension(function, name, given, lhs.ndim - 2)
+        for name, given in zip(names, by_dimension, strict=True)
+    )
+    sizes = [rhs.shape[d] for d in numbers.rhs_spec[2:]]
+    windows = [(size - 1) * k + 1 for size, k in zip(sizes, rhs_dilation, strict=True)]
+    if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
+        raise ArgumentError(
+            f"lax.{function} with lhs_dilation cannot tell what padding {padding!r} means; "
+            "give (low, high) for each dimension"
+        )
+    lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
+    padded = compute_padding(function, padding, lengths, windows, strides)
+    return _Geometry(strides, padded, windows, lhs_dilation, rhs_dilation)
 
 
 def _result_shape(
@@ -153,13 +175,13 @@ def _result_shape(
     rhs: Tracer,
     numbers: ConvDimensionNumbers,
     groups: tuple[int, int],
-    geometry: tuple[list[int], list[tuple[int, int]], list[int], list[int]],
+    geometry: _Geometry,
 ) -> tuple[int, ...]:
     shape = [0] * lhs.ndim
     shape[numbers.out_spec[0]] = lhs.shape[numbers.lhs_spec[0]] // groups[1]
     shape[numbers.out_spec[1]] = rhs.shape[numbers.rhs_spec[0]]
     lengths = [lhs.shape[d] for d in numbers.lhs_spec[2:]]
-    for d, n, s, p, w, k in zip(numbers.out_spec[2:], lengths, *geometry, strict=True):
+    for d, n, s, p, w, k in zip(numbers.out_spec[2:], lengths, *geometry[:4], strict=True):
         dilated = 0 if n == 0 else (n - 1) * k + 1
         shape[d] = max((dilated + sum(p) - w) // s + 1, 0)
     return tuple(shape)

@@ -96,22 +96,28 @@ def jit(
     check_function("jit", fun)
     require_flag("jit", "keep_unused", keep_unused)
     require_flag("jit", "inline", inline)
-    if device is not None and not isinstance(device, Device):
-        raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
     if device is not None and backend is not None:
         raise ArgumentError("jit takes a device or a backend, not both")
-    asked = [*_single_devices(in_shardings), *_single_devices(out_shardings)]
-    if asked:
-        if len({*asked, *([device] if device else [])}) > 1:
-            raise Unimplemented(
-                f"jit over several devices ({sorted(map(repr, set(asked)))}) is not implemented; "
-                "use pmap, or one device"
-            )
-        device = asked[0]
+    device = _one_device(device, in_shardings, out_shardings)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun, rules, keep_unused=keep_unused, device=device, backend=backend, inline=inline
     )
+
+
+def _one_device(device: Device | None, *shardings: Any) -> Device | None:
+    """Returns the device that ``device`` and the shardings name, None where none of them does."""
+    if device is not None and not isinstance(device, Device):
+        raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
+    asked = [one for sharding in shardings for one in _single_devices(sharding)]
+    if not asked:
+        return device
+    if len({*asked, *([device] if device else [])}) > 1:
+        raise Unimplemented(
+            f"jit over several devices ({sorted(map(repr, set(asked)))}) is not implemented; "
+            "use pmap, or one device"
+        )
+    return asked[0]
 
 
 def _single_devices(shardings: Any) -> list[Device]:
