@@ -26,6 +26,7 @@ LAYERS = [
         "files",
         "processes",
         "interface",
+        "native_imports",
         "settings",
         "monitoring",
         "protobuf",

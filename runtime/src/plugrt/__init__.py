@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plugrt.execution import method_source
+from plugrt.native_imports import import_native
 
 __version__ = "0.1.0"
 
@@ -110,8 +111,11 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
 
     def __getattr__(name: str) -> Any:
         if name in _NAMES:
+            import_native("numpy")  # which all of them import
             value = getattr(import_module(_NAMES[name]), name)
         elif name in _MODULES:
+            if name != "errors":
+                import_native("numpy")
             value = import_module(_MODULES[name])
         else:
             from plugrt.missing_names import missing_name

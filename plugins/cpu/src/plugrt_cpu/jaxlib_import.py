@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from contextlib import nullcontext
 from typing import Any
 
 from plugrt.errors import PluginIncompatible
+from plugrt.native_imports import import_native
 from plugrt.plugins import distributions
 from plugrt.xla_environment import quiet_logging
 
@@ -40,10 +40,10 @@ def import_jaxlib() -> tuple[Any, Any]:
         raise PluginIncompatible(_describe_misfit(version))
     try:
         with nullcontext() if "jaxlib._jax" in sys.modules else quiet_logging():
-            client = importlib.import_module("jaxlib._jax")
+            client = import_native("jaxlib._jax")[0]
         if hasattr(client, "HloSharding"):
             return client, client
-        return client, importlib.import_module("jaxlib._hlo")
+        return client, import_native("jaxlib._hlo")[0]
     except ImportError as error:
         raise PluginIncompatible(
             f"{_describe_misfit(version)} (importing it failed: {error})"

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from plugrt.errors import MissingTraceExtra
+from plugrt.native_imports import import_native
 from plugrt.xla_environment import quiet_logging
 
 try:
     with quiet_logging():  # the first import of jaxlib in a process sets its log level
+        import_native(
+            "jaxlib.mlir.ir",
+            "jaxlib.mlir.passmanager",
+            "jaxlib.mlir.dialects.chlo",
+            "jaxlib.mlir.dialects.func",
+            "jaxlib.mlir.dialects.stablehlo",
+            "jaxlib.mlir._mlir_libs._jax_mlir_ext",
+        )
         from jaxlib.mlir import ir, passmanager
         from jaxlib.mlir._mlir_libs import _jax_mlir_ext
         from jaxlib.mlir.dialects import chlo, func

@@ -1,0 +1,67 @@
+"""Ctrl-C amid the first import of an extension module: the next call works."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.distributions import run_python
+
+PROGRAM = """
+    import os, signal, sys, threading
+    import plugrt
+
+    amid, sent = sys.argv[1], []
+
+    def send():
+        sent.append(amid)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def hook(event, arguments):
+        if event == "import" and arguments[0] == amid and not sent:
+            send()
+
+    file, _, calls = amid.partition(":")
+    left = int(calls or 1)
+
+    def profile(frame, event, argument):
+        global left
+        if event == "c_return" and frame.f_code.co_filename.endswith(file):
+            left -= 1
+            if not left:
+                send()
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if calls:
+        sys.setprofile(profile)
+        threading.setprofile(profile)
+    else:
+        sys.addaudithook(hook)
+    interrupted = 0
+    for _ in range(3):
+        try:
+            result = plugrt.jit(lambda x: x + 1)(1.0)
+        except KeyboardInterrupt:
+            interrupted += 1
+    print(sent == [amid], interrupted, float(result))
+"""
+
+
+@pytest.mark.parametrize(
+    "amid",
+    [
+        "numpy._core.multiarray",
+        "numpy._core.umath",
+        "ml_dtypes._ml_dtypes_ext",
+        "jaxlib.mlir._mlir_libs",
+        "jaxlib.mlir.dialects._ods_common",
+        "jaxlib.mlir.dialects._stablehlo_ops_gen",
+        "jaxlib.mlir.dialects._func_ops_gen",
+        "jaxlib._jax",
+        "optree._C",
+        "jaxlib/mlir/dialects/_stablehlo_ops_gen.py:40",
+        "numpy/_core/__init__.py:3",
+    ],
+)
+def test_the_next_call_works(amid: str) -> None:
+    ran = run_python(PROGRAM, arguments=(amid,))
+    assert ran.stdout.split() == ["True", "1", "2.0"], ran.stderr
