@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt import array_api, monitoring
-from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
+from plugrt import array_api, lax, monitoring, pmap
+from plugrt.errors import ArgumentError, ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
@@ -239,3 +239,22 @@ def test_where_64_bits_are_turned_off() -> None:
         with pytest.raises(OverflowError, match="JAX_ENABLE_X64"):
             f(2**40)
     assert f(np.ones(3)).dtype == np.float64
+
+
+def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
+    x = array_api.ones((1, 3))
+    jitted = jit(lambda y: y + 1).lower(x).compile()
+    mapped = pmap(lambda y: y + 1).lower(x).compile()
+    for compiled in (jitted, mapped):
+        for outer in (jit(lambda y, c=compiled: c(y)), lambda y, c=compiled: lax.map(c, y[None])):
+            with pytest.raises(NotAnArray, match=r"within a traced function.*Fix: call") as error:
+                outer(x)
+            assert isinstance(error.value, TypeError)  # as JAX raises
+        assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # of known arrays it may be
+
+
+def test_what_computes_nothing_is_not_serialised() -> None:
+    compiled = jit(lambda: 7).lower().compile()
+    assert compiled() == 7
+    with pytest.raises(ArgumentError, match="computes nothing"):
+        compiled.serialize()

@@ -8,9 +8,10 @@ from typing import Any
 
 from plugrt.argument_errors import with_checked_methods
 from plugrt.bounded_cache import BoundedCache
-from plugrt.errors import ArgumentError, ArgumentMismatch
+from plugrt.errors import ArgumentError, ArgumentMismatch, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
+from plugrt.execution.array import Array
 from plugrt.execution.default_device import gather_device
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
@@ -118,7 +119,11 @@ class CompiledCall(CompiledBase):
             if run is not None:
                 return run(args)
         leaves = self._flatten(args, kwargs)
-        values, avals = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
+        try:
+            values, avals = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
+        except NotAnArray:
+            self._refuse_traced(leaves)
+            raise
         # Flat arguments must not find the runner of a call with containers.
         key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
         run = self._runners.get(key)
@@ -137,6 +142,15 @@ class CompiledCall(CompiledBase):
                 f"{self._in_tree}; called with {spec} (static arguments are left out of the call)"
             )
         return leaves
+
+    def _refuse_traced(self, leaves: Sequence[Any]) -> None:
+        for i, x in enumerate(leaves):
+            if type(x) is not Array and isinstance(x, Array):
+                raise NotAnArray(
+                    f"{self._title} was called within a traced function: {self._name(i)} is "
+                    f"{x!r:.80}. A compiled program is launched; it cannot become part of another "
+                    "one. Fix: call the function that it was compiled from there"
+                )
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
         return self._program
