@@ -349,7 +349,7 @@ class Event(ABC):
 
 
 def require_callback(callback: object) -> None:
-    """Raises `ArgumentTypeError` unless it is callable: later, nobody is there to be told."""
+    """Raises `ArgumentTypeError` unless it is callable: a call fails on another thread."""
     if not callable(callback):
         raise ArgumentTypeError(f"on_ready calls a function; got {callback!r:.60}")
 

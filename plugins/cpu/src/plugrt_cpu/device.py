@@ -132,7 +132,7 @@ class ClientBase(Client):
     def __init__(self, raw: Any) -> None:
         self._raw = raw
         self._places: dict[tuple[tuple[CpuDevice, ...], str], Place] = {}
-        self.launch_lock = threading.RLock()  # a finaliser may delete an array amid it
+        self.launch_lock = threading.RLock()  # a finaliser may delete an array meanwhile
         """Serializes argument checks and launches of multi-device programs."""
 
     def require_open(self) -> Any:

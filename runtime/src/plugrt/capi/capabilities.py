@@ -82,9 +82,9 @@ def _host_memory(client: ClientBase) -> tuple[bool, bool, bool]:
     devices = client.addressable_devices()
     if not devices:
         return False, False, False
-    room = np.zeros(256, np.uint8)
-    start = -room.ctypes.data % 64
-    array = room[start : start + 64]
+    memory = np.zeros(256, np.uint8)
+    start = -memory.ctypes.data % 64
+    array = memory[start : start + 64]
     try:
         buffer = client.buffer_from_host(
             array, devices[0], None, HostBufferSemantics.IMMUTABLE_ZERO_COPY

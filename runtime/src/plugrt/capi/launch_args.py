@@ -28,7 +28,7 @@ class LaunchArgs:
         self._prepared = prepared = Prepared(
             "struct PJRT_LoadedExecutable_Execute_Args",
             "PJRT_ExecuteOptions",
-            room=words * _POINTER,
+            extra_bytes=words * _POINTER,
         )
         self.args, self._options = args, options = prepared.structs
         self._keep: list[Any] = [executable]

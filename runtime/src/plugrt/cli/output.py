@@ -69,12 +69,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     click.echo()
 
 
-def _column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
+def _column_widths(rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
     """Returns the width of each column, None if the longest words do not fit side by side."""
     contents = list(zip(*rows, strict=True))
     whole = [max(map(len, texts)) for texts in contents]
     least = [max(len(w) for text in texts for w in ["", *text.split()]) for texts in contents]
-    spare = room - len(_GAP) * (len(contents) - 1) - sum(least)
+    spare = width - len(_GAP) * (len(contents) - 1) - sum(least)
     if spare < 0:
         return None
     widths = list(least)

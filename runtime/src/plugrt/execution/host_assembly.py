@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.execution.index_ranges import Region, region_shape, relative_region
+from plugrt.execution.index_boxes import Box, box_shape, relative_box
 from plugrt.interface import Buffer, Client, Device, HostBufferSemantics
 
 MAX_BYTES = 1 << 20
@@ -19,8 +19,8 @@ _ALIGNMENT = 64  # what XLA's CPU client asks of memory that it takes without a 
 
 _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 
-Pieces = Sequence[tuple[int, Region, Region]]
-"""For each piece the number of the buffer that holds it, that buffer's region, and its own."""
+Pieces = Sequence[tuple[int, Box, Box]]
+"""For each piece the number of the buffer that holds it, that buffer's box, and its own."""
 
 
 def assembles_on_host(client: Client, nbytes: int) -> bool:
@@ -43,20 +43,20 @@ class HostAssembly:
         self,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
-        parts: Sequence[tuple[Device, Region, Pieces]],
+        parts: Sequence[tuple[Device, Box, Pieces]],
     ) -> None:
-        """``parts`` names for each its device, its region, and what it consists of."""
+        """``parts`` names for each its device, its box, and what it consists of."""
         self._shape, self._dtype = shape, dtype
         self._parts = [
             (
                 device,
-                region_shape(region),
+                box_shape(box),
                 [
-                    (number, region_shape(held), _index(piece, held), _index(piece, region))
+                    (number, box_shape(held), _index(piece, held), _index(piece, box))
                     for number, held, piece in pieces
                 ],
             )
-            for device, region, pieces in parts
+            for device, box, pieces in parts
         ]
 
     def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
@@ -82,5 +82,5 @@ def allocate_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArra
     return host
 
 
-def _index(piece: Region, whole: Region) -> tuple[slice, ...]:
-    return tuple(slice(*bounds) for bounds in relative_region(piece, whole))
+def _index(piece: Box, whole: Box) -> tuple[slice, ...]:
+    return tuple(slice(*bounds) for bounds in relative_box(piece, whole))

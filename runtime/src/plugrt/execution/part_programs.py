@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.compiler import compile_program, dump
-from plugrt.execution.index_ranges import Region, first_split, region_shape, relative_region
+from plugrt.execution.index_boxes import Box, box_shape, first_split, relative_box
 from plugrt.interface import (
     Buffer,
     CompileOptions,
@@ -63,37 +63,35 @@ class LoadedPartProgram:
 
 
 def slice_program(
-    held: Region,
+    held: Box,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
-    wanted: Sequence[tuple[Region, tuple[int, ...]]],
+    wanted: Sequence[tuple[Box, tuple[int, ...]]],
 ) -> PartProgram:
-    """Returns a program that slices regions out of a buffer of ``shape`` holding region ``held``.
+    """Returns a program that slices boxes out of a buffer of ``shape`` holding box ``held``.
 
-    ``wanted`` names each region with the shape that its buffer shall have. Raises
+    ``wanted`` names each box with the shape that its buffer shall have. Raises
     `UnsupportedDtype` for a dtype that StableHLO lacks.
     """
     body = _Body(dtype)
-    part = body.reshape("%0", shape, region_shape(held))
+    part = body.reshape("%0", shape, box_shape(held))
     results = [
-        body.reshape(body.slice(part, held, region), region_shape(region), given)
-        for region, given in wanted
+        body.reshape(body.slice(part, held, box), box_shape(box), given) for box, given in wanted
     ]
     return body.program("slice_parts", [shape], results, [given for _, given in wanted])
 
 
 def concatenate_program(
-    parts: Sequence[tuple[Region, tuple[int, ...]]], dtype: np.dtype[Any], shape: tuple[int, ...]
+    parts: Sequence[tuple[Box, tuple[int, ...]]], dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> PartProgram:
     """Returns a program that concatenates parts on a grid to one buffer of ``shape``.
 
-    ``parts`` names the region of each with the shape of its buffer. Raises `UnsupportedDtype` for
+    ``parts`` names the box of each with the shape of its buffer. Raises `UnsupportedDtype` for
     a dtype that StableHLO lacks.
     """
     body = _Body(dtype)
     named = [
-        (region, body.reshape(f"%{i}", given, region_shape(region)))
-        for i, (region, given) in enumerate(parts)
+        (box, body.reshape(f"%{i}", given, box_shape(box))) for i, (box, given) in enumerate(parts)
     ]
     whole, name = body.concatenate(named)
     shapes = [given for _, given in parts]
@@ -121,20 +119,20 @@ class _Body:
             return x
         return self._add(f"reshape {x} : ({self._type(given)}) -> {self._type(shape)}")
 
-    def slice(self, x: str, held: Region, region: Region) -> str:
-        bounds = ", ".join(f"{start}:{stop}" for start, stop in relative_region(region, held))
-        types = f"({self._type(region_shape(held))}) -> {self._type(region_shape(region))}"
+    def slice(self, x: str, held: Box, box: Box) -> str:
+        bounds = ", ".join(f"{start}:{stop}" for start, stop in relative_box(box, held))
+        types = f"({self._type(box_shape(held))}) -> {self._type(box_shape(box))}"
         return self._add(f"slice {x} [{bounds}] : {types}")
 
-    def concatenate(self, parts: Sequence[tuple[Region, str]]) -> tuple[tuple[int, ...], str]:
+    def concatenate(self, parts: Sequence[tuple[Box, str]]) -> tuple[tuple[int, ...], str]:
         """Puts parts on a grid together, one dimension after the other; the shape comes first."""
-        dimension = first_split([region for region, _ in parts])
+        dimension = first_split([box for box, _ in parts])
         if dimension is None:
-            [(region, name)] = parts
-            return region_shape(region), name
-        groups: dict[int, list[tuple[Region, str]]] = {}
-        for region, name in parts:
-            groups.setdefault(region[dimension][0], []).append((region, name))
+            [(box, name)] = parts
+            return box_shape(box), name
+        groups: dict[int, list[tuple[Box, str]]] = {}
+        for box, name in parts:
+            groups.setdefault(box[dimension][0], []).append((box, name))
         made = [self.concatenate(groups[start]) for start in sorted(groups)]
         shape = [*made[0][0]]
         shape[dimension] = sum(s[dimension] for s, _ in made)

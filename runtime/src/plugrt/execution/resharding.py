@@ -15,7 +15,7 @@ from plugrt.errors import PjrtError, Unimplemented, UnsupportedDtype
 from plugrt.execution.array import Array
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.host_assembly import HostAssembly, Pieces, assembles_on_host
-from plugrt.execution.index_ranges import Region, device_regions, overlap, region_shape
+from plugrt.execution.index_boxes import Box, box_shape, device_boxes, overlap
 from plugrt.execution.part_programs import (
     LoadedPartProgram,
     PartProgram,
@@ -149,32 +149,32 @@ class _Plan:
 
     def __init__(self, shape: tuple[int, ...], source: Sharding, target: Sharding) -> None:
         self._part_shape, self._held_shape = target.shard_shape(shape), source.shard_shape(shape)
-        self._held = [*device_regions(source, shape).items()]
-        self._wanted = device_regions(target, shape)
-        self._pieces = {d: self._needed(d, region) for d, region in self._wanted.items()}
-        self._cuts: dict[int, list[Region]] = {}
+        self._held = [*device_boxes(source, shape).items()]
+        self._wanted = device_boxes(target, shape)
+        self._pieces = {d: self._needed(d, box) for d, box in self._wanted.items()}
+        self._cuts: dict[int, list[Box]] = {}
         for pieces in self._pieces.values():
-            for i, region in pieces:
+            for i, box in pieces:
                 cuts = self._cuts.setdefault(i, [])
-                if region != self._held[i][1] and region not in cuts:
-                    cuts.append(region)
+                if box != self._held[i][1] and box not in cuts:
+                    cuts.append(box)
 
-    def _needed(self, device: Device, region: Region) -> list[tuple[int, Region]]:
-        """Returns the pieces of ``region``, of the buffers on the device itself where it can be."""
-        holders: dict[Region, int] = {}
+    def _needed(self, device: Device, box: Box) -> list[tuple[int, Box]]:
+        """Returns the pieces of ``box``, of the buffers on the device itself where it can be."""
+        holders: dict[Box, int] = {}
         for i, (holder, held) in enumerate(self._held):
             if held not in holders or holder is device:
                 holders[held] = i
-        common = [(i, overlap(held, region)) for held, i in holders.items()]
+        common = [(i, overlap(held, box)) for held, i in holders.items()]
         return [(i, piece) for i, piece in common if piece is not None]
 
-    def _shape(self, i: int, piece: Region) -> tuple[int, ...]:
+    def _shape(self, i: int, piece: Box) -> tuple[int, ...]:
         """Returns the shape of the buffer that holds a piece of source buffer ``i``."""
         if piece == self._held[i][1]:
             return self._held_shape
-        return self._part_shape if piece in self._wanted.values() else region_shape(piece)
+        return self._part_shape if piece in self._wanted.values() else box_shape(piece)
 
-    def _is_made(self, pieces: Sequence[tuple[int, Region]]) -> bool:
+    def _is_made(self, pieces: Sequence[tuple[int, Box]]) -> bool:
         """Whether a program has to make a part of these pieces."""
         return len(pieces) > 1 or self._shape(*pieces[0]) != self._part_shape
 
@@ -201,7 +201,7 @@ class _Plan:
         steps = []
         for program, group in _groups(self._slices(dtype), [device for device, _ in self._held]):
             steps.append(_Step(program, tuple((i,) for i in group)))
-            for piece in [(i, region) for i in group for region in self._cuts[i]]:
+            for piece in [(i, box) for i in group for box in self._cuts[i]]:
                 numbers[piece] = len(numbers)
         devices, pieces = [*self._pieces], [*self._pieces.values()]
         parts, made = [numbers[of[0]] for of in pieces], len(numbers)
@@ -215,7 +215,7 @@ class _Plan:
     def on_host(self, dtype: np.dtype[Any]) -> tuple[list[HostAssembly], list[tuple[Device, int]]]:
         """Returns what `loaded` does, with a step that puts all parts together in main memory."""
         parts: list[tuple[Device, int]] = []
-        made: list[tuple[Device, Region, Pieces]] = []
+        made: list[tuple[Device, Box, Pieces]] = []
         for device, pieces in self._pieces.items():
             i, piece = pieces[0]
             if piece == self._held[i][1] and not self._is_made(pieces):
@@ -230,17 +230,17 @@ class _Plan:
         """Returns, by its number, what cuts each source buffer that has to be cut."""
         return {
             i: slice_program(
-                self._held[i][1], self._held_shape, dtype, [(r, self._shape(i, r)) for r in regions]
+                self._held[i][1], self._held_shape, dtype, [(r, self._shape(i, r)) for r in boxes]
             )
-            for i, regions in self._cuts.items()
-            if regions
+            for i, boxes in self._cuts.items()
+            if boxes
         }
 
     def _joins(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
         """Returns, by its number, what makes each part of the result that has to be made."""
         return {
             part: concatenate_program(
-                [(region, self._shape(i, region)) for i, region in pieces], dtype, self._part_shape
+                [(box, self._shape(i, box)) for i, box in pieces], dtype, self._part_shape
             )
             for part, pieces in enumerate(self._pieces.values())
             if self._is_made(pieces)

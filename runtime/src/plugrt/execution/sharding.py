@@ -47,7 +47,7 @@ class Sharding:
 
     @property
     def memory_kind(self) -> str | None:
-        """The kind of memory that the parts live in; None is the devices' default."""
+        """The kind of memory that the parts are in; None is the devices' default."""
         return None
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from plugrt.array_api.ordering import larger, smaller
-from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
+from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.tracing.emit import chlo, compare, convert, emit, hlo, strong, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind

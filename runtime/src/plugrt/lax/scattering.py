@@ -9,8 +9,8 @@ import numpy as np
 
 from plugrt.errors import TracingError
 from plugrt.lax.gathering import GatherScatterMode, convert_indices, parse_mode
-from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
+from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.stablehlo.bindings import MLIRError
 from plugrt.tracing.emit import (
     active_trace,

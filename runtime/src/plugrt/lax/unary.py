@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.errors import ArgumentError
-from plugrt.lax.made_operations import kind_words, name_operation
 from plugrt.lax.operand_checks import check_dtype_kind
+from plugrt.lax.operation_names import kind_words, name_operation
 from plugrt.tracing.emit import chlo, compare, convert, emit, full, hlo, strong
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits

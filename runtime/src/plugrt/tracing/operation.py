@@ -289,7 +289,7 @@ def _place(staged: Staged, avals: Sequence[Aval]) -> Launch:
     return resolve_launch(staged, avals, all_count=True)
 
 
-# Bodies take tracers, callers pass arrays and scalars as well: hence Operation[..., Any].
+# Operation[..., Any]: bodies take tracers, and callers pass arrays and scalars as well.
 @overload
 def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
 

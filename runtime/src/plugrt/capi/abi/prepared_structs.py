@@ -20,10 +20,10 @@ class Prepared:
 
     __slots__ = ("block", "fixed", "pristine", "structs")
 
-    def __init__(self, *names: str, room: int = 0) -> None:
+    def __init__(self, *names: str, extra_bytes: int = 0) -> None:
         sizes = [-(-ffi.sizeof(name) // _WORD) * _WORD for name in names]
-        self.block = ffi.new("char[]", sum(sizes) + room)
-        """The memory: the structs, then ``room`` bytes for what they point to."""
+        self.block = ffi.new("char[]", sum(sizes) + extra_bytes)
+        """The memory: the structs, then ``extra_bytes`` bytes for what they point to."""
         self.structs: list[Any] = []
         """Pointers to the structs, each of which states its size; `block` must outlive them."""
         at = 0

@@ -57,11 +57,11 @@ class Profiler:
         if self._running:
             raise FailedPrecondition("the profiler still runs; stop it before its trace is read")
         size = self._table.call("CollectData", profiler=self._pointer).buffer_size_in_bytes
-        room = ffi.cast("uint8_t*", kept := c_values.allocate(size))
+        target = ffi.cast("uint8_t*", kept := c_values.allocate(size))
         args = self._table.call(
-            "CollectData", profiler=self._pointer, buffer=room, buffer_size_in_bytes=size
+            "CollectData", profiler=self._pointer, buffer=target, buffer_size_in_bytes=size
         )
-        if args.buffer == room and args.buffer_size_in_bytes > size:
+        if args.buffer == target and args.buffer_size_in_bytes > size:
             raise self._table.invalid(args, f"it filled more than the {len(kept)} bytes it had")
         # Some libraries return memory of their own instead of filling ours.
         content = self._table.data(args, "buffer", "buffer_size_in_bytes")

@@ -44,7 +44,7 @@ def struct_type(name: str) -> tuple[Any, int]:
 
 @cache
 def complete_types() -> None:
-    """Has cffi make all struct types at once, before finalisers can run amid the making of one.
+    """Has cffi make all struct types at once, before a finaliser can run while one is made.
 
     cffi 2.1 makes each when it is first asked for; a collection meanwhile whose finaliser asks for
     the same one ends the process (``realize_c_type.c``: ``ctx.types[s->type_index] == op2``).
