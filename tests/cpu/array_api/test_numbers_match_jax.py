@@ -6,6 +6,7 @@ The same calls run on JAX and on plugrt in a child for each mode; what they give
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -132,7 +133,10 @@ print(json.dumps(both))
 def both(request: pytest.FixtureRequest) -> Any:
     pytest.importorskip("jax")
     x64 = {} if request.param == "unset" else {"JAX_ENABLE_X64": request.param}
-    done = run_python(CALLS, arguments=(request.param,), JAX_PLATFORMS="cpu", timeout=400, **x64)
+    flags = os.environ["XLA_FLAGS"]  # the suite's own, on both sides
+    done = run_python(
+        CALLS, arguments=(request.param,), JAX_PLATFORMS="cpu", XLA_FLAGS=flags, timeout=400, **x64
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
