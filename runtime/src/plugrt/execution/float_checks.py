@@ -46,7 +46,7 @@ def add_float_checks(
     unless the program ``is_operation``, one of its own.
     """
     # The arguments must survive, so that the call can be made again.
-    run = program.runner(avals, keep_donated=True)
+    run = program.make_runner(avals, keep_donated=True)
     nans, infs = bool(config.debug_nans), bool(config.debug_infs)
 
     def run_checked(values: Sequence[Any]) -> Sequence[Array]:

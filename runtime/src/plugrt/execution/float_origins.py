@@ -49,7 +49,7 @@ def find_origin(
         executable = compile_program(client, code, launch.compile_options(), inputs)
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
         probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [flags])
-        [found] = probed.runner(avals)(values)
+        [found] = probed.make_runner(avals)(values)
         by_device = np.asarray(found).reshape(-1, len(probes.values))
     except PjrtError as error:
         return f"which operation made it could not be found out: {error}"

@@ -51,25 +51,25 @@ class LoadedProgram:
         self.constants = tuple(constants)
         self.outputs = tuple(outputs)
 
-    def runner(self, avals: Sequence[Aval], *, keep_donated: bool = False) -> Run:
+    def make_runner(self, avals: Sequence[Aval], *, keep_donated: bool = False) -> Run:
         """Returns the shortest way to run it on arguments of these avals.
 
         With ``keep_donated`` it takes copies of donated arguments, which stay as they are.
         """
-        run: Run = self._runner(avals, keep_donated)
+        run: Run = self._make_runner(avals, keep_donated)
         return run
 
-    def dict_runner(
+    def make_dict_runner(
         self, avals: Sequence[Aval], numbered: dict[Any, int]
     ) -> Callable[[Sequence[Any]], dict[Any, Array]]:
         """Returns the shortest way to a dict of the results, which are ``numbered`` under its keys.
 
         It has its keys in the same order.
         """
-        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._runner(avals, False, numbered)
+        run: Callable[[Sequence[Any]], dict[Any, Array]] = self._make_runner(avals, False, numbered)
         return run
 
-    def _runner(
+    def _make_runner(
         self, avals: Sequence[Aval], keep_donated: bool, numbered: dict[Any, int] | None = None
     ) -> Callable[[Sequence[Any]], Any]:
         plan = self.plan
@@ -85,16 +85,16 @@ class LoadedProgram:
         plain = all(origin == "result" for origin, _ in plan.sources)
         donated = () if keep_donated else plan.donated
         if plan.constants or not plain or self.executable is None:
-            run = self._general(place or _shards_of_needed(plan.needed), donated)
+            run = self._make_general(place or _take_shards(plan.needed), donated)
             if numbered is None:
                 return run
-            keys = _in_order(numbered)
+            keys = _sort_keys(numbered)
             return lambda values: numbered | dict(zip(keys, run(values)))  # noqa: B905  # hot
         if place is None and plan.kept != tuple(range(len(avals))):
-            place = _shards_of_needed(plan.kept)
-        return self._plain(*self._split_placement(place, avals), donated, numbered)
+            place = _take_shards(plan.kept)
+        return self._make_plain(*self._split_placement(place, avals), donated, numbered)
 
-    def single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
+    def make_single_runner(self, avals: Sequence[Aval]) -> Callable[[Sequence[Any]], Array] | None:
         """Returns a runner for a program with one computed result, not in a list; else None.
 
         The hot path of most calls: a closure, since attribute look-ups on ``self`` cost more.
@@ -132,7 +132,7 @@ class LoadedProgram:
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
             if donated:
-                _take(values, donated, name)
+                _mark_donated(values, donated, name)
             array = make()
             array._shards = shards
             array._signature = signature
@@ -153,11 +153,11 @@ class LoadedProgram:
             if launch_lending is not None:
                 leaving = make_placer(avals, self.types, plan.kept, self.launch, leave=lent)
                 if leaving is None and plan.kept != tuple(range(len(avals))):
-                    leaving = _shards_of_needed(plan.kept)
+                    leaving = _take_shards(plan.kept)
                 return leaving, launch_lending
         return place, self.executable.launcher
 
-    def _plain(
+    def _make_plain(
         self,
         place: Placer | None,
         execute: Callable[[list[Any]], Sequence[Shards]],
@@ -171,7 +171,7 @@ class LoadedProgram:
         explain, make = self._explain, blank
         signatures, name = self.outputs, self.plan.name
         nothings = [()] * len(signatures)
-        keys = None if numbered is None else _in_order(numbered)
+        keys = None if numbered is None else _sort_keys(numbered)
         template: dict[Any, Any] = numbered or {}
 
         def run(values: Sequence[Any]) -> list[Array] | dict[Any, Array]:
@@ -180,7 +180,7 @@ class LoadedProgram:
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
             if donated:
-                _take(values, donated, name)
+                _mark_donated(values, donated, name)
             made = [*starmap(make, nothings)]
             if keys is None:
                 for array, shards, signature in zip(made, outputs, signatures):  # noqa: B905  # hot
@@ -198,10 +198,10 @@ class LoadedProgram:
 
         return run
 
-    def _general(self, place: Placer, donated: Sequence[int]) -> Run:
+    def _make_general(self, place: Placer, donated: Sequence[int]) -> Run:
         """Returns the runner where arguments are donated or passed through, or data closed over."""
         plan, constants, signatures = self.plan, self.constants, self.outputs
-        execute = self.executable.launcher if self.executable else _nothing_to_execute
+        execute = self.executable.launcher if self.executable else _execute_nothing
         kept, fed, explain = len(plan.kept), plan.fed, self._explain
         if plan.literals:
             place = _place_literals(place, plan.literals, self.launch)
@@ -237,7 +237,7 @@ class LoadedProgram:
                     made.insert(output, _pass_through(source, shards, position, signature, new))
             except Exception as error:  # noqa: BLE001  # always raised again, explained
                 explain(values, error)
-            _take(values, donated, plan.name)
+            _mark_donated(values, donated, plan.name)
             return made
 
         return run
@@ -251,7 +251,7 @@ class LoadedProgram:
             self.executable.delete()
 
 
-def _take(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
+def _mark_donated(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
     for i in donated:
         if type(values[i]) is Array:
             values[i]._mark_donated(taker)
@@ -282,16 +282,16 @@ def _place_literals(place: Placer, literals: Sequence[npt.NDArray[Any]], launch:
     return lambda values: [*place(values), *(put_sharded(x, everywhere)._held() for x in literals)]
 
 
-def _shards_of_needed(needed: Sequence[int]) -> Placer:
+def _take_shards(needed: Sequence[int]) -> Placer:
     def place(values: Sequence[Any]) -> list[Shards | None]:
         return [values[i]._shards for i in needed]
 
     return place
 
 
-def _in_order(numbered: dict[Any, int]) -> list[Any]:
+def _sort_keys(numbered: dict[Any, int]) -> list[Any]:
     return sorted(numbered, key=numbered.__getitem__)
 
 
-def _nothing_to_execute(arguments: Sequence[Shards]) -> Sequence[Shards]:
+def _execute_nothing(arguments: Sequence[Shards]) -> Sequence[Shards]:
     return ()

@@ -36,7 +36,7 @@ class Pipeline(Generic[T]):
         self.calls: BoundedCache[Any, Runner] = BoundedCache(4096)
         self.traces: BoundedCache[Any, T] = BoundedCache(1024)
 
-    def runner(
+    def get_runner(
         self,
         head: Hashable,
         avals: Sequence[Aval],
@@ -54,13 +54,13 @@ class Pipeline(Generic[T]):
         """
 
         def make() -> Runner:
-            traced = self.traced(head, avals, trace)
+            traced = self.get_traced(head, avals, trace)
             program = load(traced, place(traced, avals))
             return make_runner(program, traced.out_tree, avals, what, rerun, is_operation)
 
         return self.calls.get_or_make((config.token(), head, *avals), make)
 
-    def traced(
+    def get_traced(
         self,
         head: Hashable,
         avals: Sequence[Aval],
@@ -85,7 +85,7 @@ def make_runner(
     is_operation: bool = False,
 ) -> Runner:
     """Returns what places arguments of these avals, launches, checks, and builds the results."""
-    run = _runner(program, out_tree, avals, what, rerun, is_operation)
+    run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation)
     return _record_launches(run, program) if config.record_launches else run
 
 
@@ -105,7 +105,7 @@ def _record_launches(run: Runner, program: LoadedProgram) -> Runner:
     return run_recorded
 
 
-def _runner(
+def _make_unrecorded(
     program: LoadedProgram,
     out_tree: tree.PyTreeSpec,
     avals: Sequence[Aval],
@@ -116,11 +116,11 @@ def _runner(
     if float_checks_enabled():
         run: Any = add_float_checks(program, avals, what, rerun, is_operation)
     else:
-        if tree.is_leaf_spec(out_tree) and (single := program.single_runner(avals)):
+        if tree.is_leaf_spec(out_tree) and (single := program.make_single_runner(avals)):
             return single
-        if (numbered := _flat_dict(out_tree)) is not None:
-            return program.dict_runner(avals, numbered)
-        run = program.runner(avals)
+        if (numbered := _number_keys(out_tree)) is not None:
+            return program.make_dict_runner(avals, numbered)
+        run = program.make_runner(avals)
     return _unflatten_results(out_tree, run)
 
 
@@ -132,7 +132,7 @@ def _unflatten_results(spec: tree.PyTreeSpec, run: Run) -> Runner:
     return lambda values: tree.unflatten(spec, run(values))
 
 
-def _flat_dict(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
+def _number_keys(spec: tree.PyTreeSpec) -> dict[Any, int] | None:
     """Returns a dict of leaves with the number of each; None for any other structure."""
     if spec.type is not dict or not all(tree.is_leaf_spec(s) for s in spec.children()):
         return None

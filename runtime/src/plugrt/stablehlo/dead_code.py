@@ -24,7 +24,7 @@ def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
     of ``main`` stay. Unused parameters and functions are left for the caller
     to drop.
     """
-    _Sweep(module, main).block(main)
+    _Sweep(module, main).sweep(main)
 
 
 class _Sweep:
@@ -36,13 +36,13 @@ class _Sweep:
         self._variants: dict[tuple[str, tuple[bool, ...]], tuple[str, list[int]]] = {}
         self._functions: dict[str, Any] | None = None
         self._special: dict[str, Callable[[Any], None]] = {
-            "stablehlo.while": self._loop,
-            "stablehlo.if": self._branch,
-            "stablehlo.case": self._branch,
-            "func.call": self._call,
+            "stablehlo.while": self._narrow_loop,
+            "stablehlo.if": self._narrow_branches,
+            "stablehlo.case": self._narrow_branches,
+            "func.call": self._narrow_call,
         }
 
-    def block(self, block: ir.Block) -> None:
+    def sweep(self, block: ir.Block) -> None:
         """Removes what is dead from a block, and from the regions within it."""
         for op in [*block.operations][-2::-1]:
             results = op.operation.results
@@ -56,7 +56,7 @@ class _Sweep:
                 continue
             for region in op.operation.regions:
                 for inner in region.blocks:
-                    self.block(inner)
+                    self.sweep(inner)
 
     # --- effects ------------------------------------------------------------------------------
 
@@ -89,10 +89,10 @@ class _Sweep:
 
     # --- loops --------------------------------------------------------------------------------
 
-    def _loop(self, op: Any) -> None:
+    def _narrow_loop(self, op: Any) -> None:
         condition, body = (region.blocks[0] for region in op.operation.regions)
-        self.block(condition)
-        self.block(body)
+        self.sweep(condition)
+        self.sweep(body)
         operands = [*op.operation.operands]
         yielded = returned_values(body)
         changes = [y != a for y, a in zip(yielded, body.arguments, strict=True)]
@@ -109,7 +109,7 @@ class _Sweep:
             trial = op.operation.clone(ip=ir.InsertionPoint(op))
             step = trial.operation.regions[1].blocks[0]
             return_only(step, used)
-            self.block(step)
+            self.sweep(step)
             needed = [u or is_used(a) for u, a in zip(used, step.arguments, strict=True)]
             trial.operation.erase()
             if needed == used:
@@ -118,17 +118,17 @@ class _Sweep:
         if all(used):
             return
         return_only(body, used)
-        self.block(body)
+        self.sweep(body)
         for block in (condition, body):
             erase_arguments(block, used)
         self._narrow(op, used, [x for x, u in zip(operands, used, strict=True) if u])
 
     # --- branches -----------------------------------------------------------------------------
 
-    def _branch(self, op: Any) -> None:
+    def _narrow_branches(self, op: Any) -> None:
         blocks = [region.blocks[0] for region in op.operation.regions]
         for block in blocks:
-            self.block(block)
+            self.sweep(block)
         yielded = [returned_values(block) for block in blocks]
         if len(blocks) > 1:
             for result, first, *others in zip(op.operation.results, *yielded, strict=True):
@@ -141,25 +141,25 @@ class _Sweep:
             return
         for block in blocks:
             return_only(block, used)
-            self.block(block)
+            self.sweep(block)
         self._narrow(op, used, [*op.operation.operands])
 
     # --- calls --------------------------------------------------------------------------------
 
-    def _call(self, op: Any) -> None:
+    def _narrow_call(self, op: Any) -> None:
         used = tuple(map(is_used, op.operation.results))
         if all(used):
             return
         key = (_callee(op), used)
         found = self._variants.get(key)
         if found is None:
-            found = self._variants[key] = self._variant(*key)
+            found = self._variants[key] = self._copy_narrowed(*key)
         symbol, kept = found
         operands = op.operation.operands
         taken = [operands[i] for i in kept]
         self._narrow(op, used, taken, callee=ir.FlatSymbolRefAttr.get(symbol))
 
-    def _variant(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
+    def _copy_narrowed(self, symbol: str, used: tuple[bool, ...]) -> tuple[str, list[int]]:
         """Makes a copy of a function that gives only some results.
 
         Returns its name, and which arguments it takes.
@@ -172,7 +172,7 @@ class _Sweep:
         self._functions_by_name()[name] = copy
         block = copy.operation.regions[0].blocks[0]
         return_only(block, used)
-        self.block(block)
+        self.sweep(block)
         needed = [*map(is_used, block.arguments)]
         erase_arguments(block, needed)
         results = [x.type for x in returned_values(block)]

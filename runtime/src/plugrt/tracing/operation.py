@@ -146,7 +146,7 @@ class Operation(Generic[P, R]):
                 names.append(name)
             skeleton.append((name, spec))
         values, avals = read_arguments(found, lambda i: f"argument {names[i]!r} of {self._title}")
-        run = self._pipeline.runner(
+        run = self._pipeline.get_runner(
             (len(args), *skeleton),
             avals,
             lambda types: self._trace(args, kwargs, types, names),

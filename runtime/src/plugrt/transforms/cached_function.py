@@ -75,7 +75,7 @@ class CachedFunction(Generic[P, R]):
                 run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
             elif len(args) == 1:
                 [first] = args
-                if type(first) is dict:  # the usual container: `_short_call`, unrolled
+                if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
                     leaves = [*first.values()]
                     run = None
                     if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
@@ -95,7 +95,7 @@ class CachedFunction(Generic[P, R]):
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _state.trace is not None:
             return self._call_in_trace(_state.trace, args, kwargs)
-        short = self._short_call(args, kwargs)
+        short = self._find_short_call(args, kwargs)
         if short is not None:
             key, leaves = short
             try:
@@ -109,19 +109,19 @@ class CachedFunction(Generic[P, R]):
         bound = self._rules.bind(args, kwargs)
         values, avals = self._read(bound)
         head = (bound.spec, bound.static_key)
-        run = self._find((_token(), head, *avals)) or self._pipeline.runner(
+        run = self._find((_token(), head, *avals)) or self._pipeline.get_runner(
             head,
             avals,
-            self._tracer(bound),
+            self._make_stager(bound),
             lambda staged, avals: self._launch(bound, staged, avals),
             self._what,
-            self._rerun(bound),
+            self._make_rerun(bound),
         )
         if short is not None:
             self._pipeline.calls.keep(key, self._reorder_leaves(args, kwargs, run))
         return run(values)
 
-    def _short_call(
+    def _find_short_call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
         """Returns a cache key and the leaves of a call whose containers lie on the first level.
@@ -172,7 +172,7 @@ class CachedFunction(Generic[P, R]):
         """Calls the function while another one is traced."""
         raise NotImplementedError
 
-    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         """Returns what traces the function for a call like ``bound``."""
         raise NotImplementedError
 
@@ -180,7 +180,7 @@ class CachedFunction(Generic[P, R]):
         """Returns where the traced function runs for such a call."""
         raise NotImplementedError
 
-    def _rerun(self, bound: Bound) -> Rerun | None:
+    def _make_rerun(self, bound: Bound) -> Rerun | None:
         """Returns what finds the operation that made a NaN, where that can be found."""
         return None
 
@@ -192,7 +192,7 @@ class CachedFunction(Generic[P, R]):
     def _cache_size(self) -> int:
         return len(self._pipeline.traces)
 
-    def _flat(self, bound: Bound) -> Callable[..., Any]:
+    def _make_flat(self, bound: Bound) -> Callable[..., Any]:
         """Returns the function of the flat leaves of a call like ``bound``."""
 
         def call(*leaves: Any) -> Any:

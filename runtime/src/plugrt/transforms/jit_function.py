@@ -68,8 +68,8 @@ class JitFunction(CachedFunction[P, R]):
         bound = self._rules.bind(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.traced(head, avals, self._tracer(bound))
-        rerun = self._rerun(bound, self)
+        staged = self._pipeline.get_traced(head, avals, self._make_stager(bound))
+        rerun = self._make_rerun(bound, self)
         return Traced(staged, bound.spec, tuple(avals), self._where(), _rerun=rerun)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ class JitFunction(CachedFunction[P, R]):
             for leaf, name in zip(bound.leaves, names, strict=True)
         ]
         if self._inline:
-            return self._flat(bound)(*tracers)
+            return self._make_flat(bound)(*tracers)
         return call_in_trace(trace, self._trace_within(trace, bound, tracers), tracers)
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
@@ -108,7 +108,7 @@ class JitFunction(CachedFunction[P, R]):
         staged = self._pipeline.traces.get(key)
         if staged is None:
             staged = stage(
-                self._flat(bound),
+                self._make_flat(bound),
                 make_parameters(types, self._rules.names(bound)),
                 name=self._rules.title,
                 axes=trace.axes,
@@ -138,13 +138,13 @@ class JitFunction(CachedFunction[P, R]):
             return wanted if wanted.client is client else client.addressable_devices()[0]
         return None
 
-    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         """Returns what traces the function for a call like ``bound``."""
 
         def trace(types: Sequence[ParameterType]) -> Staged:
             names, donated = self._rules.names(bound), self._rules.donated(bound)
             return stage(
-                self._flat(bound),
+                self._make_flat(bound),
                 make_parameters(types, names, donated),
                 name=self._rules.title,
                 keep_unused=self._keep_unused,
@@ -152,7 +152,7 @@ class JitFunction(CachedFunction[P, R]):
 
         return trace
 
-    def _rerun(self, bound: Bound, keep: Any = None) -> Rerun:
+    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun:
         """Returns what makes a call again operation by operation, so that the culprit raises.
 
         It holds what it needs of the call, and the function weakly, unless ``keep`` is that.

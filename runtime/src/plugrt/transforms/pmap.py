@@ -78,7 +78,7 @@ class PmapFunction(CachedFunction[P, R]):
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.traced(head, avals, self._tracer(bound))
+        staged = self._pipeline.get_traced(head, avals, self._make_stager(bound))
         return PmapTraced(staged, bound.spec, tuple(avals), None, mapping, self._out_axes)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -108,13 +108,13 @@ class PmapFunction(CachedFunction[P, R]):
             f"pmap within {'pmap' if mapped else 'jit'} is not implemented: {cure}"
         )
 
-    def _tracer(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+    def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         def trace(types: Sequence[ParameterType]) -> Staged:
             mapping = self._mapping(bound, [TensorType(*t[:2]) for t in types])
             names, donated = self._rules.names(bound), self._rules.donated(bound)
             parameters = make_parameters(mapping.types(types), names, donated)
             axes: Any = {} if self._axis_name is None else {self._axis_name: mapping.size}
-            return stage(self._flat(bound), parameters, name=self._rules.title, axes=axes)
+            return stage(self._make_flat(bound), parameters, name=self._rules.title, axes=axes)
 
         return trace
 

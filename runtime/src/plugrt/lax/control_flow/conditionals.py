@@ -154,10 +154,10 @@ def _branch(
         return [as_tracer(x, f"output{path} of {name} of {title}") for path, x in named]
 
     trace = active_trace()
-    with region_holder(len(functions)) as place:
+    with region_holder(len(functions)) as holder:
         bodies = []
         for name, function in zip(names, functions, strict=True):
-            bodies.append(place.trace((), lambda n=name, f=function: call(n, f)))
+            bodies.append(holder.trace((), lambda n=name, f=function: call(n, f)))
             if specs[-1] != specs[0]:
                 raise StructureError(
                     f"the branches of {title} must return one structure: {names[0]} returns "

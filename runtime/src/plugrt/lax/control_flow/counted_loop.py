@@ -1,4 +1,4 @@
-"""`loop`: the ``stablehlo.while`` with a known number of steps behind `scan` and `fori_loop`."""
+"""`emit_loop`: the ``stablehlo.while`` of a known number of steps behind `scan` and `fori_loop`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Step = Callable[[Any, Any, Any], tuple[Any, Any]]
 _INDEX = np.dtype(np.int32)
 
 
-def loop(
+def emit_loop(
     title: str,
     step: Step,
     init: Any,
@@ -53,13 +53,13 @@ def loop(
     rounds = length // unroll
     if rounds > 1:
         values, stacked = _emit_rounds(steps, rounds, unroll)
-        values, stacked = steps.run(rounds * unroll, length % unroll, values, stacked)
+        values, stacked = steps.add_steps(rounds * unroll, length % unroll, values, stacked)
     else:
-        values, stacked = _unroll(steps)
+        values, stacked = _emit_unrolled(steps)
     assert steps.outputs is not None
     stacked = [with_weakness(y, weak) for y, weak in zip(stacked, steps.weak, strict=True)]
-    ended = steps.carry.result(values)
-    return steps.carry.value(ended), tree.unflatten(steps.outputs, stacked)
+    ended = steps.carry.finish(values)
+    return steps.carry.rebuild(ended), tree.unflatten(steps.outputs, stacked)
 
 
 def steps_per_round(unroll: int | bool, length: int) -> int:
@@ -88,14 +88,14 @@ class _LoopSteps:
         self.weak: list[bool] = []
         """Whether each output of a step is weakly typed; so are the stacked outputs."""
 
-    def one(
+    def add_step(
         self, i: Tracer | int, values: Sequence[Tracer], at: Tracer | int
     ) -> tuple[list[Tracer], list[Tracer]]:
         """Adds step ``i``, which reads at ``at``; returns leaves of the new carry and outputs."""
         rows = [with_weakness(_read_row(leaf, at), leaf.weak) for leaf in self._xs]
         x = tree.unflatten(self._xs_spec, rows)
         index = constant(i, _INDEX) if isinstance(i, int) else i
-        returned = self._step(index, self.carry.value(values), x)
+        returned = self._step(index, self.carry.rebuild(values), x)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise StructureError(
                 f"the body of {self._title} must return a pair (carry, y); found {returned!r:.80} "
@@ -110,9 +110,9 @@ class _LoopSteps:
         self.outputs = spec
         found = [as_tracer(y, f"an output of the body of {self._title}") for y in flat]
         self.weak = [y.weak for y in found]
-        return self.carry.accept(returned[0]), [strong(y) for y in found]
+        return self.carry.check_returned(returned[0]), [strong(y) for y in found]
 
-    def run(
+    def add_steps(
         self,
         start: Tracer | int,
         count: int,
@@ -122,14 +122,14 @@ class _LoopSteps:
         """Adds ``count`` steps, whose outputs go into ``stacked`` (None: new block arguments)."""
         for k in range(count):
             i = start + k if isinstance(start, int) else _add_constant(start, k)
-            at = self.place(i)
-            values, ys = self.one(i, values, at)
+            at = self.row_index(i)
+            values, ys = self.add_step(i, values, at)
             if stacked is None:
                 stacked = [new_argument((self.length, *y.shape), y.dtype) for y in ys]
             stacked = [_write_row(s, y, at) for s, y in zip(stacked, ys, strict=True)]
         return list(values), list(stacked or ())
 
-    def place(self, i: Tracer | int) -> Tracer | int:
+    def row_index(self, i: Tracer | int) -> Tracer | int:
         """Returns where step ``i`` reads and writes."""
         if not self._reverse:
             return i
@@ -145,20 +145,20 @@ def _emit_rounds(steps: _LoopSteps, rounds: int, unroll: int) -> tuple[list[Trac
     carry = steps.carry
 
     def body(i: Tracer, *values: Tracer) -> list[Tracer]:
-        new, stacked = steps.run(i, unroll, values, None)
+        new, stacked = steps.add_steps(i, unroll, values, None)
         return [_add_constant(i, unroll), *new, *stacked]
 
     def is_below(i: Tracer, *_: Tracer) -> list[Tracer]:
         return [compare(i, constant(rounds * unroll, _INDEX), "LT")]
 
     while True:
-        with region_holder(2) as place:
-            traced = place.trace([constant(0, _INDEX), *carry.leaves], body)
-            if not carry.settle():
+        with region_holder(2) as holder:
+            traced = holder.trace([constant(0, _INDEX), *carry.leaves], body)
+            if not carry.settle_dtypes():
                 continue
             stacked = [full(y.shape, 0, y.dtype) for y in traced.outputs[1 + len(carry.leaves) :]]
             state = [strong(constant(0, _INDEX)), *carry.leaves, *stacked]
-            ended = _emit_while(state, place.trace(state, is_below), traced)
+            ended = _emit_while(state, holder.trace(state, is_below), traced)
             last = 1 + len(carry.leaves)
             return list(ended[1:last]), list(ended[last:])
 
@@ -172,24 +172,24 @@ def _emit_while(state: Sequence[Tracer], cond: Body, body: Body) -> tuple[Tracer
     return ended
 
 
-def _unroll(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
+def _emit_unrolled(steps: _LoopSteps) -> tuple[list[Tracer], list[Tracer]]:
     """Adds all steps without a loop."""
     if any(x.weak for x in steps.carry.leaves) or not steps.length:
-        samples = _probe(steps)
+        samples = _trace_sample(steps)
     values: list[Tracer] = [strong(x) for x in steps.carry.leaves]
     if not steps.length:
         return values, [full((0, *y.shape), 0, y.dtype) for y in samples]
     rows: list[tuple[int, list[Tracer]]] = []
     for i in range(steps.length):
-        at = steps.place(i)
+        at = steps.row_index(i)
         assert isinstance(at, int)
-        values, ys = steps.one(i, values, at)
+        values, ys = steps.add_step(i, values, at)
         rows.append((at, [reshape(y, (1, *y.shape)) for y in ys]))
     columns = zip(*(ys for _, ys in sorted(rows, key=lambda row: row[0])), strict=True)
     return values, [concatenate(column, 0) for column in columns]
 
 
-def _probe(steps: _LoopSteps) -> Sequence[Tracer]:
+def _trace_sample(steps: _LoopSteps) -> Sequence[Tracer]:
     """Traces a step for its types alone: settles the carry's dtypes, returns sample outputs."""
     samples: list[Tracer] = []
 
@@ -197,14 +197,14 @@ def _probe(steps: _LoopSteps) -> Sequence[Tracer]:
         samples[:] = []
         zero = constant(0, _INDEX)
         # The inputs may be empty: this step is traced for its types and never run.
-        new, ys = steps.one(zero, values, zero)
+        new, ys = steps.add_step(zero, values, zero)
         samples.extend(ys)
         return new
 
     while True:
-        with region_holder(1) as place:
-            place.trace(steps.carry.leaves, body)
-            if steps.carry.settle():
+        with region_holder(1) as holder:
+            holder.trace(steps.carry.leaves, body)
+            if steps.carry.settle_dtypes():
                 return samples
 
 

@@ -88,11 +88,11 @@ def launch(
         )
 
     pipeline = _shared_pipeline(title, functions)
-    rerun = in_python and _rerun(in_python, functions, tuple(operands), spec)
-    return pipeline.runner((static, spec), avals, trace, _place, title, rerun)(values)
+    rerun = in_python and _make_rerun(in_python, functions, tuple(operands), spec)
+    return pipeline.get_runner((static, spec), avals, trace, _place, title, rerun)(values)
 
 
-def _rerun(
+def _make_rerun(
     in_python: InPython,
     functions: Sequence[Callable[..., Any]],
     names: Sequence[str],

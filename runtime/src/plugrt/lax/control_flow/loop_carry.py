@@ -31,16 +31,16 @@ class Carry:
         ]
         self._wanted: dict[int, Any] = {}
 
-    def value(self, leaves: Sequence[Tracer]) -> Any:
+    def rebuild(self, leaves: Sequence[Tracer]) -> Any:
         """Returns the carried value with these leaves."""
         return tree.unflatten(self.spec, leaves)
 
-    def result(self, leaves: Sequence[Tracer]) -> list[Tracer]:
+    def finish(self, leaves: Sequence[Tracer]) -> list[Tracer]:
         """Returns what the loop ended with, weak where what went in is, and stayed so."""
         pairs = zip(leaves, self.leaves, strict=True)
         return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
-    def accept(self, returned: Any) -> list[Tracer]:
+    def check_returned(self, returned: Any) -> list[Tracer]:
         """Returns the leaves of what the body returned, checked against those that went in."""
         flat, spec = tree.flatten(returned)
         if spec != self.spec:
@@ -80,7 +80,7 @@ class Carry:
             "reshape) so that both are equal"
         )
 
-    def settle(self) -> bool:
+    def settle_dtypes(self) -> bool:
         """Converts initial Python scalars to the dtypes that the body asked for.
 
         Returns whether there were none: otherwise the body has to be traced again.

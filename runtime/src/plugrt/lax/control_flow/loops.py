@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
-from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
+from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
 from plugrt.lax.control_flow.python_control_flow import run_counted, run_while
@@ -51,14 +51,18 @@ def emit_while(
     """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
     carry = Carry(title, init)
     while True:
-        with region_holder(2) as place:
-            body = place.trace(carry.leaves, lambda *v: carry.accept(body_fun(carry.value(v))))
-            if not carry.settle():
+        with region_holder(2) as holder:
+            body = holder.trace(
+                carry.leaves, lambda *v: carry.check_returned(body_fun(carry.rebuild(v)))
+            )
+            if not carry.settle_dtypes():
                 continue
-            cond = place.trace(
+            cond = holder.trace(
                 carry.leaves,
                 lambda *v: [
-                    scalar_predicate(cond_fun(carry.value(v)), f"what cond_fun of {title} returns")
+                    scalar_predicate(
+                        cond_fun(carry.rebuild(v)), f"what cond_fun of {title} returns"
+                    )
                 ],
             )
             operation = hlo.WhileOp(
@@ -69,7 +73,7 @@ def emit_while(
             cond.move(operation.regions[0])
             body.move(operation.regions[1])
             ended = wrap(operation)
-            return carry.value(carry.result([ended] if type(ended) is Tracer else ended))
+            return carry.rebuild(carry.finish([ended] if type(ended) is Tracer else ended))
 
 
 @with_argument_errors
@@ -149,7 +153,7 @@ def _emit_counted(
         return body_fun(Tracer(index.value, active_trace(), weak=weak), value), None
 
     length = max(last - first, 0)
-    return loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
+    return emit_loop("fori_loop", step, init, None, length, reverse=False, unroll=unroll)[0]
 
 
 def _emit_counting(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init: Any) -> Any:

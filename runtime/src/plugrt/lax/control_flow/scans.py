@@ -9,7 +9,7 @@ from typing import Any
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
-from plugrt.lax.control_flow.counted_loop import loop, steps_per_round
+from plugrt.lax.control_flow.counted_loop import emit_loop, steps_per_round
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.python_control_flow import run_map, run_scan
 
@@ -40,7 +40,7 @@ def scan(
     rounds = steps_per_round(unroll, steps)
 
     def run(init: Any, xs: Any) -> Any:
-        return loop(
+        return emit_loop(
             "scan", lambda _, c, x: f(c, x), init, xs, steps, reverse=reverse, unroll=rounds
         )
 
@@ -65,9 +65,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     rounds = steps_per_round(batch_size or 1, steps)
 
     def run(xs: Any) -> Any:
-        return loop("map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds)[
-            1
-        ]
+        return emit_loop(
+            "map", lambda _, c, x: (c, f(x)), (), xs, steps, reverse=False, unroll=rounds
+        )[1]
 
     in_python = partial(run_map, length=steps) if steps else None
     return launch("map", (f,), (steps, rounds), {"xs": xs}, run, in_python)
