@@ -81,6 +81,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return FixtureScheduling(config, log)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest tests first, so that no worker waits for one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def hide_what_lives_on() -> None:
     """Takes what is alive, modules and tests first of all, out of the collector's sight.
 

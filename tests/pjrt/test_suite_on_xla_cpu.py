@@ -21,6 +21,7 @@ from support.xla_cpu import library_path, needs_library
 
 pytestmark = [
     needs_library,
+    pytest.mark.long,
     pytest.mark.timeout(1200),
 ]
 TESTS = Path(__file__).parents[1]

@@ -39,6 +39,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize(
     ("handler", "signals", "status"),

@@ -82,6 +82,7 @@ print("done")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["donate", "delete"])
 @pytest.mark.parametrize("kind", ["f4", "bfloat16", "pmap"])
 def test_data_or_deleted_and_never_a_crash(kind: str, how: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from support.collective_loops import KINDS, run
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize(("devices", "steps"), [(2, 2_000), (4, 10_000), (8, 1_000)])

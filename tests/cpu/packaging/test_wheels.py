@@ -12,7 +12,7 @@ from support.installed import environment, needs_uv, run
 
 DISTRIBUTIONS = {"plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk"}
 
-pytestmark = needs_uv
+pytestmark = [needs_uv, pytest.mark.long]
 
 
 def test_every_distribution_is_a_pure_typed_wheel(wheels: list[Path]) -> None:

@@ -149,6 +149,7 @@ JAX_REFUSALS = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @AS_IN_0_10
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])
 def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
