@@ -6,8 +6,9 @@ are not array-like: ``array_api.asarray`` makes an array of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,10 @@ from plugrt.execution.array import Array
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device
 
-__all__ = ["ArrayLike", "Axes", "DTypeLike", "DeviceLike", "Shape"]
+__all__ = [
+    "ArrayLike", "ArraySource", "Axes", "DTypeLike", "DeviceLike", "HasShapeAndDtype", "Shape",
+    "Shardings", "SupportsArray", "SupportsDLPack",
+]  # fmt: skip
 
 ArrayLike: TypeAlias = (
     Array | np.ndarray[Any, np.dtype[Any]] | np.generic | bool | int | float | complex
@@ -34,6 +38,51 @@ Axes: TypeAlias = int | Sequence[int] | None
 
 DeviceLike: TypeAlias = Device | Sharding
 """Where an array is to be: a device, or a sharding over several."""
+
+Shardings: TypeAlias = (
+    DeviceLike
+    | Sequence[DeviceLike | list[Any] | tuple[Any, ...] | dict[Any, Any] | None]
+    | Mapping[Any, Any]
+    | None
+)
+"""A pytree of where arrays are to be, which may be a prefix of that of the arrays."""
+
+
+class SupportsArray(Protocol):
+    """What NumPy takes as an array."""
+
+    def __array__(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Returns it as an array of NumPy's."""
+
+
+class SupportsDLPack(Protocol):
+    """What shares its memory through DLPack: arrays of other libraries."""
+
+    def __dlpack__(self) -> Any:
+        """Returns a capsule."""
+
+    def __dlpack_device__(self) -> Any:
+        """Returns the type and the number of its device."""
+
+
+class HasShapeAndDtype(Protocol):
+    """The type of an array: `plugrt.ShapeDtypeStruct`, or an array itself."""
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """The sizes of the dimensions."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, or what names it."""
+
+
+# In quotes, as array.array takes no subscript before Python 3.12.
+_Memory: TypeAlias = "bytearray | memoryview | array[Any]"
+ArraySource: TypeAlias = (
+    "ArrayLike | list[Any] | tuple[Any, ...] | range | _Memory | SupportsArray | SupportsDLPack"
+)
+"""What ``array_api.asarray`` makes an array of; lists and tuples may be nested."""
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ mypy and pyright read it (``test_type_checkers.py``); ``tests/cpu/typing`` runs 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_type
 
@@ -33,6 +34,15 @@ device = plugrt.devices()[0]
 def creation() -> None:
     assert_type(xp.asarray([[1, 2], [3, 4]]), Array)
     assert_type(xp.asarray(host, dtype=xp.float32, device=device, copy=True), Array)
+    assert_type(xp.asarray((x, [1.0, 2.0], range(2))[2]), Array)
+    xp.asarray((x, x))
+    xp.asarray(bytearray(b"ab"))
+    xp.asarray(np.float32(1))
+    xp.asarray(True)
+    xp.asarray(array("f", [1.0]))
+    xp.asarray(memoryview(b"ab"))
+    xp.asarray(Celsius())
+    xp.from_dlpack(host)
     assert_type(xp.zeros((2, 3)), Array)
     assert_type(xp.zeros(3, dtype="float32"), Array)
     assert_type(xp.ones([2, 3], dtype=np.int32, device=device), Array)
@@ -179,6 +189,16 @@ def attributes() -> None:
 
 
 def lax_operations() -> None:
+    image, kernel = xp.ones((1, 4, 4, 1)), xp.ones((2, 2, 1, 1))
+    orders = ("NHWC", "HWIO", "NHWC")
+    numbers = lax.conv_dimension_numbers(image.shape, kernel.shape, orders)
+    for given in (orders, numbers):
+        lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=given)
+    lax.conv_dimension_numbers((1, 1, 2), (1, 1, 2), None)
+    lax.conv_dimension_numbers((1, 1), (1, 1), ((0, 1), (0, 1), [0, 1]))
+    results = [plugrt.ShapeDtypeStruct((2,), np.dtype("float32"))]
+    assert len([lambda: lax.custom_call("name", [x], results)]) == 1
+    assert len([lambda: lax.custom_call("name", [x], host)]) == 1
     assert_type(lax.add(x, x), Array)
     assert_type(lax.exp(1.0), Array)
     assert_type(lax.abs(host), Array)
@@ -264,6 +284,11 @@ def transforms() -> None:
     assert_type(plugrt.jit(lambda v: v + 1)(x), Any)
     jitted: Callable[[Array], Array] = plugrt.jit(square)
     assert_type(jitted(x), Array)
+    one = SingleDeviceSharding(device)
+    for shardings in (one, (one,), [one], {"v": one}, (None, [one]), device, None):
+        plugrt.jit(square, in_shardings=shardings, out_shardings=one)
+    plugrt.jit(square, in_shardings=(one,), out_shardings={"out": [one, None]})
+    plugrt.jit(square, in_shardings=[one])
     mapped = plugrt.pmap(square, axis_name="i", devices=[device])
     plugrt.pmap(square, in_axes=(0,), out_axes=None)
     plugrt.pmap(square, in_axes=[{"weights": None, "bias": 0}], out_axes={"loss": (0, None)})
@@ -396,6 +421,15 @@ def plugins() -> None:
     plugin = BackendPlugin("twice", Twice, priority=1)
     assert_type(plugin.name, str)
     assert_type(Absent().probe(), Availability)
+
+
+class Celsius:
+    """What NumPy reads, and no array of its own."""
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, np.dtype[Any]]:
+        return np.asarray([20.0], dtype)
 
 
 def annotated(

@@ -40,6 +40,11 @@ xp.sum()  # wrong: call-arg
 xp.sum(None)  # wrong: arg-type
 xp.sum([1, 2, 3])  # wrong: arg-type
 xp.sum(x=x)  # wrong: call-arg
+xp.asarray("text")  # wrong: arg-type
+xp.asarray({1, 2})  # wrong: arg-type
+xp.asarray(None)  # wrong: arg-type
+xp.asarray(np.float32)  # wrong: arg-type
+xp.from_dlpack([1, 2])  # wrong: arg-type
 xp.add(x)  # wrong: call-arg
 xp.add(x, object())  # wrong: arg-type
 xp.mean(x, dtype=xp.float32)  # wrong: call-arg
@@ -103,6 +108,10 @@ lax.fori_loop(0, 3, lambda i, v: v)  # wrong: call-arg
 lax.while_loop(True, lambda v: v, x)  # wrong: arg-type
 lax.cond("yes", jitted, jitted, x)  # wrong: arg-type
 lax.scan(1, x, x)  # wrong: arg-type
+lax.conv_general_dilated(x, x, (1,), "SAME", dimension_numbers="NHWC")  # wrong: arg-type
+lax.conv_dimension_numbers((1, 1), (1, 1), (1, 2, 3))  # wrong: arg-type
+lax.custom_call("name", [x], "float32")  # wrong: arg-type
+lax.custom_call("name", [x], [xp.float32])  # wrong: list-item
 lax.psum(x)  # wrong: call-arg
 lax.psum(x, 0)  # wrong: arg-type
 lax.fft(x, None, (2,))  # wrong: arg-type
@@ -125,6 +134,9 @@ mapped("x")  # wrong: arg-type
 plugrt.jit(3)  # wrong: call-overload
 plugrt.jit(jitted, static_argnum=1)  # wrong: call-overload
 plugrt.jit(jitted, donate_argnums="0")  # wrong: arg-type
+plugrt.jit(jitted, in_shardings="cpu")  # wrong: arg-type
+plugrt.jit(jitted, in_shardings=("cpu",))  # wrong: arg-type
+plugrt.jit(jitted, out_shardings=0)  # wrong: call-overload
 plugrt.jit(static_args=1)  # wrong: call-overload
 plugrt.pmap(3)  # wrong: arg-type
 plugrt.pmap(jitted, devices=3)  # wrong: arg-type

@@ -20,7 +20,7 @@ def _keep_clients_after_fork() -> None:
     """Keeps jaxlib's clients alive until a forked child process ends.
 
     Destroying one there waits for threads that only the parent has, and crashes (jaxlib 0.10, under
-    JAX as well).
+    JAX as well, which warns of forks: https://github.com/jax-ml/jax/pull/18989).
     """
     for client in _clients:
         if client._raw is not None:

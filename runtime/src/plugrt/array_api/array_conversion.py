@@ -30,7 +30,7 @@ from plugrt.tracing.promotion import (
 )
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import DeviceLike, DTypeLike
+from plugrt.typing import ArraySource, DeviceLike, DTypeLike
 
 Dtype = np.dtype[Any]
 _SCALARS = (bool, int, float, complex)
@@ -38,7 +38,7 @@ _BUFFERS = (str, bytes, bytearray, memoryview, array)
 
 
 def asarray(
-    obj: Any,
+    obj: ArraySource,
     /,
     *,
     dtype: DTypeLike | None = None,
@@ -71,12 +71,14 @@ def asarray(
                 joined = _join(*leaves, shape=_find_shape(obj))
                 return _from_array(joined, target, device, None)
             host = _read_sequence(obj, leaves, target)
-        elif type(obj) in _SCALARS:
+        elif type(obj) in _SCALARS:  # which type checkers do not take for a narrowing
             if target is None and device is None and copy is not False:
-                return _from_scalar(obj)
-            host = _cast_checked(obj, scalar_dtype(obj) if target is None else target)
+                return _from_scalar(obj)  # type: ignore[arg-type]
+            dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
+            host = _cast_checked(obj, dtype)
         elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
-            return _from_array(from_dlpack(obj, device=device, copy=copy), target, device, None)
+            lent = from_dlpack(obj, device=device, copy=copy)  # type: ignore[arg-type]
+            return _from_array(lent, target, device, None)
         else:
             host = _read_foreign(obj, target)
         return _put(obj, host, device, copy)

@@ -15,13 +15,15 @@ from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import DeviceLike
+from plugrt.typing import DeviceLike, SupportsDLPack
 
 _CPU = 1  # DLPack's kDLCPU
 
 
 @with_argument_errors
-def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
+def from_dlpack(
+    x: SupportsDLPack, /, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> Array:
     """Returns the data of an object with ``__dlpack__``, sharing its memory where possible.
 
     Data in host memory go to ``device``, else to the default device (the standard would say: to a

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from plugrt.lax.control_flow.loops import while_loop as while_loop
 from plugrt.lax.control_flow.scans import map as map
 from plugrt.lax.control_flow.scans import scan as scan
 from plugrt.lax.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from plugrt.lax.convolution import ConvDimensionsLike
 from plugrt.lax.convolution import conv as conv
 from plugrt.lax.convolution import conv_dimension_numbers as conv_dimension_numbers
 from plugrt.lax.custom_calls import RandomAlgorithm as RandomAlgorithm
@@ -108,7 +109,7 @@ def conv_general_dilated(
     padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: ConvDimensionsLike | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,

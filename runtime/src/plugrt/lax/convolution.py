@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,9 +30,17 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Sequence[int]
 
 
+ConvDimensionsLike: TypeAlias = (
+    ConvDimensionNumbers | tuple[str, str, str] | list[str] | Sequence[Sequence[int]]
+)
+"""Dimension numbers, also as three strings such as ("NHWC", "HWIO", "NHWC")."""
+
+
 @with_argument_errors
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    dimension_numbers: ConvDimensionsLike | None,
 ) -> ConvDimensionNumbers:
     """Returns dimension numbers given as such, as three strings, or as None for the usual order.
 
@@ -50,7 +58,7 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         order = tuple(range(ndim))
         return ConvDimensionNumbers(order, order, order)
-    numbers = tuple(dimension_numbers)
+    numbers: tuple[Any, ...] = tuple(dimension_numbers)
     if len(numbers) != 3:
         raise ArgumentError(f"dimension_numbers are three, of lhs, rhs and out; got {numbers!r}")
     if not all(isinstance(spec, str) for spec in numbers):
@@ -102,7 +110,7 @@ def conv_general_dilated(
     padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: ConvDimensionsLike | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,

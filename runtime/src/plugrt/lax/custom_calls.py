@@ -29,7 +29,7 @@ from plugrt.tracing.emit import (
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, DTypeLike
+from plugrt.typing import ArrayLike, DTypeLike, HasShapeAndDtype
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 def custom_call(
     call_target_name: str,
     operands: Sequence[ArrayLike],
-    result_types: Any,
+    result_types: HasShapeAndDtype | Sequence[HasShapeAndDtype],
     *,
     has_side_effect: bool = False,
     backend_config: str | Mapping[str, Any] | None = None,
@@ -58,7 +58,7 @@ def custom_call(
     configuration that does not fit ``api_version``, and the backend's error for an unknown name.
     """
     several = isinstance(result_types, tuple | list)
-    listed = result_types if several else [result_types]
+    listed: Any = result_types if several else [result_types]
     for t in listed:
         if not hasattr(t, "shape") or not hasattr(t, "dtype") or isinstance(t, type):
             raise ArgumentTypeError(

@@ -14,6 +14,7 @@ from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function
 from plugrt.transforms.jit_function import JitFunction
+from plugrt.typing import Shardings
 
 __all__ = ["JitFunction", "jit"]
 
@@ -30,8 +31,8 @@ class _Omitted(Enum):
 class JitOptions(TypedDict, total=False):
     """The keywords of `jit`."""
 
-    in_shardings: Any
-    out_shardings: Any
+    in_shardings: Shardings
+    out_shardings: Shardings
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
     donate_argnums: int | Sequence[int] | None
@@ -51,8 +52,8 @@ def jit(
     fun: Callable[P, R] | _Omitted = _Omitted.OMITTED,
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: Shardings = None,
+    out_shardings: Shardings = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
