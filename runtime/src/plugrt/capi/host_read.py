@@ -78,7 +78,7 @@ class HostReader:
         if error:
             self._library.log_failure("Event_Destroy", error)
 
-    def address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
+    def take_address(self, handle: ClientHandle, pointer: Any, size: int) -> int:
         """Waits for the buffer and returns its address; the caller releases the reference.
 
         The reference keeps the memory valid if the buffer is deleted or donated meanwhile; XLA's
@@ -97,23 +97,23 @@ class HostReader:
             if error:
                 raise self._library.take_error(error)
             if self._size_args.on_device_size_in_bytes < size:
-                raise _too_small(self._library, self._size_args, size)
+                raise _too_small_error(self._library, self._size_args, size)
             address = int(self._address.buffer_pointer)
             if size and not handle.is_memory(address, size):
-                raise _no_memory(self._library, self._address, size)
+                raise _no_memory_error(self._library, self._address, size)
         except BaseException:
             handle.drop_reference(pointer)
             raise
         return address
 
 
-def _no_memory(library: Library, args: Any, size: int) -> InvalidReply:
+def _no_memory_error(library: Library, args: Any, size: int) -> InvalidReply:
     return library.invalid(
         args, f"the {size} bytes at its buffer_pointer {args.buffer_pointer:#x} are not memory"
     )
 
 
-def _too_small(library: Library, args: Any, size: int) -> InvalidReply:
+def _too_small_error(library: Library, args: Any, size: int) -> InvalidReply:
     return library.invalid(
         args,
         f"the buffer has {args.on_device_size_in_bytes} bytes where its type needs {size}: reading "
@@ -142,7 +142,7 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
         reader = handle.host_readers.pop()
     except IndexError:
         reader = HostReader(handle.library)
-    address = ffi.cast(_BYTES, reader.address(handle, pointer, spec.nbytes))
+    address = ffi.cast(_BYTES, reader.take_address(handle, pointer, spec.nbytes))
     handle.host_readers.append(reader)
     drop = handle.drop_reference
     # The free function holds the owner, so that the buffer is destroyed after the reference.
@@ -178,7 +178,7 @@ def _transfer(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> npt.NDArr
     if library.has("Buffer_OnDeviceSizeInBytes"):
         args = library.call("Buffer_OnDeviceSizeInBytes", buffer=pointer)
         if args.on_device_size_in_bytes < spec.packed_nbytes:
-            raise _too_small(library, args, spec.packed_nbytes)
+            raise _too_small_error(library, args, spec.packed_nbytes)
     try:
         out = np.empty(spec.stored_shape, spec.dtype)
     except MemoryError:
@@ -218,7 +218,7 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
             wait_for(handle, pointer)
             args = library.call("Buffer_UnsafePointer", buffer=pointer)
             if not handle.is_memory(args.buffer_pointer, size):
-                raise _no_memory(library, args, size)
+                raise _no_memory_error(library, args, size)
     except Unimplemented:
         direct = False
     spec.direct = direct

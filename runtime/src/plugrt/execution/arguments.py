@@ -19,7 +19,7 @@ from plugrt.settings.options import Token
 
 
 class HostAval:
-    """Shape, dtype and weakness of a host value; equal avals are one object (see `host_aval`).
+    """Shape, dtype and weakness of a host value; equal avals are one object (`intern_host_aval`).
 
     A Python scalar is weak. The dtype of a Python float or complex number is the default one:
     `parameter_types` widens it where the program computes in 64 bits.
@@ -49,7 +49,7 @@ ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 
 
 @lru_cache(maxsize=65536)  # an evicted entry costs a new compilation, nothing else
-def host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
+def intern_host_aval(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool = False) -> HostAval:
     """Returns the one `HostAval` with these contents."""
     return HostAval(shape, dtype, weak)
 
@@ -72,11 +72,11 @@ def quick_avals(leaves: Sequence[Any]) -> list[Aval] | None:
         if cls is np.ndarray:
             if x.dtype not in plain:
                 return None
-            keep(host_aval(x.shape, x.dtype))
+            keep(intern_host_aval(x.shape, x.dtype))
         elif cls in scalars:
             keep(scalars[cls])
         elif cls is int:
-            keep(host_aval((), scalar_dtype(x), True))
+            keep(intern_host_aval((), scalar_dtype(x), True))
         else:
             return None
     return avals
@@ -162,9 +162,9 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
     if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
         x._live()
     if (plain := python_scalar(x)) is not None:
-        return plain, host_aval((), scalar_dtype(plain), True)
+        return plain, intern_host_aval((), scalar_dtype(plain), True)
     host = host_array(x, explain(i))
-    return host, host_aval(host.shape, host.dtype)
+    return host, intern_host_aval(host.shape, host.dtype)
 
 
 @cache
@@ -173,7 +173,9 @@ def _plain_avals(
 ) -> tuple[frozenset[np.dtype[Any]], dict[type, HostAval]]:
     """The dtypes accepted without a check under these settings, and the avals of Python scalars."""
     zeros = (False, 0.0, 0j)
-    return accepted_dtypes(settings), {type(x): host_aval((), scalar_dtype(x), True) for x in zeros}
+    return accepted_dtypes(settings), {
+        type(x): intern_host_aval((), scalar_dtype(x), True) for x in zeros
+    }
 
 
 def parameter_types(avals: Sequence[Any]) -> tuple[ParameterType, ...]:

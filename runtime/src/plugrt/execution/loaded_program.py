@@ -13,7 +13,7 @@ from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank, share_buffers
 from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.placement import Launch
-from plugrt.execution.placer import Placer, lendable_positions, make_placer
+from plugrt.execution.placer import Placer, find_lendable, make_placer
 from plugrt.execution.plan import Plan, Source
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import SingleDeviceSharding
@@ -148,7 +148,7 @@ class LoadedProgram:
         assert self.executable is not None
         plan = self.plan
         if place is not None and not plan.donated:
-            lent = lendable_positions(avals, plan.kept, self.launch)
+            lent = find_lendable(avals, plan.kept, self.launch)
             launch_lending = self.executable.lending_launcher(lent) if lent else None
             if launch_lending is not None:
                 leaving = make_placer(avals, self.types, plan.kept, self.launch, leave=lent)

@@ -54,27 +54,25 @@ def make_placer(
                 steps.append((position, i, _as_it_is))
         elif isinstance(aval, HostAval):
             if not _is_plain(target):
-                steps.append((position, i, _host_step(target, dtype)))
+                steps.append((position, i, _make_host_step(target, dtype)))
             elif not aval.weak:
                 hosts.append((position, i))
             elif lone:
-                steps.append((position, i, _host_step(target, dtype)))
+                steps.append((position, i, _make_host_step(target, dtype)))
             else:
-                steps.append((position, i, _scalar_step(launch, dtype)))
+                steps.append((position, i, _make_scalar_step(launch, dtype)))
         elif aval.sharding != target:
-            steps.append((position, i, _move_step(aval.sharding, target, lone)))
+            steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
         elif i in donated:
             steps.append((position, i, _copy if keep_donated else _unshared_buffers))
     if not hosts and not steps:
         return None
     if not hosts and [*needed] == [*range(len(avals))]:
         return _place_all([*needed], steps)
-    return _placer(needed, hosts, steps, launch)
+    return _place_needed(needed, hosts, steps, launch)
 
 
-def lendable_positions(
-    avals: Sequence[Aval], needed: Sequence[int], launch: Launch
-) -> tuple[int, ...]:
+def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) -> tuple[int, ...]:
     """Returns where, among the arguments needed, those are that a launch could be lent memory for.
 
     Host arrays, and arrays on another device of the client. Python scalars are not among them:
@@ -98,7 +96,7 @@ def _is_plain(target: Sharding) -> bool:
     return isinstance(target, SingleDeviceSharding) and target.memory_kind is None
 
 
-def _placer(
+def _place_needed(
     needed: Sequence[int], hosts: Sequence[tuple[int, int]], steps: Sequence[_Step], launch: Launch
 ) -> Placer:
     made = {position for position, _ in hosts} | {position for position, _, _ in steps}
@@ -166,7 +164,7 @@ def _as_it_is(x: Any) -> Any:
     return x
 
 
-def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
+def _make_scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
     device = launch.devices[0]
     last: tuple[Any, Shards] = (None, ())
 
@@ -181,21 +179,21 @@ def _scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], Shards
     return place_scalar
 
 
-def _host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
+def _make_host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
     return lambda x: put_sharded(cast(x, dtype), target)._held()
 
 
-def _move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:
+def _make_move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:
     if isinstance(target, SingleDeviceSharding) and _is_plain(target):
         device = target.device
         if isinstance(source, SingleDeviceSharding):
-            return _copy_step(source.device, device)
+            return _make_copy_step(source.device, device)
         if not lone:
             return lambda x: move(x, device, True)._held()
     return lambda x: reshard(x, target, share=not lone)._held()
 
 
-def _copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
+def _make_copy_step(source: Device, device: Device) -> Callable[[Array], Any]:
     client = device.client
     if source.client is client and client.capabilities.device_to_device_copy:  # decided once
         return lambda x: launch_form(client.shards((x._live()[0].copy_to_device(device),)))

@@ -93,22 +93,22 @@ class Table:
         platform. ``asked_by`` names the caller in errors: `UnknownPlatform` with a suggestion,
         `DuplicatePlugin` with the ways to choose, `PluginError` if it is blocked.
         """
-        found = self._named(name, asked_by)
+        found = self._find_named(name, asked_by)
         if not found:
-            _refuse_blocked(asked_by, self._same_name(name))
-            found = self._of_alias(name, asked_by) or self._of_platform(name, asked_by)
+            _refuse_blocked(asked_by, self._rows_named(name))
+            found = self._find_by_alias(name, asked_by) or self._find_by_platform(name, asked_by)
         if not found:
             _refuse_blocked(asked_by, [row for row in self.rows if row.matches_name(name)])
-            raise UnknownPlatform(self._unknown(name, asked_by))
+            raise UnknownPlatform(self._describe_unknown(name, asked_by))
         return found
 
-    def _same_name(self, name: str) -> list[Record]:
+    def _rows_named(self, name: str) -> list[Record]:
         plain, at, owner = name.partition("@")
         same = [row for row in self.rows if row.name == plain and row.named]
         return [row for row in same if owner and row.belongs_to(owner)] if at else same
 
-    def _named(self, name: str, asked_by: str) -> list[Record]:
-        usable = [row for row in self._same_name(name) if not row.blocked]
+    def _find_named(self, name: str, asked_by: str) -> list[Record]:
+        usable = [row for row in self._rows_named(name) if not row.blocked]
         if "@" in name:
             return usable[:1]
         usable = [row for row in usable if not row.hidden]
@@ -120,17 +120,17 @@ class Table:
             raise DuplicatePlugin(f"{asked_by}: {fault}; {cure}")
         return usable
 
-    def _of_alias(self, name: str, asked_by: str) -> list[Record]:
+    def _find_by_alias(self, name: str, asked_by: str) -> list[Record]:
         found: list[Record] = []
         for meant in self.aliases.get(name, ()):
-            found += self._named(meant, asked_by) or self._matching(meant)
-        found += self._matching(name)
+            found += self._find_named(meant, asked_by) or self._find_matching(meant)
+        found += self._find_matching(name)
         return list(dict.fromkeys(found))
 
-    def _matching(self, name: str) -> list[Record]:
+    def _find_matching(self, name: str) -> list[Record]:
         return [row for row in self.rows if row.matches_name(name) and row.eligible]
 
-    def _of_platform(self, name: str, asked_by: str) -> list[Record]:
+    def _find_by_platform(self, name: str, asked_by: str) -> list[Record]:
         found = [row for row in self.rows if row.client is not None and row.platform == name]
         if len(found) > 1:
             names = ", ".join(row.name for row in found)
@@ -140,7 +140,7 @@ class Table:
             )
         return found
 
-    def _unknown(self, name: str, asked_by: str) -> str:
+    def _describe_unknown(self, name: str, asked_by: str) -> str:
         usable = [row for row in self.rows if not row.blocked]
         names = sorted({row.name for row in usable if row.named})
         spelt = {known.lower(): known for known in (*self.aliases, *names)}

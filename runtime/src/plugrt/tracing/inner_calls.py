@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plugrt.execution import tree
-from plugrt.execution.arguments import HostAval, host_aval
+from plugrt.execution.arguments import HostAval, intern_host_aval
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.emit import as_tracer, constant, strong
 from plugrt.tracing.trace import Trace
@@ -27,7 +27,7 @@ class TracedAval(NamedTuple):
 def aval_in_trace(tracer: Tracer) -> HostAval | TracedAval:
     """Returns the type of an argument of a nested call; a Python scalar is a host value still."""
     if tracer.weak and tracer.scalar is not None:
-        return host_aval((), tracer.dtype, True)
+        return intern_host_aval((), tracer.dtype, True)
     return TracedAval(tracer.shape, tracer.dtype, tracer.weak)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, NotAnArray
-from plugrt.execution.arguments import Aval, host_aval, read_arguments
+from plugrt.execution.arguments import Aval, intern_host_aval, read_arguments
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import check_dtype, narrow_dtype, python_scalar
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
@@ -73,4 +73,4 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
     sharding = getattr(leaf, "sharding", None)
     if isinstance(sharding, SingleDeviceSharding):
         return intern_signature(shape, dtype, sharding, True)
-    return host_aval(shape, dtype)
+    return intern_host_aval(shape, dtype)
