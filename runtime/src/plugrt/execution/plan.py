@@ -15,12 +15,12 @@ Source = tuple[Literal["result", "argument", "constant", "literal"], int]
 class Plan:
     """How the flat arguments and outputs of a call map to an executable's.
 
-    ``constants`` are the arrays and host arrays that the function closed over and needs (tracers
-    also if it was traced within another trace). The executable's parameters are the arguments
-    numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of the
-    constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals`` are
-    outputs with known values: each call puts them again, so that no two results share memory. With
-    ``acts`` the program has side effects and is executed whatever its outputs are.
+    ``constants`` are each an `Array` or a `HostConstant` that the function closed over and needs
+    (or a tracer, if it was traced within another trace). The executable's parameters are the
+    arguments numbered in ``kept`` (unused ones are not passed), followed by the first ``fed`` of
+    the constants. ``donated`` numbers the arguments whose memory the executable takes. ``literals``
+    are outputs with known values: each call puts them again, so that no two results share memory.
+    With ``acts`` the program has side effects and is executed whatever its outputs are.
     """
 
     name: str

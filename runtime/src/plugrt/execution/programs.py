@@ -12,11 +12,11 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.compiler import compile_program
+from plugrt.execution.host_constants import HostConstant
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch, resolve_device, single_device_launch
 from plugrt.execution.plan import Plan
 from plugrt.execution.resharding import reshard
-from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.transfer import move
@@ -126,8 +126,8 @@ def _place_constants(plan: Plan, launch: Launch) -> list[Array]:
     everywhere = launch.everywhere
     placed: list[Array] = []
     for constant in plan.constants:
-        if not isinstance(constant, Array):
-            placed.append(put_sharded(constant, everywhere))
+        if isinstance(constant, HostConstant):
+            placed.append(constant.place(everywhere))
         elif isinstance(everywhere, SingleDeviceSharding):
             placed.append(move(constant, everywhere.device, constant.committed))
         else:

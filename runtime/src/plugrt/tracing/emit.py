@@ -11,6 +11,7 @@ import numpy.typing as npt
 from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
+from plugrt.execution.host_constants import HostConstant
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
@@ -104,6 +105,8 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
         return x
     if type(x) is Array:
         return _capture(x)
+    if type(x) is HostConstant:
+        return _capture_constant(x)
     if type(x) in (bool, int, float, complex):
         return Tracer.from_literal(active_trace(), x, scalar_dtype(x))
     if isinstance(x, np.ndarray | np.generic):
@@ -128,12 +131,30 @@ def _capture(array: Array) -> Tracer:
 
 
 def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
-    found = active_trace().captured.get(id(x))
-    # A copy, since the program is loaded later, and may be loaded again on another device.
-    return found.tracer if found else _add_parameter(x, host.copy())
+    trace = active_trace()
+    found = trace.captured.get(id(x)) or trace.aliases.get(id(x))
+    if found is not None:
+        tracer: Tracer = found.tracer
+        return tracer
+    for inner in trace.captured.values():  # the array as an inner function closed over it
+        same = inner.data
+        if type(same) is HostConstant and same.source is x and same.equals(host):
+            trace.aliases[id(x)] = inner._replace(source=x)
+            return inner.tracer  # type: ignore[no-any-return]
+    return _add_parameter(x, HostConstant(x, host))
 
 
-def _add_parameter(source: Any, data: Array | npt.NDArray[Any]) -> Tracer:
+def _capture_constant(constant: HostConstant) -> Tracer:
+    """Returns what an inner function closed over: shared where this trace has the same of it."""
+    captured, source = active_trace().captured, constant.source
+    found = captured.get(id(constant)) or (captured.get(id(source)) if source is not None else None)
+    if found is None or not (found.data is constant or constant.equals(found.data.data)):
+        return _add_parameter(constant, constant)
+    tracer: Tracer = found.tracer
+    return tracer
+
+
+def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
     trace = active_trace()
     root = trace.root
     value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())

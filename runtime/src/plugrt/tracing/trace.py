@@ -117,6 +117,8 @@ class Trace:
         """The body of ``main``."""
         self.captured: dict[int, Captured] = {}
         """What the function closed over and is a trailing parameter of the program, by id."""
+        self.aliases: dict[int, Captured] = {}
+        """Other objects that are the same as one of these, by id."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
         self._types: dict[ir.Type, TensorType] = {}
