@@ -6,6 +6,7 @@ plugin nor a native library. A name that exists in JAX has JAX's arguments and m
 
 from __future__ import annotations
 
+import atexit
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -128,6 +129,17 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
 
 # Arrays get their operators from `plugrt.array_api`, when one is first used.
 method_source.set_loader(lambda: import_module("plugrt.array_api"))
+
+
+@atexit.register
+def _destroy_clients() -> None:
+    """Destroys the clients of libraries when the interpreter ends.
+
+    Registered here, so that exit handlers of programs that import plugrt run before.
+    """
+    client_handle = sys.modules.get("plugrt.capi.client_handle")
+    if client_handle is not None:
+        client_handle.destroy_all()
 
 
 def __dir__() -> list[str]:

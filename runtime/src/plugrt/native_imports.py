@@ -21,9 +21,14 @@ def import_native(*names: str) -> list[ModuleType]:
     importing them raises.
     """
     new = any(name not in sys.modules for name in names)
-    if new and threading.current_thread() is threading.main_thread():
+    # No thread runs any more once the interpreter has begun to end.
+    if new and not sys.is_finalizing() and _is_main_thread():
         _import_aside(names)
     return [import_module(name) for name in names]
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _import_aside(names: tuple[str, ...]) -> None:

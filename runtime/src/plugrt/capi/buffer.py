@@ -180,7 +180,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def delete(self) -> None:
         # First, so that concurrent calls report the deletion and not a library's error.
         pointer = self._retire("was deleted")
-        if pointer is not None:
+        if pointer is not None and not self._spec.handle.exiting:
             self._spec.handle.library.call("Buffer_Delete", buffer=pointer)
 
     def _retire(self, reason: str) -> Any:

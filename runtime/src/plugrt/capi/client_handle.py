@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import functools
 import os
@@ -10,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 from plugrt.capi.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot, new_struct
@@ -27,6 +26,13 @@ def _do_nothing(args: Any) -> None:
     """Replaces every destructor when the interpreter exits."""
 
 
+class Launcher(Protocol):
+    """An object that keeps functions of a library."""
+
+    def refuse(self, stub: Slot) -> None:
+        """Replaces the functions by ``stub``, which raises."""
+
+
 class ClientHandle:
     """A ``PJRT_Client*`` that lives until the last object that refers to this one is freed."""
 
@@ -40,6 +46,7 @@ class ClientHandle:
         "host_readers",
         "keep",
         "known_pages",
+        "launchers",
         "library",
         "lock",
         "pending",
@@ -75,6 +82,8 @@ class ClientHandle:
         may run at any time, also in the thread that holds it."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.host_read.HostReader` objects that no thread is using."""
+        self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+        """Objects that keep functions of the library, to call them faster."""
         self.known_pages: set[int] = set()
         """Pages of memory known to be readable, so that not every buffer is looked up."""
         self.pending: list[tuple[Any, Any]] = []
@@ -164,6 +173,13 @@ class ClientHandle:
         self.exiting.append(True)
         self.buffer_destroy = _do_nothing
 
+    def refuse(self) -> None:
+        """Makes every later call of the library raise: the client is destroyed."""
+        stub = self.library.refuse_calls()
+        self.host_readers.clear()
+        for launcher in list(self.launchers):
+            launcher.refuse(stub)
+
 
 def _slot_to_free(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
@@ -186,18 +202,21 @@ def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
 _LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 
-@atexit.register
-def _destroy_all() -> None:
-    """Destroys the remaining clients, and makes every later destructor do nothing.
+def destroy_all() -> None:
+    """Destroys the remaining clients; later destructors do nothing, and other calls raise.
 
     C++ destroys a library's static objects when the process exits, and threads of the library that
     use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
     its work while Python callbacks still work. Memory that a library may alias is never freed.
+    Arrays can be used after that, by finalisers of what modules hold.
     """
-    for handle in list(_LIVE):
+    left = list(_LIVE)
+    for handle in left:
         handle.abandon()
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.pending))
         _destroy_client(handle.library, handle.pointer, handle.keep)
+    for handle in left:
+        handle.refuse()
     stop_freeing()
 
 

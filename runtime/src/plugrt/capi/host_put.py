@@ -15,7 +15,7 @@ from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer import AliasedBuffer, Buffer
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Device, Memory
-from plugrt.capi.loading.function_table import new_struct
+from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray, Unimplemented
 from plugrt.interface import HostBufferSemantics
 
@@ -67,8 +67,13 @@ class Transfers:
         self._handle = handle
         self._launch = handle.library.get_hot_slot("Client_BufferFromHostBuffer")
         self._event_destroy = handle.library.get_hot_slot("Event_Destroy")
+        handle.launchers.add(self)
         self._event_args: list[Any] = []
         self._puts: BoundedCache[Any, _PutArgs] = BoundedCache(_MAX_SPECS)
+
+    def refuse(self, stub: Slot) -> None:
+        """Replaces the library's functions by ``stub``, which raises."""
+        self._launch = self._event_destroy = stub
 
     def put(
         self,

@@ -19,6 +19,7 @@ from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
 from plugrt.capi.executable import Executable
 from plugrt.capi.launch_args import LaunchArgs
+from plugrt.capi.loading.function_table import Slot
 from plugrt.errors import (
     DeletedBuffer,
     FailedPrecondition,
@@ -81,10 +82,15 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._checked_signature: list[Any] | None = None
         """The arguments' signatures at the last checked launch, on one device."""
         self._launch = library.get_hot_slot("LoadedExecutable_Execute")
+        handle.launchers.add(self)
         self._donation = Donation(self._executable) if donates else None
         self._deleted = False
         self._arity: int | None = None
         self._launch_args: list[LaunchArgs] = []
+
+    def refuse(self, stub: Slot) -> None:
+        """Replaces the library's function by ``stub``, which raises."""
+        self._launch = stub
 
     def _output_specs(self, device: Device) -> list[BufferSpec]:
         """Returns the specs of the results on a device: types and memories."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
-from plugrt.capi.loading.function_table import ExtensionTable, Table, complete_types
+from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
 from plugrt.capi.loading.load_errors import why_not_loaded
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import (
+    FailedPrecondition,
     FileRefused,
     PjrtError,
     PluginBroken,
@@ -108,6 +109,22 @@ class Library(Table):
             base = self.extensions[name]
             self._tables[name] = ExtensionTable(name, base, self, AddressMap())
         return self._tables[name]
+
+    def refuse_calls(self) -> Slot:
+        """Makes every later call raise `FailedPrecondition`; returns the function that does.
+
+        For interpreter exit, after which handles of the library are invalid.
+        """
+
+        def stub(args: Any) -> NoReturn:
+            raise FailedPrecondition(
+                f"{self.owner} was stopped because the interpreter is ending: its arrays and "
+                "programs cannot be used any more"
+            )
+
+        for table in (self, *self._tables.values()):
+            table.slots = dict.fromkeys(table.slots, stub)
+        return stub
 
     def initialize(self) -> None:
         """Initialises the library once; later calls have the first call's outcome.

@@ -1,0 +1,79 @@
+"""Finalisers that run when the interpreter ends, after the clients of libraries are destroyed."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.distributions import run_python
+from support.xla_cpu import library_path
+
+PROGRAM = """
+    import builtins, os, sys
+    import numpy as np
+    import plugrt
+
+    USE = {
+        "read": lambda: np.asarray(b),
+        "launch": lambda: f(a),
+        "donate": lambda: g(a),
+        "put": lambda: plugrt.device_put(host),
+        "wait": lambda: b.block_until_ready(),
+        "dlpack": lambda: np.from_dlpack(b),
+        "memories": lambda: client.memories(),
+        "cost": lambda: compiled.cost_analysis(),
+        "delete": lambda: b.delete(),
+        "clear": lambda: plugrt.clear_backends(),
+    }
+    host = np.arange(3, dtype=np.float32)
+    f = plugrt.jit(lambda x: x * 2)
+    g = plugrt.jit(lambda x: x - 1, donate_argnums=0)
+    a = plugrt.device_put(host)
+    b = f(a)
+    g(plugrt.device_put(host))
+    compiled = f.lower(a).compile()
+    client = plugrt.get_backend()
+
+    class Late:
+        def __del__(self, write=os.write, use=USE[sys.argv[1]]):
+            try:
+                use()
+            except Exception as error:
+                write(1, type(error).__name__.encode())
+            else:
+                write(1, b"done")
+
+    builtins.held = Late()  # the interpreter frees it last
+"""
+LIBRARY = {"JAX_PLATFORMS": "lib", "PLUGRT_PROBE_LIBRARIES": "0"}
+
+
+def environ() -> dict[str, str]:
+    return {**LIBRARY, "PJRT_NAMES_AND_LIBRARY_PATHS": f"lib:{library_path()}"}
+
+
+@pytest.mark.parametrize(
+    "use", ["read", "launch", "donate", "put", "wait", "dlpack", "memories", "cost"]
+)
+def test_use_is_refused(use: str) -> None:
+    ran = run_python(PROGRAM, arguments=(use,), **environ())
+    assert (ran.returncode, ran.stdout) == (0, "FailedPrecondition"), ran.stderr
+
+
+@pytest.mark.parametrize("use", ["delete", "clear"])
+def test_what_frees_is_done(use: str) -> None:
+    ran = run_python(PROGRAM, arguments=(use,), **environ())
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_exit_handlers_of_programs_run_before() -> None:
+    ran = run_python(
+        """
+        import atexit
+        import plugrt
+        atexit.register(lambda: print(f(a)))
+        f = plugrt.jit(lambda x: x + 1)
+        a = f(f(1.0))  # optree is of no use any more in a handler registered before its own
+        """,
+        **environ(),
+    )
+    assert (ran.returncode, ran.stdout) == (0, "4.0\n"), ran.stderr
