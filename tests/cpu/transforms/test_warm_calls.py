@@ -116,3 +116,64 @@ def test_donating_takes_the_memory_unless_another_array_has_it(
         if same is not None:
             np.testing.assert_array_equal(np.asarray(same), np.full(3, 2))
         assert reference is None or reference() is state
+
+
+def _random_tree(random: np.random.Generator, depth: int) -> Any:
+    kind = random.integers(4) if depth else 3
+    if kind == 3:
+        value = float(random.integers(100))
+        host = np.float32([value])
+        return [host, plugrt.device_put(host), value][random.integers(3)]
+    children = [_random_tree(random, depth - 1) for _ in range(random.integers(1, 4))]
+    names = random.permutation(["z", "a", "m"])
+    return [list, tuple, lambda c: dict(zip(names, c, strict=False))][kind](children)
+
+
+def _weigh(tree: Any) -> Any:
+    """Returns a number that tells the leaves and all of their places in a pytree."""
+    if isinstance(tree, dict):
+        return sum(_weigh(x) * (3 + ord(key)) for key, x in tree.items()) + 0.5
+    if isinstance(tree, list | tuple):
+        unit = 2 if isinstance(tree, list) else 7
+        return sum(_weigh(x) * (unit + i) for i, x in enumerate(tree)) + 0.25
+    return xp.sum(xp.asarray(tree)) * 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nested_containers_are_told_apart(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    f = plugrt.jit(lambda *args, **kwargs: (_weigh(args), _weigh(kwargs)))
+    for _ in range(5):
+        args = tuple(_random_tree(random, 3) for _ in range(random.integers(1, 3)))
+        kwargs = {"k": _random_tree(random, 2)} if random.integers(2) else {}
+        for _ in range(2):  # cold, then warm
+            np.testing.assert_allclose(f(*args, **kwargs), [_weigh(args), _weigh(kwargs)], 1e-5)
+
+
+def test_shapes_of_nesting_with_the_same_leaves() -> None:
+    a, b = (plugrt.device_put(np.float32(i)) for i in (1, 2))
+    f = plugrt.jit(lambda x, y=0.0: _weigh([x, y]))
+    calls: list[tuple[Any, ...]] = [
+        (([a], b),), ((a, [b]),), (([a, b],),), ([(a, b)],), ([[a], [b]],), ([[a]], b), ([a], [b]),
+        ({"a": [a], "b": b},), ({"b": [a], "a": b},), ({"a": {"b": a}}, b), ({"b": {"a": a}}, b),
+    ]  # fmt: skip
+    for _ in range(2):
+        for call in calls:
+            np.testing.assert_allclose(f(*call), _weigh([*call, 0.0][:2]), 1e-6)
+
+
+def test_a_warm_call_with_nested_containers_is_not_flattened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = plugrt.device_put(np.ones(2, np.float32))
+    f = plugrt.jit(lambda t: t["a"]["w"][0] - t["b"]["v"][0])
+    f({"b": {"v": [x]}, "a": {"w": [x, x]}})
+    monkeypatch.setattr("plugrt.execution.tree.flatten", None)
+    assert np.asarray(f({"b": {"v": [x]}, "a": {"w": [x, x]}})).tolist() == [0, 0]
+
+
+def test_containers_nested_without_end_are_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(RecursionError):
+        plugrt.jit(lambda x: x)(endless)

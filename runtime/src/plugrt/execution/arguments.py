@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import count
 from typing import Any
@@ -119,18 +119,46 @@ def quick_leaves(
     return tuple(structure), leaves
 
 
-def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, int]]:
-    """Returns a call with each leaf of `quick_leaves` replaced by its number there."""
+def nested_leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Returns what `quick_leaves` does of calls whose containers have containers in them."""
+    structure: list[Any] = ["nested"]  # no key of `quick_leaves` begins so
+    leaves: list[Any] = []
+    mark, keep = structure.append, leaves.append
+
+    def open_all(values: Iterable[Any]) -> None:
+        for x in values:
+            cls = type(x)
+            if cls is dict:
+                mark((dict, *x))
+                open_all(x.values())
+            elif cls is tuple or cls is list:
+                mark((cls, len(x)))
+                open_all(x)
+            else:
+                mark(None)
+                keep(x)
+
+    open_all(args)
+    if kwargs:
+        mark(("**", *kwargs))
+        open_all(kwargs.values())
+    return tuple(structure), leaves
+
+
+def number_leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Returns a call with each leaf of `nested_leaves` replaced by its number there."""
     numbers = count()
 
     def number(x: Any) -> Any:
         if type(x) is dict:
-            return {key: next(numbers) for key in x}
+            return {key: number(value) for key, value in x.items()}
         if type(x) is tuple or type(x) is list:
-            return type(x)([next(numbers) for _ in x])
+            return type(x)([number(value) for value in x])
         return next(numbers)
 
-    return tuple(map(number, args)), {name: next(numbers) for name in kwargs}
+    return tuple(map(number, args)), {name: number(x) for name, x in kwargs.items()}
 
 
 def read_arguments(

@@ -15,6 +15,7 @@ from plugrt.execution.arguments import (
     Aval,
     ParameterType,
     avals_of_arrays,
+    nested_leaves,
     number_leaves,
     quick_avals,
     quick_leaves,
@@ -124,7 +125,7 @@ class CachedFunction(Generic[P, R]):
     def _find_short_call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], Sequence[Any]] | None:
-        """Returns a cache key and the leaves of a call whose containers lie on the first level.
+        """Returns a cache key and the leaves of a call with built-in containers alone.
 
         None for other calls. The key of arrays alone is the one that `__call__` looks for.
         """
@@ -142,13 +143,19 @@ class CachedFunction(Generic[P, R]):
             structure, leaves = quick_leaves(args, kwargs)
             avals = avals_of_arrays(leaves) or quick_avals(leaves)
             if avals is None:
+                try:
+                    structure, leaves = nested_leaves(args, kwargs)
+                except RecursionError:  # the flattening of pytrees goes deeper, or says so
+                    return None
+                avals = avals_of_arrays(leaves) or quick_avals(leaves)
+            if avals is None:
                 return None
         elif structure is None and not statics:
             return (_token(), *avals), args
         return (_token(), structure, statics, *avals), leaves
 
     def _reorder_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], run: Runner) -> Runner:
-        """Returns ``run`` for leaves in the order of `quick_leaves` instead of the pytree's."""
+        """Returns ``run`` for leaves in the order of `nested_leaves` instead of the pytree's."""
         args, kwargs, _ = self._rules.take_statics(args, kwargs)
         order, _ = tree.flatten(number_leaves(args, kwargs))
         if order == sorted(order):
