@@ -16,7 +16,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -125,10 +125,16 @@ def _is_user_error(error: Exception) -> bool:
     """Whether it was raised in code that is neither plugrt's nor a dependency's."""
     step = error.__traceback__
     while step is not None:
-        if not _is_library_file(step.tb_frame.f_code.co_filename):
+        if not _is_library_file(_file_of(step.tb_frame)):
             return True
         step = step.tb_next
     return False
+
+
+def _file_of(frame: FrameType) -> str:
+    """Returns the file of a frame; of a method that a dataclass generated, that of the class."""
+    file = frame.f_code.co_filename
+    return str(frame.f_globals.get("__file__", file)) if file == "<string>" else file
 
 
 def _package_folders(module: str) -> list[str]:

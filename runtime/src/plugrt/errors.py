@@ -151,7 +151,7 @@ HARDWARE_ABSENT = (FailedPrecondition, NotFound, Unavailable)
 
 def error_from_code(code: int, message: str) -> PjrtError:
     """Returns the exception for a PJRT code; a code that PJRT does not define gives `Unknown`."""
-    cls = PJRT_ERRORS.get(code)
+    cls = PJRT_ERRORS.get(code) if isinstance(code, int) else None
     if cls is None:
         return Unknown(f"{message} (the backend used the undefined PJRT error code {code})")
     return cls(message)

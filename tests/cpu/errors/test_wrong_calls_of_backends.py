@@ -5,6 +5,7 @@ In a child process, whose end the test would survive: values go to native code.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from pathlib import Path
@@ -15,7 +16,13 @@ import pytest
 
 import plugrt
 from plugrt import tree
-from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument, PlugrtError
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    InvalidArgument,
+    NotAnArray,
+    PlugrtError,
+)
 from plugrt.interface import (
     CompileOptions,
     DeviceAssignment,
@@ -103,6 +110,42 @@ def test_a_serialised_executable_is_no_number() -> None:
     )
     again = CLIENT.deserialize_executable(bytearray(loaded.executable.serialize()))  # type: ignore[arg-type]
     assert again.executable.output_types == loaded.executable.output_types
+
+
+def test_a_module_with_a_function_named_shape_is_no_array() -> None:
+    for function in (plugrt.jit(abs), plugrt.pmap(abs)):
+        for call in (function, function.lower, function.trace, function.eval_shape):
+            with pytest.raises(NotAnArray, match="module 'numpy'"):
+                call(np)  # type: ignore[arg-type]
+
+
+def test_stages_are_told_apart_by_identity() -> None:
+    """As JAX's; their hash was a dataclass's, of dictionaries among others."""
+    one, other = plugrt.jit(abs).lower(HOST), plugrt.jit(abs).lower(HOST)
+    assert len({one, other, plugrt.jit(abs).trace(HOST)}) == 3
+
+
+def test_an_error_in_a_generated_method_is_its_classs() -> None:
+    """Methods of dataclasses are in no file."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Mine:
+        value: list[int]
+
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        plugrt.tree.map(lambda x: hash(x), [Mine([1])])
+    assert not isinstance(caught.value, PlugrtError)
+    with pytest.raises(ArgumentTypeError, match="unhashable"):
+        plugrt.tree.map(hash, [CompileOptions(env_overrides={"a": 1})])
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "nul\0byte"])
+def test_a_name_that_no_file_can_have_is_no_file(name: str) -> None:
+    for function in (plugrt.load_program, plugrt.compile):
+        with pytest.raises(FileNotFoundError, match="No such file, and no StableHLO text"):
+            function(name)
+        with pytest.raises(FileNotFoundError, match="No such file: "):
+            function(Path(name))
 
 
 @pytest.mark.parametrize("checked", [True, False])

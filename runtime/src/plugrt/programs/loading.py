@@ -137,10 +137,12 @@ def read_contents(source: str | os.PathLike[str]) -> bytes:
             f"{error}; expected a file with a StableHLO module, of {MAX_BYTES >> 30} GiB at most. "
             "The output of a command can be saved, or piped to standard input: plugrt run - < FILE"
         ) from error
-    except (FileNotFoundError, ValueError):  # ValueError: a name that holds a NUL
-        if not isinstance(source, str):
+    except (OSError, ValueError) as error:  # ValueError: a name that holds a NUL
+        no_name = isinstance(error, ValueError) or error.errno in (errno.ENOENT, errno.ENAMETOOLONG)
+        if not no_name:
             raise
-        says = "No such file, and no StableHLO text, which has a module or a func.func"
+        text = ", and no StableHLO text, which has a module or a func.func"
+        says = "No such file" + text * isinstance(source, str)
         raise FileNotFoundError(errno.ENOENT, says, source) from None
 
 

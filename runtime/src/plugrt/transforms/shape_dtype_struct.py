@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,12 +64,14 @@ def _describe_aval(leaf: Any, name: Callable[[int], str], i: int) -> Aval:
         return leaf._signature
     if isinstance(leaf, np.ndarray | np.generic) or python_scalar(leaf) is not None:
         return read_arguments([leaf], lambda _: f"argument {name(i)}")[1][0]
-    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+    try:
+        shape = tuple(map(operator.index, leaf.shape))
+        dtype = narrow_dtype(np.dtype(leaf.dtype))
+    except (AttributeError, TypeError):  # also a module such as numpy, whose shape is a function
         raise NotAnArray(
             f"argument {name(i)} is {leaf!r:.60}; expected an array, or anything with shape and "
             "dtype such as plugrt.ShapeDtypeStruct"
-        )
-    shape, dtype = tuple(leaf.shape), narrow_dtype(np.dtype(leaf.dtype))
+        ) from None
     check_dtype(dtype, f"argument {name(i)}")
     sharding = getattr(leaf, "sharding", None)
     if isinstance(sharding, SingleDeviceSharding):

@@ -21,7 +21,7 @@ from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
 
 
 @with_checked_methods
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Traced:
     """A function traced for one combination of argument types."""
 
@@ -72,7 +72,7 @@ class Traced:
 
 
 @with_checked_methods
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Lowered:
     """A StableHLO module, ready to be compiled."""
 
