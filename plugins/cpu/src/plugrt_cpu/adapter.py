@@ -121,7 +121,7 @@ def sharding(devices: Sequence[Any], memory_kind: str) -> Any:
 
 
 def result_handler(aval: Aval, sharding: Any) -> Any:
-    """Returns what makes an array of one result of a launch; make it once for an executable."""
+    """Returns a function that makes an array of one result of each launch of an executable."""
     return _jax.array_result_handler(aval, sharding, True, *_SKIP_CHECKS)
 
 

@@ -123,7 +123,7 @@ class CpuBuffer(Buffer):
 
 
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
-    """Returns what a one-device array of jaxlib's holds, as `CpuBuffer.to_host` does."""
+    """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
     dtype = tensor_type.dtype
     try:
         if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:

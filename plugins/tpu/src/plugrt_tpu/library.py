@@ -37,7 +37,7 @@ def find_library() -> str:
 
 
 def explain(error: PjrtError, proc: str | Path = "/proc") -> Exception:
-    """Returns what a failed start means to the user; other errors are returned unchanged."""
+    """Returns a start-up error of libtpu in words for its user, and any other error unchanged."""
     if isinstance(error, NotFound) and hardware.detect().is_tpu_machine:
         return PluginBroken(
             f"this machine has TPU chips but libtpu finds none ({error.message}): they belong to "

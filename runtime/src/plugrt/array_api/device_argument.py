@@ -27,7 +27,7 @@ def place(x: Array, device: Any) -> Array:
 
 
 def make_on_device(device: Any, make: Operation[Any, Any], *args: Any, **options: Any) -> Array:
-    """Returns what an operation makes of host data, made on the device it is to be on."""
+    """Returns an operation's result for host data, computed on ``device``."""
     if isinstance(device, Sharding) and isinstance(device, SingleDeviceSharding):
         device = device.device
     if device is None or current_trace() is not None or isinstance(device, Sharding):

@@ -80,7 +80,7 @@ def view(
     strides: tuple[int, ...] | None,
     done: Callable[[], None],
 ) -> Buffer:
-    """Returns a buffer over memory that is there; ``done`` is called once when it is not needed.
+    """Returns a buffer over existing memory; ``done`` is called once, when it needs that no more.
 
     ``strides`` are in elements; `InvalidArgument` unless they are those of a dense array.
     """

@@ -42,7 +42,7 @@ class HostAval:
 
 
 Aval = Signature | HostAval
-"""What a program is chosen by: an array's signature, or what a host value is."""
+"""The part of a program's key for one argument: of an array its signature."""
 
 ParameterType = tuple[tuple[int, ...], np.dtype[Any], bool]
 """Shape, dtype and weakness of a parameter: what a function is traced for."""

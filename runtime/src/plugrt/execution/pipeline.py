@@ -46,7 +46,7 @@ class Pipeline(Generic[T]):
         rerun: Rerun | None = None,
         is_operation: bool = False,
     ) -> Runner:
-        """Returns what runs a call with arguments of these avals.
+        """Returns the runner of calls with arguments of these avals.
 
         ``head`` stands for the structure and the static values of the call. Where nothing is kept
         for it, ``trace`` gives the traced function for the arguments' types and ``place`` its
@@ -84,7 +84,7 @@ def make_runner(
     rerun: Rerun | None = None,
     is_operation: bool = False,
 ) -> Runner:
-    """Returns what places arguments of these avals, launches, checks, and builds the results."""
+    """Returns the runner: places arguments of these avals, launches, checks, builds results."""
     run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation)
     return _record_launches(run, program) if config.record_launches else run
 

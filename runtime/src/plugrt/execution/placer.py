@@ -37,7 +37,7 @@ def make_placer(
     keep_donated: bool = False,
     leave: Container[int] = (),
 ) -> Placer | None:
-    """Returns what places the arguments numbered in ``needed`` for a launch.
+    """Returns a function that places the arguments numbered in ``needed`` for a launch.
 
     The launch takes the memory of those in ``donated`` (with ``keep_donated``, of copies); those in
     ``passed`` become results; those at the positions ``leave`` among the needed stay where they

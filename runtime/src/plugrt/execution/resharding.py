@@ -227,7 +227,7 @@ class _Plan:
         return [HostAssembly(self._part_shape, dtype, made)] if made else [], parts
 
     def _slices(self, dtype: np.dtype[Any]) -> dict[int, PartProgram]:
-        """Returns, by its number, what cuts each source buffer that has to be cut."""
+        """Returns the programs that slice source buffers, by the buffer's number."""
         return {
             i: slice_program(
                 self._held[i][1], self._held_shape, dtype, [(r, self._shape(i, r)) for r in boxes]

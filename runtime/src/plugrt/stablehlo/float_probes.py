@@ -112,7 +112,7 @@ def _is_floating(value: ir.Value) -> bool:
 
 
 def _holds_one(value: Any, nans: bool, infs: bool) -> Any:
-    """Returns a 0-d boolean: whether an element is what is looked for."""
+    """Returns a 0-d boolean: whether any element is a NaN, or an infinity, if asked for."""
     type_ = value.type
     if isinstance(type_.element_type, ir.ComplexType):
         parts = [_holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]

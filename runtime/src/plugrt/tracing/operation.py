@@ -211,7 +211,7 @@ class Operation(Generic[P, R]):
     def _apply(
         self, args: Sequence[Any], kwargs: dict[str, Any], given: tuple[Any, dict[str, Any]]
     ) -> Any:
-        """Returns what the body gives; weak where the dtype of what went in is open.
+        """Returns the body's results; weak where the common dtype of its operands is.
 
         ``given`` is the call as it was made, for messages.
         """

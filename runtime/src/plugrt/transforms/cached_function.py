@@ -180,7 +180,7 @@ class CachedFunction(Generic[P, R]):
         raise NotImplementedError
 
     def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
-        """Returns what traces the function for a call like ``bound``."""
+        """Returns a function that traces this one for calls like ``bound``."""
         raise NotImplementedError
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
@@ -188,7 +188,7 @@ class CachedFunction(Generic[P, R]):
         raise NotImplementedError
 
     def _make_rerun(self, bound: Bound) -> Rerun | None:
-        """Returns what finds the operation that made a NaN, where that can be found."""
+        """Returns a function that repeats a call to find the operation that made a NaN, if any."""
         return None
 
     @with_argument_errors

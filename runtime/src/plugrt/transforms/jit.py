@@ -20,7 +20,7 @@ __all__ = ["JitFunction", "jit"]
 
 
 class _Omitted(Enum):
-    """Stands for the function of `jit` as a decorator with options: None there is a mistake."""
+    """The default of `jit`'s ``fun``, for ``@jit(**options)``: None is a wrong argument there."""
 
     OMITTED = auto()
 

@@ -153,7 +153,7 @@ class JitFunction(CachedFunction[P, R]):
         return trace
 
     def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun:
-        """Returns what makes a call again operation by operation, so that the culprit raises.
+        """Returns a function that repeats a call operation by operation: the one at fault raises.
 
         It holds what it needs of the call, and the function weakly, unless ``keep`` is that.
         """

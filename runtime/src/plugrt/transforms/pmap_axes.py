@@ -218,7 +218,7 @@ class ReplicaMapping:
         return [made[axis] for axis in self.axes]
 
     def types(self, types: Sequence[ParameterType]) -> list[ParameterType]:
-        """Returns what one replica is traced for when whole arguments have these types."""
+        """Returns the types of one replica's arguments, where these are those of the whole ones."""
         return [
             (replica_shape(axis, shape), dtype, weak)
             for axis, (shape, dtype, weak) in zip(self.axes, types, strict=True)

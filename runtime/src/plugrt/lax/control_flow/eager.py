@@ -33,7 +33,10 @@ _pipelines: dict[tuple[str, int], weakref.WeakKeyDictionary[Any, Any]] = {}
 
 
 def _shared_pipeline(title: str, functions: Sequence[Callable[..., Any]]) -> Pipeline[Staged]:
-    """Returns what these functions have become, a fresh one if one cannot be held weakly."""
+    """Returns the pipeline that calls with these functions share.
+
+    A new one each time if one of them cannot be referenced weakly.
+    """
     level: Any = _pipelines.setdefault((title, len(functions)), weakref.WeakKeyDictionary())
     last = len(functions) - 1
     try:

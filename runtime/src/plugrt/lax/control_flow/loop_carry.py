@@ -36,7 +36,7 @@ class Carry:
         return tree.unflatten(self.spec, leaves)
 
     def finish(self, leaves: Sequence[Tracer]) -> list[Tracer]:
-        """Returns what the loop ended with, weak where what went in is, and stayed so."""
+        """Returns the loop's final values, weak where the initial ones are, once settled."""
         pairs = zip(leaves, self.leaves, strict=True)
         return [with_weakness(leaf, first.weak) for leaf, first in pairs]
 
@@ -103,7 +103,7 @@ def describe(spec: tree.PyTreeSpec) -> str:
 
 
 def scalar_predicate(returned: Any, what: str) -> Tracer:
-    """Returns a 0-d boolean that a predicate function gave; otherwise an error with ``what``."""
+    """Returns the 0-d boolean that a predicate function returned; else raises, naming ``what``."""
     leaves, spec = tree.flatten(returned)
     if not tree.is_leaf_spec(spec):
         raise StructureError(f"{what} must be one boolean; found {describe(spec)}")

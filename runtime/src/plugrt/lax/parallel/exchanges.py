@@ -218,7 +218,7 @@ def psum_scatter(
 def _on_leaves(
     function: str, leaf: Callable[[Tracer], Tracer], x: T, *, keeps_weak: bool = True
 ) -> T:
-    """Returns what ``leaf`` makes of each array of a pytree, as weak as that if ``keeps_weak``."""
+    """Returns a pytree with ``leaf`` applied to each array, as weak as that if ``keeps_weak``."""
 
     def apply(v: Any) -> Tracer:
         found = as_tracer(v, f"argument x of {function}")
