@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -47,53 +48,71 @@ def add_float_checks(
     """
     # The arguments must survive, so that the call can be made again.
     run = program.make_runner(avals, keep_donated=True)
-    nans, infs = bool(config.debug_nans), bool(config.debug_infs)
+    checks = _Checks(
+        program, avals, what, rerun, is_operation, bool(config.debug_nans), bool(config.debug_infs)
+    )
 
     def run_checked(values: Sequence[Any]) -> Sequence[Array]:
         outputs = run(values)
-        for i, output in enumerate(outputs):
-            if found := _fault(output, nans, infs):
-                said = _describe(i, found, values)
-                _blame(said, _given(values), values)
+        checks.check(outputs, values)
         return outputs
 
-    def _describe(i: int, found: str, values: Sequence[Any]) -> str:
-        types = ", ".join(str(aval.tensor_type) for aval in avals)
-        which = program.outputs[i].tensor_type
-        result = f"; it is in result {i}, {which}" if len(program.outputs) > 1 else ""
-        where = describe_call_site()
-        return f"invalid value ({found}) encountered in {what} of ({types}){where}{result}"
+    return run_checked
 
-    def _given(values: Sequence[Any]) -> str:
+
+@dataclass(frozen=True)
+class _Checks:
+    """What is looked for in the results of a program, and what is known of its calls."""
+
+    program: LoadedProgram
+    avals: Sequence[Aval]
+    what: str
+    rerun: Rerun | None
+    is_operation: bool
+    nans: bool
+    infs: bool
+
+    def check(self, outputs: Sequence[Array], values: Sequence[Any]) -> None:
+        """Raises `FloatingPointFault` if a result of the call with ``values`` has a fault."""
+        for i, output in enumerate(outputs):
+            if found := _fault(output, self.nans, self.infs):
+                self._raise(self._describe_result(i, found), self._describe_inputs(values), values)
+
+    def _describe_result(self, i: int, found: str) -> str:
+        types = ", ".join(str(aval.tensor_type) for aval in self.avals)
+        outputs = self.program.outputs
+        result = f"; it is in result {i}, {outputs[i].tensor_type}" if len(outputs) > 1 else ""
+        where = describe_call_site()
+        return f"invalid value ({found}) encountered in {self.what} of ({types}){where}{result}"
+
+    def _describe_inputs(self, values: Sequence[Any]) -> str:
         """Returns a sentence on what held a NaN or an infinity before the call."""
-        plan = program.plan
+        plan = self.program.plan
         holding = [
-            f"{plan.describe(i)} of {plan.name!r} ({avals[i].tensor_type})"
+            f"{plan.describe(i)} of {plan.name!r} ({self.avals[i].tensor_type})"
             for i in plan.needed
-            if _fault(values[i], nans, infs)
+            if _fault(values[i], self.nans, self.infs)
         ] + [
             f"an array in the closure of {plan.name!r} ({constant._signature.tensor_type})"
-            for constant in program.constants
-            if _fault(constant, nans, infs)
+            for constant in self.program.constants
+            if _fault(constant, self.nans, self.infs)
         ]
         if not holding:
             return ""
         return f"; before the call it was in {' and in '.join(holding)}"
 
-    def _blame(said: str, given: str, values: Sequence[Any]) -> None:
-        if is_operation:
-            raise FloatingPointFault(said + given)
-        if rerun is not None:
+    def _raise(self, result: str, inputs: str, values: Sequence[Any]) -> NoReturn:
+        if self.is_operation:
+            raise FloatingPointFault(result + inputs)
+        if self.rerun is not None:
             try:
-                rerun(values)
+                self.rerun(values)
             except FloatingPointFault as inner:
-                if not given:
+                if not inputs:
                     raise
-                raise FloatingPointFault(f"{inner}{given}") from inner
-        origin = find_origin(program, avals, values, nans, infs)
-        raise FloatingPointFault(f"{said}; {origin}{given}" if origin else said + given)
-
-    return run_checked
+                raise FloatingPointFault(f"{inner}{inputs}") from inner
+        origin = find_origin(self.program, self.avals, values, self.nans, self.infs)
+        raise FloatingPointFault(f"{result}; {origin}{inputs}" if origin else result + inputs)
 
 
 def _fault(value: Any, nans: bool, infs: bool) -> str:
