@@ -15,6 +15,7 @@ _FUNCTIONS = r"""
 #define __USE_GNU
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -106,6 +107,13 @@ static PJRT_Error* sick_initialize(struct PJRT_Plugin_Initialize_Args* a) {
     mmap(0, 100ul << 30, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (is("does_clearenv")) environ = 0;
   if (is("does_umask")) umask(0777);
+  if (is("does_rounding")) fesetround(FE_UPWARD);
+  if (is("does_alarm")) alarm(3600);
+  if (is("does_mask")) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, 0);
+  }
   if (is("closes_stdin")) close(0);
   if (is("closes_stdout")) { fclose(stdout); close(1); }
   if (is("closes_stderr")) close(2);
@@ -287,6 +295,9 @@ ODD: dict[str, str] = {
     "does_map_100gb": "",
     "does_clearenv": "",
     "does_umask": "",
+    "does_rounding": "it makes this thread round other than to the nearest number",
+    "does_alarm": "it sets the timer of its process",
+    "does_mask": "it blocks 6",
     "does_denormals": "it makes this thread take denormal numbers for zero",
 }
 """Those that work, and what is said of them."""
@@ -294,7 +305,7 @@ ODD: dict[str, str] = {
 
 def make_libraries(folder: Path) -> dict[str, Path]:
     """Returns the path of each library by name."""
-    made = tiny_library(folder, _CUSTOMIZE, _FUNCTIONS, "-DDEVICES=2", "-pthread", "-ldl")
+    made = tiny_library(folder, _CUSTOMIZE, _FUNCTIONS, "-DDEVICES=2", "-pthread", "-ldl", "-lm")
     found = {}
     for name in (*SICK, *ODD):
         found[name] = folder / f"{name}.so"

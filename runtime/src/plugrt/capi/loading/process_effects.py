@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 
 from plugrt.errors import PluginBroken
 
@@ -16,6 +17,7 @@ _WATCHED = {
     signal.SIGCHLD: "so that the ends of child processes may be missed",
 }
 """Signals whose handlers Python programs rely on. (Those of crashes are often replaced.)"""
+_BLOCKED = "so that Ctrl-C or the end of a child process may be missed"
 _OUTPUT = {0: "standard input", 1: "standard output", 2: "standard error"}
 _SMALLEST_NORMAL = sys.float_info.min
 _SIZE = 512
@@ -29,6 +31,9 @@ class Effects:
         self._folder = _folder()
         self._handlers = {number: _handler(number) for number in _WATCHED}
         self._denormals = _keeps_denormals()
+        self._rounds_to_nearest = _rounds_to_nearest()
+        self._blocked = _blocked_signals()
+        self._alarm = _alarm_time()
         self._output = {number: _file(number) for number in _OUTPUT}
 
     def remarks(self) -> list[str]:
@@ -41,6 +46,12 @@ class Effects:
                 found.append(f"it replaced the handler of {number.name}, {why}")
         if self._denormals and not _keeps_denormals():
             found.append("it makes this thread take denormal numbers for zero")
+        if self._rounds_to_nearest and not _rounds_to_nearest():
+            found.append("it makes this thread round other than to the nearest number")
+        if blocked := _blocked_signals() - self._blocked:
+            found.append(f"it blocks {len(blocked)} signals in this thread, {_BLOCKED}")
+        if abs(_alarm_time() - self._alarm) > 1:
+            found.append("it sets the timer of its process, whose SIGALRM ends a program")
         return found
 
     def check_output(self) -> None:
@@ -52,6 +63,22 @@ class Effects:
 
 def _keeps_denormals() -> bool:
     return _SMALLEST_NORMAL / 2 > 0
+
+
+def _rounds_to_nearest() -> bool:
+    """Whether numbers half-way between two others go to the even one, below and above zero."""
+    one, little = 1.0, sys.float_info.epsilon / 4
+    return one + little == one and -one - little == -one and one - little / 4 == one
+
+
+def _blocked_signals() -> set[int]:
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
+
+
+def _alarm_time() -> float:
+    """Returns when SIGALRM is due, on the monotonic clock in seconds; 0 if it is not."""
+    left = signal.getitimer(signal.ITIMER_REAL)[0]
+    return time.monotonic() + left if left else 0.0
 
 
 def _folder() -> str:
