@@ -10,6 +10,7 @@ Where Python or JAX users would expect a built-in class (``TypeError`` for a wro
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -163,15 +164,28 @@ def error_from_code(code: int, message: str) -> PjrtError:
 def read_message(error: BaseException) -> str:
     """Returns the message of any exception.
 
-    An exception whose ``__str__`` raises loses only its message, and a character that cannot be
-    encoded is escaped.
+    An exception whose ``__str__`` raises loses only its message. Characters that cannot be encoded
+    or that control a terminal are escaped, and the middle of a text of megabytes is left out.
     """
     try:
-        return str(error).encode("utf-8", "backslashreplace").decode()
+        text = str(error).encode("utf-8", "backslashreplace").decode()
     except KeyboardInterrupt:
         raise
     except BaseException as fault:  # noqa: BLE001 a foreign exception's __str__ may raise anything
         return f"(its message cannot be read: __str__ raises {type(fault).__name__})"
+    if len(text) > 2 * _HALF_MESSAGE:
+        left_out = len(text) - 2 * _HALF_MESSAGE
+        text = f"{text[:_HALF_MESSAGE]} ... ({left_out} characters) ... {text[-_HALF_MESSAGE:]}"
+    return escape_controls(text)
+
+
+_HALF_MESSAGE = 10_000
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def escape_controls(text: str) -> str:
+    """Returns the text with what controls a terminal escaped; line breaks and tabs stay."""
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def describe(error: BaseException) -> str:

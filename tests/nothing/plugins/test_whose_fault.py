@@ -201,6 +201,8 @@ ODD = {
     "gives no text": "def __str__(self): return 7",
     "recurses": "def __str__(self): return str(self)",
     "gives what cannot be printed": "def __str__(self): return 'half \\ud800 pair'",
+    "controls the terminal": "def __str__(self): return 'red \\x1b[31m bell \\x07'",
+    "fills the screen": "def __str__(self): return 'long ' * 2_000_000",
 }
 PLACES = {
     "at its import": "{odd}\nraise Odd()",
@@ -233,6 +235,8 @@ def test_an_exception_without_words_is_a_row_and_no_traceback(tmp_path: Path, pl
     assert {row["backend"] for row in json.loads(done.stdout)} == {"good"}
     assert "Traceback" not in done.stderr
     assert len([line for line in done.stderr.splitlines() if "left out: 'bad" in line]) == len(ODD)
+    assert done.stderr.replace("\n", "").isprintable()
+    assert len(done.stderr) < 100_000
     asked = {"PLUGRT_PLUGINS_ALLOW": allow, "JAX_PLATFORMS": "bad0"}
     done = run_cli("devices", folders=(tmp_path,), **asked)
     assert done.returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,15 +9,8 @@ from typing import Any
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.loading.process_map import AddressMap, is_memory
-from plugrt.errors import InvalidReply
+from plugrt.errors import InvalidReply, escape_controls
 from plugrt.interface import OptionValue
-
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Terminal control characters; line breaks and tabs are allowed."""
-
-
-def _escape(found: re.Match[str]) -> str:
-    return f"\\x{ord(found[0]):02x}"
 
 
 def _get_function_name(args: Any) -> str:
@@ -60,7 +52,7 @@ class Replies:
         if size and pointer == ffi.NULL:
             raise self.invalid(args, f"it gave no {field} (NULL), but {size} bytes were stated")
         with self.reading(args, field):
-            return _UNPRINTABLE.sub(_escape, c_values.text(pointer, size))
+            return escape_controls(c_values.text(pointer, size))
 
     def data(self, args: Any, field: str, size: str | None = None) -> bytes:
         """Returns bytes whose number is in ``<field>_size`` or another field."""
