@@ -193,6 +193,40 @@ def test_a_setting_that_a_plugin_refuses_is_the_users() -> None:
             backends.devices(of=made)
 
 
+@pytest.mark.parametrize(
+    ("attribute", "value", "words"),
+    [
+        ("devices", "lambda self: [1, 2]", "one of whose devices is 1, not a plugrt.interface"),
+        ("devices", "lambda self: None", "that has no devices"),
+        ("platform", "None", "whose platform is None, not a text"),
+        ("platform", "7", "whose platform is 7, not a text"),
+    ],
+)
+def test_a_client_that_cannot_be_used(
+    tmp_path: Path, attribute: str, value: str, words: str
+) -> None:
+    source = f"""
+        from support.fake_client import FakeClient, FakePlugin
+
+        class Bad(FakeClient):
+            def __setattr__(self, name, value):
+                if name != "platform":
+                    super().__setattr__(name, value)
+
+            {attribute} = {value}
+
+        class P(FakePlugin):
+            def create_client(self, options, distributed=None):
+                return Bad("bad")
+
+        plugin = P("bad", priority=900)
+    """
+    install_plugin(tmp_path, "bad", source)
+    done = run_cli("devices", folders=(tmp_path,), JAX_PLATFORMS="bad")
+    assert done.returncode == 1
+    assert f"'bad' (bad-dist 1.0): it started a backend {words}" in done.stderr
+
+
 # --- exceptions that cannot be shown ----------------------------------------------------------
 
 ODD = {

@@ -19,7 +19,7 @@ from plugrt.errors import (
     describe,
     read_message,
 )
-from plugrt.interface import Client, OptionValue
+from plugrt.interface import Client, Device, OptionValue
 from plugrt.plugins import probe_cache
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.loading import copy_error, fail, load, name_owner
@@ -141,10 +141,22 @@ def _start(plugin: Plugin, row: Record, table: Table, distributed: Any | None) -
         raise PluginBroken(
             f"create_client returned a {type(client).__name__}, not a plugrt.interface.Client"
         )
-    if not client.devices():
+    if fault := _find_fault(client):
         client.close()
-        raise PluginBroken(f"it started a backend that has no devices (options: {dict(options)})")
+        raise PluginBroken(f"it started a backend {fault} (options: {dict(options)})")
     return client
+
+
+def _find_fault(client: Client) -> str:
+    """Returns what makes a client unusable, to follow "a backend"; empty for none."""
+    platform: object = client.platform
+    if not isinstance(platform, str):
+        return f"whose platform is {platform!r:.80}, not a text"
+    devices = client.devices()
+    wrong = next((d for d in devices or () if not isinstance(d, Device)), None)
+    if wrong is not None:
+        return f"one of whose devices is {wrong!r:.80}, not a plugrt.interface.Device"
+    return "" if devices else "that has no devices"
 
 
 def _check_available(plugin: Plugin, row: Record) -> None:
