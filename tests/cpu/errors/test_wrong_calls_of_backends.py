@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import plugrt
+from plugrt import array_api as xp
 from plugrt import tree
 from plugrt.errors import (
     ArgumentError,
@@ -22,6 +23,7 @@ from plugrt.errors import (
     InvalidArgument,
     NotAnArray,
     PlugrtError,
+    TracingError,
 )
 from plugrt.interface import (
     CompileOptions,
@@ -30,6 +32,8 @@ from plugrt.interface import (
     HostBufferSemantics,
     Program,
 )
+from plugrt.stablehlo.bindings import hlo
+from plugrt.tracing import emit
 from support.wrong_backend_calls import judge, run
 
 CLIENT = plugrt.get_backend()
@@ -117,6 +121,30 @@ def test_a_module_with_a_function_named_shape_is_no_array() -> None:
         for call in (function, function.lower, function.trace, function.eval_shape):
             with pytest.raises(NotAnArray, match="module 'numpy'"):
                 call(np)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("k", [[1], (1, 2), 1.5, HOST[:2], "1", None], ids=repr)
+def test_a_diagonal_is_an_integer(k: Any) -> None:
+    """A list of as many as there are columns was broadcast; of another length, no valid program."""
+    for function in (xp.tril, xp.triu):
+        for call in (function, plugrt.jit(function, static_argnames="k")):
+            with pytest.raises(ArgumentError):
+                call(np.ones((2, 3), np.float32), k=k)
+
+
+def test_a_module_that_is_not_valid_raises_what_is_plugrts() -> None:
+    """MLIR checks some operations only when the whole module is there."""
+
+    def unfit(x: Any) -> Any:
+        return emit.wrap(
+            hlo.broadcast_in_dim(
+                emit.active_trace().mlir_type((3,), np.dtype(np.float32)),
+                emit.active_trace().mlir_value(x), [0], loc=emit.active_trace().location(),
+            )
+        )  # fmt: skip
+
+    with pytest.raises(TracingError, match="the trace of 'unfit' is not valid StableHLO"):
+        plugrt.jit(unfit).lower(np.ones(2, np.float32))
 
 
 def test_stages_are_told_apart_by_identity() -> None:

@@ -45,6 +45,7 @@ xp.asarray({1, 2})  # wrong: arg-type
 xp.asarray(None)  # wrong: arg-type
 xp.asarray(np.float32)  # wrong: arg-type
 xp.from_dlpack([1, 2])  # wrong: arg-type
+xp.finfo(3)  # wrong: arg-type
 xp.add(x)  # wrong: call-arg
 xp.add(x, object())  # wrong: arg-type
 xp.mean(x, dtype=xp.float32)  # wrong: call-arg

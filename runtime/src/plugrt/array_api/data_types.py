@@ -8,6 +8,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import dtype_arguments
@@ -159,7 +160,7 @@ _INTEGERS: Any = ml_dtypes.iinfo
 
 
 @with_argument_errors
-def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
+def finfo(type: Array | npt.NDArray[Any] | np.generic | DTypeLike, /) -> finfo_object:
     """Returns the limits of a floating dtype, or of an array's; `DtypeError` for other dtypes.
 
     >>> xp.finfo(xp.float16).max
@@ -175,7 +176,7 @@ def finfo(type: ArrayLike | DTypeLike, /) -> finfo_object:
 
 
 @with_argument_errors
-def iinfo(type: ArrayLike | DTypeLike, /) -> iinfo_object:
+def iinfo(type: Array | npt.NDArray[Any] | np.generic | DTypeLike, /) -> iinfo_object:
     """Returns the limits of an integer dtype, or of an array's; `DtypeError` for other dtypes.
 
     >>> xp.iinfo(xp.int4).min

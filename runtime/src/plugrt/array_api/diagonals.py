@@ -86,7 +86,7 @@ def triu(x: Tracer, /, *, k: int = 0) -> Tracer:
 def _triangle(function: str, x: Tracer, k: int, kept: str) -> Tracer:
     if x.ndim < 2:
         raise ShapeError(f"{function} got x of shape {x.shape}; it takes matrices, or stacks of")
-    inside = compare(*_diagonals(x.shape, k), kept)
+    inside = compare(*_diagonals(x.shape, operator.index(k)), kept)
     return select(inside, emit.strong(x), emit.full(x.shape, 0, x.dtype))
 
 

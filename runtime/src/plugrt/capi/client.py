@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from plugrt import interface
@@ -30,7 +31,7 @@ from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
 from plugrt.capi.topology import Topology
-from plugrt.errors import InvalidArgument, PluginBroken, Unimplemented
+from plugrt.errors import InvalidArgument, NotAnArray, PluginBroken, Unimplemented
 from plugrt.interface import (
     Capabilities,
     CompileOptions,
@@ -187,6 +188,8 @@ class Client(ClientBase):
     @contextmanager
     def dma_mapped(self, array: npt.NDArray[Any]) -> Iterator[None]:
         """Lets the devices access the array's memory directly within the block (PJRT 0.67)."""
+        if not isinstance(array, np.ndarray):
+            raise NotAnArray(f"dma_mapped takes a NumPy array; got {array!r:.60}")
         address = ffi.cast("void*", array.ctypes.data)
         self._call("DmaMap", data=address, size=array.nbytes)
         try:

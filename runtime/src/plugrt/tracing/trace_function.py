@@ -11,7 +11,7 @@ from typing import Any
 
 from plugrt import monitoring
 from plugrt.bounded_cache import BoundedCache
-from plugrt.errors import NotAnArray
+from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
@@ -20,7 +20,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, Program, TensorType
 from plugrt.settings.declarations import config
-from plugrt.stablehlo.bindings import func, ir
+from plugrt.stablehlo.bindings import MLIRError, func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import Version, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
@@ -139,7 +139,7 @@ def stage(
             drop_uncalled(trace.module)
         if trace.uses_chlo:
             legalize_chlo(trace.module)
-        trace.module.operation.verify()
+        _verify(trace.module, name)
     plan = Plan(
         name=name,
         kept=tuple(kept),
@@ -163,6 +163,15 @@ def stage(
         tuple(o.weak for o in outputs),
         out_tree,
     )
+
+
+def _verify(module: ir.Module, name: str) -> None:
+    """Raises `TracingError` for a module that is not valid: an operation let an argument pass."""
+    try:
+        module.operation.verify()
+    except MLIRError as error:
+        said = "; ".join(str(d.message) for d in error.error_diagnostics) or str(error)
+        raise TracingError(f"the trace of {name!r} is not valid StableHLO: {said}") from error
 
 
 def _fill_block(
