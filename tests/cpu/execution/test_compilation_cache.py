@@ -315,3 +315,13 @@ def test_a_long_name_in_any_script_has_an_entry(folder: Path, events: list[str])
         np.testing.assert_array_equal(np.asarray(plugrt.jit(lambda x: named(x))(X)), X + 11)
         np.testing.assert_array_equal(np.asarray(plugrt.jit(named)(X)), X + 11)
     assert monitoring.CACHE_HIT in events
+
+
+def test_a_home_that_nobody_has_is_a_warning() -> None:
+    with (
+        config.override(
+            compilation_cache_dir="~no_such_user/x", persistent_cache_min_compile_time_secs=0.0
+        ),
+        pytest.warns(UserWarning, match="no such user"),
+    ):
+        assert float(plugrt.jit(lambda x: x * 3 + 1)(1.0)) == 4.0

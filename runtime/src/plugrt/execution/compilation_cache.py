@@ -92,7 +92,7 @@ def entry_for(client: Client, program: Program, options: CompileOptions) -> Cach
     if facts is None:
         return None
     name = re.sub(r"[^\w.-]", "_", program.name, flags=re.ASCII)[:60]
-    path = Path(folder).expanduser() / f"{name}-{facts.digest()}{_SUFFIX}"
+    path = Path(os.path.expanduser(folder)) / f"{name}-{facts.digest()}{_SUFFIX}"
     return CacheEntry(client, path, facts, options)
 
 
