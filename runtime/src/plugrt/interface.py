@@ -606,6 +606,14 @@ class Executable(_BackendObject, ABC):
         """The memory kind of each result. Optional."""
         self._unimplemented("output_memory_kinds")
 
+    def output_shardings(self) -> Sequence[bytes]:
+        """How each result lies on the devices, a serialised ``xla.OpSharding`` each. Optional."""
+        self._unimplemented("output_shardings")
+
+    def parameter_shardings(self) -> Sequence[bytes]:
+        """How each argument must lie on them, a serialised ``xla.OpSharding`` each. Optional."""
+        self._unimplemented("parameter_shardings")
+
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """``flops``, ``bytes accessed`` and the compiler's other figures. Optional."""
         self._unimplemented("cost_analysis")

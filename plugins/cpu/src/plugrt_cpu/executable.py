@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -75,6 +75,18 @@ class CpuExecutable(Executable):
     @property
     def output_memory_kinds(self) -> Sequence[str]:
         return self._memory_kinds
+
+    def output_shardings(self) -> Sequence[bytes]:
+        return self._shardings("output_shardings", self.raw.get_output_shardings)
+
+    def parameter_shardings(self) -> Sequence[bytes]:
+        return self._shardings("parameter_shardings", self.raw.get_parameter_shardings)
+
+    def _shardings(self, what: str, ask: Callable[[], Any]) -> Sequence[bytes]:
+        found = self._ask(ask)
+        if found is None:  # the program is not partitioned
+            self._unimplemented(what)
+        return [bytes(sharding.SerializeToString()) for sharding in found]
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         analysis: Mapping[str, OptionValue] = self._ask(self.raw.cost_analysis)

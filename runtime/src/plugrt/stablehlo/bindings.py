@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plugrt.errors import MissingTraceExtra
 from plugrt.native_imports import import_native
 from plugrt.xla_environment import quiet_logging
@@ -26,7 +28,10 @@ except ImportError as error:
         f'({error}); install them with: pip install "plugrt[trace]"'
     ) from error
 
-__all__ = ["MLIRError", "chlo", "func", "hlo", "ir", "new_context", "passmanager"]
+__all__ = [
+    "MLIRError", "chlo", "func", "hlo", "ir", "new_context", "passmanager", "register_shardy",
+    "shardy",
+]  # fmt: skip
 
 MLIRError = ir.MLIRError
 
@@ -49,3 +54,18 @@ def new_context() -> ir.Context:
     for name in ("func", "stablehlo", "chlo"):
         context.get_dialect_descriptor(name)
     return context
+
+
+def shardy() -> Any:
+    """Returns the bindings of Shardy's dialect, which only programs with shardings need."""
+    from jaxlib.mlir.dialects import sdy
+
+    return sdy
+
+
+def register_shardy(context: ir.Context) -> None:
+    """Adds Shardy's dialect, in which JAX states shardings; only programs with it need its import.
+
+    A context without it cannot read such a program: "dialect 'sdy' is unknown".
+    """
+    shardy().register_dialect(context)

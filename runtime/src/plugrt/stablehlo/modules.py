@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from plugrt.errors import ProgramError
-from plugrt.stablehlo.bindings import MLIRError, hlo, ir, new_context
+from plugrt.stablehlo.bindings import MLIRError, hlo, ir, new_context, register_shardy
 from plugrt.stablehlo.refusals import refuse_deep_nesting
 
 MLIR_MAGIC = b"ML\xefR"
@@ -73,6 +73,8 @@ def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
         code = code.encode()
     if not code.strip():
         raise ProgramError(f"{filename} is empty; expected a StableHLO module")
+    if b"sdy" in code:  # names of dialects appear verbatim, in text and in bytecode
+        register_shardy(context)
     if not code.startswith(MLIR_MAGIC):
         refuse_deep_nesting(code, filename)
     said: list[str] = []

@@ -76,6 +76,31 @@ def compile_options(options: CompileOptions) -> bytes:
     return out + b"".join(_override(*item) for item in overrides.items())
 
 
+def read_compile_options(encoded: bytes) -> CompileOptions:
+    """Returns the options that a ``CompileOptionsProto`` states, with the proto as ``encoded``.
+
+    Counts that are left out are 1. Raises `InvalidArgument` for bytes that are no such proto.
+    """
+    try:
+        build = b"".join(messages(encoded, _BUILD_OPTIONS))
+        stated = {n: v for n, v in fields(build) if isinstance(v, int)}
+        assignment = assignment_in(encoded)
+        tupled = any(v for n, v in fields(encoded) if n == 2)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"the compile options ({len(encoded)} bytes) are no CompileOptionsProto: {error}"
+        ) from error
+    return CompileOptions(
+        num_replicas=assignment.num_replicas if assignment else max(1, stated.get(4, 1)),
+        num_partitions=assignment.num_partitions if assignment else max(1, stated.get(5, 1)),
+        device_assignment=assignment,
+        use_spmd_partitioning=bool(stated.get(6)),
+        use_shardy_partitioner=bool(stated.get(19)),
+        parameter_is_tupled=tupled,
+        encoded=bytes(encoded),
+    )
+
+
 def encode_checked_options(options: CompileOptions) -> bytes:
     """Returns a ``CompileOptionsProto`` that names its replicas and partitions.
 
