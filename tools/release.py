@@ -30,6 +30,11 @@ import importlib.metadata, numpy, plugrt, plugrt_sdk
 assert plugrt.__version__ == importlib.metadata.version("plugrt-cpu")
 double = plugrt.jit(lambda x: x + x)
 assert double(numpy.float32([1, 2])).tolist() == [2, 4]
+from plugrt_sdk.export.library import export_library
+library = export_library("cpu", "libpjrt_cpu.so")
+client = plugrt.plugins.LibraryPlugin("exported", library).create_client({})
+array = numpy.float32([1, 2])
+assert client.buffer_from_host(array, client.devices()[0]).to_host().tolist() == [1, 2]
 print(f"installed from {plugrt.__file__}: plugrt {plugrt.__version__} on {plugrt.devices()}")
 """
 

@@ -1,0 +1,80 @@
+/* PJRT_Error: a code and a message, readable without Python. */
+#include "core.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct PJRT_Error {
+  const void *functions;
+  int code;
+  size_t size;
+  char message[];
+};
+
+/* Returned where there is no memory for an error: it is never freed. */
+static struct {
+  const void *functions;
+  int code;
+  size_t size;
+  char message[24];
+} no_memory = {NULL, PJRT_Error_Code_RESOURCE_EXHAUSTED, 20, "out of host memory  "};
+
+PJRT_Error *make_error(int code, const char *message, size_t size) {
+  PJRT_Error *error = malloc(sizeof *error + size + 1);
+  if (error == NULL)
+    return (PJRT_Error *)&no_memory;
+  error->functions = NULL;
+  error->code = code > 0 && code <= 16 ? code : PJRT_Error_Code_UNKNOWN;
+  error->size = size;
+  memcpy(error->message, message, size);
+  error->message[size] = '\0';
+  atomic_fetch_add(&live_handles[LIVE_ERRORS], 1);
+  return error;
+}
+
+PJRT_Error *format_error(int code, const char *format, ...) {
+  char message[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  int size = vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  if (size < 0)
+    size = 0;
+  return make_error(code, message, (size_t)size < sizeof message ? (size_t)size : sizeof message - 1);
+}
+
+PJRT_Error *unimplemented(const char *function) {
+  return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                      "PJRT_%s is not implemented by plugins that plugrt_sdk exports", function);
+}
+
+void error_destroy(struct PJRT_Error_Destroy_Args *args) {
+  if (args->error == NULL || args->error == (PJRT_Error *)&no_memory)
+    return;
+  atomic_fetch_sub(&live_handles[LIVE_ERRORS], 1);
+  free(args->error);
+}
+
+void error_message(struct PJRT_Error_Message_Args *args) {
+  args->message = args->error->message;
+  args->message_size = args->error->size;
+}
+
+PJRT_Error *error_get_code(struct PJRT_Error_GetCode_Args *args) {
+  args->code = args->error->code;
+  return NULL;
+}
+
+/* Errors carry no payload; an error returned here would make JAX ask for its payload, for ever. */
+static PJRT_Error *error_for_each_payload(struct PJRT_Error_ForEachPayload_Args *args) {
+  (void)args;
+  return NULL;
+}
+
+void fill_errors(PJRT_Api *api) {
+  api->Error_Destroy = error_destroy;
+  api->Error_Message = error_message;
+  api->Error_GetCode = error_get_code;
+  api->Error_ForEachPayload = error_for_each_payload;
+}

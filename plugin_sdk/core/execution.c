@@ -1,0 +1,201 @@
+/* PJRT_LoadedExecutable_Execute: the hot path. One call into Python launches on all devices. */
+#include "core.h"
+
+#include <string.h>
+
+typedef struct PJRT_LoadedExecutable_Execute_Args Execute;
+
+static PJRT_Error *check(const Execute *args) {
+  const PJRT_LoadedExecutable *loaded = args->executable;
+  if (loaded->is_deleted)
+    return format_error(PJRT_Error_Code_FAILED_PRECONDITION, "the program %s was deleted",
+                        loaded->executable->name.data);
+  if (args->num_devices != loaded->num_devices)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "the program %s runs on %zu devices; arguments for %zu were given",
+                        loaded->executable->name.data, loaded->num_devices, args->num_devices);
+  if (args->execute_device != NULL &&
+      (loaded->num_devices != 1 || loaded->devices[0] != args->execute_device))
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "the program %s was not compiled for execute_device %d",
+                        loaded->executable->name.data, args->execute_device->description.id);
+  for (size_t d = 0; d < args->num_devices; d++)
+    for (size_t i = 0; i < args->num_args; i++)
+      if (args->argument_lists[d][i]->is_deleted)
+        return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                            "argument %zu of the program %s was deleted or donated before", i,
+                            loaded->executable->name.data);
+  return NULL;
+}
+
+/* Returns the arguments as the interface takes them: a tuple of buffers for each parameter. */
+static PyObject *make_arguments(const Execute *args) {
+  PyObject *arguments = PyList_New((Py_ssize_t)args->num_args);
+  for (size_t i = 0; arguments != NULL && i < args->num_args; i++) {
+    PyObject *shards = PyTuple_New((Py_ssize_t)args->num_devices);
+    if (shards == NULL)
+      Py_CLEAR(arguments);
+    for (size_t d = 0; shards != NULL && d < args->num_devices; d++)
+      PyTuple_SetItem(shards, (Py_ssize_t)d, Py_NewRef(args->argument_lists[d][i]->object));
+    if (shards != NULL)
+      PyList_SetItem(arguments, (Py_ssize_t)i, shards);
+  }
+  return arguments;
+}
+
+/* Returns the interface's ExecuteOptions where they say something, else None. */
+static PyObject *make_options(const Execute *args) {
+  const PJRT_ExecuteOptions *options = args->options;
+  const PJRT_Client *client = args->executable->executable->client;
+  size_t count = options == NULL || !client->donates ? 0 : options->num_non_donatable_input_indices;
+  int launch_id = options == NULL || !client->has_processes ? 0 : options->launch_id;
+  if (count == 0 && launch_id == 0)
+    return Py_NewRef(Py_None);
+  PyObject *kept = PyTuple_New((Py_ssize_t)count);
+  for (size_t i = 0; kept != NULL && i < count; i++)
+    PyTuple_SetItem(kept, (Py_ssize_t)i, PyLong_FromLongLong(options->non_donatable_input_indices[i]));
+  return PyObject_CallMethod(client->table->bridge, "execute_options", "iN", launch_id, kept);
+}
+
+static PyObject *launch(const Execute *args) {
+  const PJRT_ExecuteOptions *options = args->options;
+  if (options != NULL && (options->num_send_ops || options->num_recv_ops)) {
+    PyErr_SetString(PyExc_NotImplementedError, "send and receive callbacks of a launch");
+    return NULL;
+  }
+  PyObject *arguments = make_arguments(args), *results = NULL;
+  PyObject *given = arguments == NULL ? NULL : make_options(args);
+  if (given != NULL)
+    results = PyObject_CallFunctionObjArgs(args->executable->execute, arguments, given, NULL);
+  Py_XDECREF(given);
+  Py_XDECREF(arguments);
+  return results;
+}
+
+static PyObject *item(PyObject *sequence, size_t index) {
+  if (PyTuple_CheckExact(sequence))
+    return Py_XNewRef(PyTuple_GetItem(sequence, (Py_ssize_t)index));
+  return PySequence_GetItem(sequence, (Py_ssize_t)index);
+}
+
+/* Returns the memory of a device that results of that kind live in. */
+static PJRT_Memory *find_memory(PJRT_Device *device, const Text *kind) {
+  for (size_t i = 0; i < device->num_memories; i++) {
+    const Text *found = &device->memories[i]->kind;
+    if (found->size == kind->size && memcmp(found->data, kind->data, kind->size) == 0)
+      return device->memories[i];
+  }
+  return device->default_memory;
+}
+
+static int fill_result(const Execute *args, size_t i, PyObject *shards) {
+  const Output *output = &args->executable->executable->outputs[i];
+  for (size_t d = 0; d < args->num_devices; d++) {
+    PJRT_Device *device = args->executable->devices[d];
+    PyObject *object = item(shards, d);
+    PJRT_Memory *memory = find_memory(device, &output->memory_kind);
+    PJRT_Buffer *made = object == NULL ? NULL
+                                       : make_buffer(memory, device, object, output->type,
+                                                     output->dims, output->num_dims);
+    if (made == NULL)
+      return -1;
+    args->output_lists[d][i] = made;
+  }
+  return 0;
+}
+
+static int fill_results(const Execute *args, PyObject *results) {
+  size_t count = args->executable->executable->num_outputs;
+  Py_ssize_t found = PySequence_Size(results);
+  if (found >= 0 && (size_t)found != count)
+    PyErr_Format(PyExc_ValueError, "the backend returned %zd results of a program with %zd", found,
+                 (Py_ssize_t)count);
+  for (size_t i = 0; i < count && !PyErr_Occurred(); i++) {
+    PyObject *shards = item(results, i);
+    if (shards != NULL)
+      fill_result(args, i, shards);
+    Py_XDECREF(shards);
+  }
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+static void clear_results(const Execute *args) {
+  for (size_t d = 0; d < args->num_devices; d++)
+    memset((void *)args->output_lists[d], 0,
+           args->executable->executable->num_outputs * sizeof(PJRT_Buffer *));
+}
+
+static void destroy_results(const Execute *args) {
+  for (size_t d = 0; d < args->num_devices; d++)
+    for (size_t i = 0; i < args->executable->executable->num_outputs; i++)
+      if (args->output_lists[d][i] != NULL)
+        destroy_buffer(args->output_lists[d][i]);
+  clear_results(args);
+}
+
+/* A launch on a device is complete when its results are. */
+static int make_events(const Execute *args) {
+  size_t count = args->executable->executable->num_outputs;
+  Future **futures = calloc(count ? count : 1, sizeof *futures);
+  for (size_t d = 0; d < args->num_devices && futures != NULL; d++) {
+    for (size_t i = 0; i < count; i++)
+      futures[i] = args->output_lists[d][i]->ready;
+    args->device_complete_events[d] = make_event(future_join(futures, count));
+    if (args->device_complete_events[d] == NULL)
+      PyErr_NoMemory();
+  }
+  if (futures == NULL)
+    PyErr_NoMemory();
+  free(futures);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The backend says which arguments it donated: those that are deleted now. */
+static int mark_donated(const Execute *args) {
+  if (!args->executable->executable->client->donates)
+    return 0;
+  for (size_t d = 0; d < args->num_devices; d++)
+    for (size_t i = 0; i < args->num_args; i++) {
+      PJRT_Buffer *buffer = args->argument_lists[d][i];
+      PyObject *answer = PyObject_CallMethod(buffer->object, "is_deleted", NULL);
+      if (answer == NULL)
+        return -1;
+      if (PyObject_IsTrue(answer))
+        buffer->is_deleted = 1;
+      Py_DECREF(answer);
+    }
+  return 0;
+}
+
+static PJRT_Error *execute(Execute *args) {
+  Entry entry;
+  PJRT_Error *error = check(args);
+  if (error != NULL || (error = enter_python(&entry, "LoadedExecutable_Execute")) != NULL)
+    return error;
+  clear_results(args);
+  PyObject *results = launch(args);
+  if (results == NULL || fill_results(args, results) || mark_donated(args) ||
+      (args->device_complete_events != NULL && make_events(args))) {
+    error = take_exception("LoadedExecutable_Execute");
+    destroy_results(args);
+  }
+  Py_XDECREF(results);
+  leave_python(&entry);
+  return error;
+}
+
+static PJRT_Error *context_create(struct PJRT_ExecuteContext_Create_Args *args) {
+  args->context = calloc(1, sizeof(void *));
+  return args->context ? NULL : format_error(PJRT_Error_Code_RESOURCE_EXHAUSTED, "no host memory");
+}
+
+static PJRT_Error *context_destroy(struct PJRT_ExecuteContext_Destroy_Args *args) {
+  free(args->context);
+  return NULL;
+}
+
+void fill_execution(PJRT_Api *api) {
+  api->LoadedExecutable_Execute = execute;
+  api->ExecuteContext_Create = context_create;
+  api->ExecuteContext_Destroy = context_destroy;
+}

@@ -1,0 +1,118 @@
+/* Into Python and back: from any thread, in any state of the interpreter. */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <time.h>
+
+PyObject *describe_exception;
+
+typedef int (*Question)(void);
+
+/* Public only since Python 3.13, and there under another name. */
+static Question is_finalizing(void) {
+  static _Atomic(Question) found;
+  Question question = found;
+  if (question == NULL) {
+    question = (Question)dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (question == NULL)
+      question = (Question)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    found = question;
+  }
+  return question;
+}
+
+/* At exit Python ends every thread that asks for the GIL: by pthread_exit (until 3.13), which C++
+ * frames of the host above us turn into std::terminate. So threads are counted while they are in
+ * here, and once Python's exit handlers run, close_python lets no other thread in and waits
+ * until those that are have left. */
+static atomic_long inside;
+static atomic_int is_closing;
+static pthread_t closer;
+
+static void forget_threads(void) { inside = 0; /* a forked child does not have them */ }
+
+void prepare_python(void) { pthread_atfork(NULL, NULL, forget_threads); }
+
+void close_python(void) {
+  const struct timespec pause = {0, 1000000};
+  closer = pthread_self();
+  is_closing = 1;
+  Py_BEGIN_ALLOW_THREADS
+  for (int i = 0; i < 5000 && inside > 0; i++)
+    nanosleep(&pause, NULL);
+  Py_END_ALLOW_THREADS
+}
+
+static int python_is_usable(void) {
+  Question finalizing = is_finalizing();
+  return Py_IsInitialized() && !(finalizing != NULL && finalizing());
+}
+
+int try_python(Entry *entry) {
+  atomic_fetch_add(&inside, 1);
+  if (!python_is_usable() || (is_closing && !pthread_equal(closer, pthread_self()))) {
+    atomic_fetch_sub(&inside, 1);
+    return 0;
+  }
+  entry->state = PyGILState_Ensure();
+  /* Hosts free arrays while an exception is pending; Python code must not start with one set. */
+  PyErr_Fetch(&entry->type, &entry->value, &entry->traceback);
+  return 1;
+}
+
+PJRT_Error *enter_python(Entry *entry, const char *function) {
+  if (try_python(entry))
+    return NULL;
+  return format_error(PJRT_Error_Code_UNAVAILABLE,
+                      "PJRT_%s needs Python, which is not running any more", function);
+}
+
+void leave_python(Entry *entry) {
+  PyErr_Restore(entry->type, entry->value, entry->traceback);
+  PyGILState_Release(entry->state);
+  atomic_fetch_sub(&inside, 1);
+}
+
+static PyObject *fetch_exception(void) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value != NULL && traceback != NULL)
+    PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+}
+
+PJRT_Error *take_exception(const char *function) {
+  PyObject *exception = fetch_exception(), *answer = NULL;
+  int code = PJRT_Error_Code_INTERNAL;
+  const char *message;
+  Py_ssize_t size;
+  PJRT_Error *error;
+  if (exception != NULL && describe_exception != NULL)
+    answer = PyObject_CallFunction(describe_exception, "sO", function, exception);
+  if (answer != NULL && PyArg_ParseTuple(answer, "is#", &code, &message, &size))
+    error = make_error(code, message, (size_t)size);
+  else
+    error = format_error(PJRT_Error_Code_INTERNAL,
+                         "PJRT_%s failed, and so did the description of its exception", function);
+  PyErr_Clear();
+  Py_XDECREF(answer);
+  Py_XDECREF(exception);
+  return error;
+}
+
+void log_exception(const char *function) {
+  PySys_WriteStderr("plugrt_sdk.export: PJRT_%s must not fail, and goes on after:\n", function);
+  PyErr_Print();
+}
+
+void release_object(PyObject *object) {
+  Entry entry;
+  if (object == NULL || !try_python(&entry))
+    return; /* without Python there is nothing to release it to */
+  Py_DECREF(object);
+  leave_python(&entry);
+}

@@ -1,0 +1,32 @@
+"""Builds the core in C: CPython's limited API, so that one build serves Python 3.11 and later."""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+HEADERS = ["core/core.h", "core/pjrt.h", "core/slots.h"]
+CORE = sorted(map(str, Path("core").glob("*.c")))
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+
+setup(
+    ext_modules=[
+        Extension(
+            "plugrt_sdk.export._core",
+            CORE,
+            depends=HEADERS,
+            extra_compile_args=FLAGS,
+            libraries=["dl", "pthread"],
+            py_limited_api=True,
+        ),
+        # No Python module: what `plugrt export` copies. It is here because setuptools builds it.
+        Extension(
+            "plugrt_sdk.export._library",
+            ["core/library/library.c"],
+            depends=HEADERS,
+            extra_compile_args=FLAGS,
+            libraries=["dl"],
+            py_limited_api=True,
+        ),
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

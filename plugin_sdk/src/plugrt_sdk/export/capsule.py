@@ -1,0 +1,57 @@
+"""`export_capsule`: a function table over a client factory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.interface import OptionValue
+from plugrt.programs.loading import has_bindings
+from plugrt_sdk.export._core import create_table
+from plugrt_sdk.export.bridge import Bridge, ClientFactory
+
+__all__ = ["ClientFactory", "export_capsule"]
+
+
+def export_capsule(
+    client_factory: ClientFactory,
+    *,
+    platform: str | None = None,
+    minor: int = API_MINOR,
+    attributes: Mapping[str, OptionValue] | None = None,
+    hidden: Collection[str] = (),
+) -> object:
+    """Returns a ``pjrt_c_api`` capsule: a ``PJRT_Api`` whose clients ``client_factory`` makes.
+
+    The factory is called with the host's create options as keyword arguments, each time that the
+    host creates a client. ``platform`` is the name that hosts see, by default the client's own:
+    JAX chooses its lowering rules by it, and a platform of that name must not exist beside it.
+    ``minor`` is the version of the PJRT C API that is reported, from 0.29 on; hosts ask less of an
+    older one. ``attributes`` are those of ``PJRT_Plugin_Attributes``, by default the versions of
+    StableHLO that the installed jaxlib reads. ``hidden`` are functions, such as
+    ``"PJRT_Buffer_CopyToMemory"``, that the table refuses as unimplemented.
+
+    The table lives as long as the process; a process can make 256. Raises `ArgumentTypeError` for a
+    factory that cannot be called and `InvalidArgument` for a version that is not declared.
+    """
+    if not callable(client_factory):
+        raise ArgumentTypeError(
+            f"export_capsule takes a function that makes a Client; found {client_factory!r:.60}"
+        )
+    stated = default_attributes() if attributes is None else dict(attributes)
+    try:
+        return create_table(Bridge(client_factory, platform), stated, minor, frozenset(hidden))
+    except ValueError as error:
+        raise InvalidArgument(f"export_capsule: {error}") from error
+
+
+def default_attributes() -> dict[str, OptionValue]:
+    """Returns what a host needs to know to write programs: the versions of StableHLO."""
+    found: dict[str, OptionValue] = {"xla_version": 2}
+    if has_bindings():
+        from plugrt.stablehlo.modules import current_version, minimum_version
+
+        found["stablehlo_current_version"] = list(current_version())
+        found["stablehlo_minimum_version"] = list(minimum_version())
+    return found

@@ -1,0 +1,37 @@
+"""What a host is told of an exception: PJRT's code, and a text with the traceback."""
+
+from __future__ import annotations
+
+import traceback
+
+from plugrt.errors import (
+    Cancelled,
+    Internal,
+    InvalidArgument,
+    PjrtError,
+    PlugrtError,
+    ResourceExhausted,
+    Unimplemented,
+)
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (PlugrtError, InvalidArgument.code),
+    (NotImplementedError, Unimplemented.code),
+    (MemoryError, ResourceExhausted.code),
+    (KeyboardInterrupt, Cancelled.code),
+    (BaseException, Internal.code),
+)
+"""The codes of exceptions that carry none: the first class that fits."""
+
+
+def describe(function: str, error: BaseException) -> tuple[int, str]:
+    """Returns (code, text) for an exception that ``PJRT_<function>`` ended with."""
+    if isinstance(error, PjrtError):
+        code, said = error.code, error.message
+    else:
+        code = next(code for kind, code in _CODES if isinstance(error, kind))
+        said = "".join(traceback.format_exception_only(error)).strip()
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    if not frames:
+        return code, said
+    return code, f"{said}\n\nin PJRT_{function}, traceback (most recent call last):\n{frames}"

@@ -1,0 +1,100 @@
+"""`export_library`: an installed plugin as a shared library that exports ``GetPjrtApi``.
+
+The library is a copy of one that the wheel brings, with the plugin's name written into it. It finds
+the Python of the process that loads it and asks `table_address` there; the plugin and plugrt-sdk
+must be installed for that Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from importlib.resources import files
+from pathlib import Path
+
+from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
+from plugrt.interface import Client, OptionValue
+from plugrt.plugins import Plugin
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.loading import load
+from plugrt.plugins.record import Record, Source
+from plugrt_sdk.export.capsule import export_capsule
+
+MARKER = b"plugrt-exported-plugin-name-is:\0"
+"""What stands before the name in the library (``record`` in ``core/library/library.c``)."""
+LONGEST_NAME = 95
+
+_lock = threading.Lock()
+_capsules: dict[str, object] = {}
+
+
+def export_library(name: str, path: str | os.PathLike[str]) -> Path:
+    """Writes the shared library of the installed plugin ``name`` to ``path``, and returns that.
+
+    Raises `UnknownPlatform` if there is no such plugin, and `InvalidArgument` for a name that is
+    too long. The plugin is not imported.
+    """
+    _find(name)
+    encoded = name.encode()
+    if len(encoded) > LONGEST_NAME:
+        raise InvalidArgument(f"the name {name!r} has more than {LONGEST_NAME} bytes")
+    template = _template()
+    at = template.index(MARKER) + len(MARKER)
+    record = encoded.ljust(LONGEST_NAME + 1, b"\0")
+    target = Path(path)
+    target.write_bytes(template[:at] + record + template[at + len(record) :])
+    target.chmod(0o755)
+    return target
+
+
+def _template() -> bytes:
+    [found] = [
+        item.read_bytes()
+        for item in files("plugrt_sdk.export").iterdir()
+        if item.name.startswith("_library.")
+    ] or [b""]
+    if found.count(MARKER) != 1:
+        raise PluginBroken(
+            "plugrt-sdk was installed without the library that `plugrt export` copies; install "
+            "its wheel again (pip install --force-reinstall plugrt-sdk)"
+        )
+    return found
+
+
+def table_address(name: str) -> int:
+    """Returns the address of the ``PJRT_Api`` of an installed plugin, the same each time."""
+    with _lock:
+        if name not in _capsules:
+            _capsules[name] = export_capsule(PluginFactory(name), platform=name)
+        return _address(_capsules[name])
+
+
+class PluginFactory:
+    """Makes clients of the installed plugin of a name, which is imported for the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, **options: OptionValue) -> Client:
+        table = process_backends().table
+        plugin: Plugin = load(_find(self._name), table)
+        return plugin.create_client({**plugin.client_options(table.config), **options})
+
+
+def _find(name: str) -> Record:
+    """Returns the row of the plugin that is exported: never that of the library itself."""
+    rows = process_backends().table.rows
+    ours = [row for row in rows if row.source in (Source.REGISTERED, Source.ENTRY_POINT)]
+    for row in ours:
+        if row.name == name:
+            return row
+    known = ", ".join(sorted({row.name for row in ours})) or "none"
+    raise UnknownPlatform(f"plugrt export: there is no installed plugin {name!r}; found: {known}")
+
+
+def _address(capsule: object) -> int:
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    return int(pointer(capsule, b"pjrt_c_api"))
