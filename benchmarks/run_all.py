@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library")
+NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library", "export")
 
 
 def main() -> None:

@@ -1,0 +1,242 @@
+"""The cpu plugin exported: one suite on the client itself, through a table, and from a library.
+
+And under stock JAX, in child processes: the table as a capsule, and the library by the environment
+alone.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    DeviceAssignment,
+    ExecuteOptions,
+    HostBufferSemantics,
+    Program,
+)
+from plugrt.plugins import LibraryPlugin
+from plugrt.stablehlo.modules import parse
+from plugrt.stablehlo.op_shardings import main_shardings
+from plugrt_cpu.create_client import start
+from plugrt_sdk.export import export_capsule
+from plugrt_sdk.export.library import export_library
+from support import children
+from support.requirements import needs, needs_jax
+
+TESTS = Path(__file__).parents[2]
+OPTIONS: dict[str, Any] = {"num_devices": 4}
+ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %a, %b : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+DONATING = ADD.replace(b"%a: tensor<3xf32>,", b"%a: tensor<3xf32> {tf.aliasing_output = 0 : i32},")
+SUM = b"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = "stablehlo.all_reduce"(%a) ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %s = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+  }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+ONE = np.float32([1, 2, 3])
+
+
+def _direct(folder: Path) -> Client:
+    return start(OPTIONS)
+
+
+def _capsule(folder: Path) -> Client:
+    capsule = export_capsule(lambda **options: start(options))
+    return LibraryPlugin("exported", c_api=capsule).create_client(OPTIONS)
+
+
+def _library(folder: Path) -> Client:
+    path = export_library("cpu", folder / "libpjrt_cpu.so")
+    return LibraryPlugin("exported", path).create_client(OPTIONS)
+
+
+@pytest.fixture(scope="module", params=[_direct, _capsule, _library], ids=lambda f: f.__name__[1:])
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Client:
+    make: Callable[[Path], Client] = request.param
+    return make(tmp_path_factory.mktemp("library"))
+
+
+def _put(client: Client, array: Any = ONE, device: int = 0) -> Any:
+    return client.buffer_from_host(np.asarray(array), client.devices()[device])
+
+
+def _compile(client: Client, code: bytes = ADD, **options: Any) -> Any:
+    return client.compile(Program(code), CompileOptions(**options))
+
+
+def test_devices_and_memories(client: Client) -> None:
+    assert client.platform == "cpu"
+    assert [d.id for d in client.devices()] == [0, 1, 2, 3]
+    for device in client.devices():
+        kinds = [m.kind for m in device.memories()]
+        assert sorted(kinds) == ["device", "pinned_host", "unpinned_host"]
+        assert device.default_memory().kind == "device"
+        assert all(device in m.addressable_by_devices() for m in device.memories())
+
+
+@pytest.mark.parametrize("semantics", HostBufferSemantics)
+def test_put_and_get(client: Client, semantics: HostBufferSemantics) -> None:
+    source = np.arange(24, dtype=np.float64).reshape(2, 3, 4)
+    for view in (source, source.T, source[::-1, :, ::2], source[:, :0], source[0, 0, 0]):
+        buffer = client.buffer_from_host(np.array(view), client.devices()[1], None, semantics)
+        np.testing.assert_array_equal(buffer.to_host(), view)
+        assert buffer.on_device_size_in_bytes() == view.nbytes
+
+
+def test_copies_to_devices_and_memories(client: Client) -> None:
+    x = _put(client)
+    device = client.devices()[2]
+    np.testing.assert_array_equal(x.copy_to_device(device).to_host(), ONE)
+    pinned = x.copy_to_memory(client.devices()[0].memory("pinned_host"))
+    assert pinned.memory.kind == "pinned_host"
+    np.testing.assert_array_equal(pinned.to_host(), ONE)
+
+
+def test_launches(client: Client) -> None:
+    program = _compile(client)
+    for _ in range(20):
+        [[y]] = program.execute([(_put(client),), (_put(client),)])
+        [[z]] = program.execute([(y,), (y,)])
+        y.block_until_ready()
+        np.testing.assert_array_equal(z.to_host(), 4 * ONE)
+
+
+def test_replicas_exchange_data(client: Client) -> None:
+    assignment = DeviceAssignment(((0,), (1,), (2,), (3,)))
+    program = _compile(client, SUM, num_replicas=4, device_assignment=assignment)
+    [results] = program.execute([tuple(_put(client, i * ONE, i) for i in range(4))])
+    np.testing.assert_array_equal([r.to_host() for r in results], [6 * ONE] * 4)
+
+
+def test_donation(client: Client) -> None:
+    program = _compile(client, DONATING)
+    x, y = _put(client), _put(client)
+    [[kept]] = program.execute([(x,), (y,)], ExecuteOptions(non_donatable_input_indices=(0,)))
+    assert not x.is_deleted()
+    [[result]] = program.execute([(x,), (y,)])
+    assert (x.is_deleted(), y.is_deleted()) == (True, False)
+    np.testing.assert_array_equal([kept.to_host(), result.to_host()], [2 * ONE, 2 * ONE])
+    with pytest.raises(DeletedBuffer):
+        x.to_host()
+    with pytest.raises(DeletedBuffer):
+        program.execute([(x,), (y,)])
+
+
+def test_what_is_known_of_an_executable(client: Client) -> None:
+    executable = _compile(client).executable
+    assert executable.cost_analysis()["flops"] == 3
+    assert executable.memory_analysis().argument_size_in_bytes == 24
+    assert executable.fingerprint() == _compile(client).executable.fingerprint()
+    assert executable.output_memory_kinds[0] == "device"
+    assert executable.optimized_program().code
+
+
+def test_an_executable_is_saved_and_loaded(client: Client) -> None:
+    saved = _compile(client).executable.serialize()
+    loaded = client.deserialize_executable(saved)
+    [[result]] = loaded.execute([(_put(client),), (_put(client),)])
+    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
+
+
+def test_errors_have_codes(client: Client) -> None:
+    with pytest.raises(PjrtError):
+        _compile(client, b"this is no program")
+    with pytest.raises(InvalidArgument):
+        client.default_device_assignment(5, 1)
+    with pytest.raises((InvalidArgument, Unimplemented)):
+        client.lookup_device(9)
+    x = _put(client)
+    x.delete()
+    with pytest.raises(DeletedBuffer):
+        x.to_host()
+
+
+# --- under stock JAX ----------------------------------------------------------------------------
+
+
+@needs_jax
+def test_under_jax_as_a_capsule() -> None:
+    functions = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",
+                 "transforms", "several_devices", "ahead_of_time", "memories", "caches",
+                 "eight_threads", "two_threads_on_one_array", "exit_with_live_arrays")  # fmt: skip
+    command = [sys.executable, "-m", "support.under_jax", "cpu", *functions]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "XLA_FLAGS": ""}
+    done = children.run(command, timeout=280, env=environment)
+    assert done.stdout.split() == [w for name in functions for w in ("ok", name)], done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+PROGRAM = """
+import jax, jax.numpy as jnp
+print(*jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0)).tolist())
+x = jnp.ones(3)
+assert jax.jit(lambda x: x + 1, donate_argnums=0)(x)[0] == 2 and x.is_deleted()
+"""
+
+
+@needs_jax
+def test_under_jax_as_a_library_that_the_environment_names(tmp_path: Path) -> None:
+    path = export_library("cpu", tmp_path / "libpjrt_cpu.so")
+    variables = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"np:{path}", "JAX_PLATFORMS": "np"}
+    environment = {**os.environ, **variables, "XLA_FLAGS": ""}
+    done = children.run([sys.executable, "-c", PROGRAM], timeout=250, env=environment)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(
+        [float(w) for w in done.stdout.split()], np.sin(2 * np.arange(4.0)), rtol=1e-5
+    )
+
+
+@needs(importlib.util.find_spec("pypjrt"), "pypjrt")
+def test_a_peer_finds_no_fault_with_the_library(tmp_path: Path) -> None:
+    path = export_library("cpu", tmp_path / "libpjrt_cpu.so")
+    done = children.run([sys.executable, "-m", "pypjrt.conform", path], timeout=250)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.strip().endswith("0 FAIL"), done.stdout
+
+
+# --- shardings ------------------------------------------------------------------------------------
+
+
+@needs_jax
+@pytest.mark.parametrize("shape", [(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8)], ids=str)
+def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]) -> None:
+    from jaxlib._hlo import HloSharding, OpSharding
+
+    names = "xyz"[: len(shape)]
+    mesh = Mesh(np.array(jax.devices("cpu")[:8]).reshape(shape), tuple(names))
+    specs = [PartitionSpec(order[:k] or None, order[k:n] or None)
+             for order in itertools.permutations(names) for n in range(len(names) + 1)
+             for k in range(n + 1)]  # fmt: skip
+    for spec in specs:
+        stated = NamedSharding(mesh, spec)
+        lowered = jax.jit(lambda x: x * 2, in_shardings=stated, out_shardings=stated)
+        text = lowered.lower(jax.ShapeDtypeStruct((8, 8), np.float32)).as_text()
+        found = main_shardings(parse(text))
+        assert found is not None
+        for [sharding] in found:
+            read = OpSharding()
+            read.ParseFromString(sharding)
+            assert HloSharding.from_proto(read) == stated._to_xla_hlo_sharding(2), spec
+
+
+def test_a_program_without_a_mesh_states_no_shardings() -> None:
+    assert main_shardings(parse(ADD)) is None

@@ -1,0 +1,46 @@
+"""Exported Python backends under stock JAX, in child processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import children
+from support.requirements import needs_jax
+
+pytestmark = needs_jax
+TESTS = Path(__file__).parents[2]
+SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
+          "caches", "eight_threads", "no_handle_left")  # fmt: skip
+
+
+def run(backend: str, *functions: str) -> None:
+    """Runs functions of `support.under_jax` in one child, which must end with exit code 0."""
+    command = [sys.executable, "-m", "support.under_jax", backend, *functions]
+    done = children.run(
+        command, timeout=250, env={**os.environ, "PYTHONPATH": str(TESTS), "XLA_FLAGS": ""}
+    )
+    assert done.stdout.split() == [w for name in functions for w in ("ok", name)], done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("backend", ["adder", "late"])
+def test_a_python_backend(backend: str) -> None:
+    run(backend, *SHARED)
+
+
+def test_results_that_are_ready_later() -> None:
+    run("late", "late_failure", "two_threads_on_one_array")
+
+
+def test_a_forked_child_computes() -> None:
+    run("adder", "fork")
+
+
+@pytest.mark.parametrize("backend", ["adder", "late"])
+def test_the_process_ends_well_with_live_arrays(backend: str) -> None:
+    for _ in range(3):
+        run(backend, "exit_with_live_arrays")

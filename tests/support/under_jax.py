@@ -1,0 +1,274 @@
+"""What stock JAX does with exported plugins: run in a child process, a function an argument.
+
+``python -m support.under_jax BACKEND FUNCTION…``: BACKEND is ``adder`` or ``late`` (2 devices), or
+``cpu`` (plugrt's cpu plugin with 4 devices). Prints ``ok FUNCTION`` for each that ended well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from plugrt.errors import ResourceExhausted
+from plugrt.interface import Client
+from plugrt_sdk import BackendClient
+from plugrt_sdk.export import _core, export_capsule
+from support.late_client import Adder, LateClient
+
+BACKEND = sys.argv[1] if len(sys.argv) > 1 else "adder"
+os.environ["JAX_PLATFORMS"] = f"{BACKEND},cpu" if BACKEND != "cpu" else "exported,cpu"
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+from jax._src import xla_bridge  # noqa: E402
+from jax.sharding import Mesh, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+
+made: list[Any] = []
+
+
+def make(**options: Any) -> Client:
+    """Makes the client of the exported plugin."""
+    if BACKEND == "cpu":
+        from plugrt_cpu.create_client import start
+
+        made.append(start({"num_devices": 4}))
+    else:
+        made.append(LateClient(2) if BACKEND == "late" else BackendClient(Adder(2)))
+    client: Client = made[-1]
+    return client
+
+
+NAME = "exported" if BACKEND == "cpu" else BACKEND
+xla_bridge.register_plugin(NAME, c_api=export_capsule(make, platform=NAME))
+ONE = np.float32([1, 2, 3])
+
+
+def double(x: Any) -> Any:
+    """A program that every backend here can run."""
+    return jax.jit(_double)(x)
+
+
+def _double(x: Any) -> Any:
+    return x + x
+
+
+# --- what every backend does ------------------------------------------------------------------
+
+
+def devices() -> None:
+    found = jax.devices()
+    assert len(found) == (4 if BACKEND == "cpu" else 2)
+    assert {d.platform for d in found} == {NAME}
+    assert [d.id for d in found] == list(range(len(found)))
+    assert repr(found[0]) == f"{NAME.capitalize()}Device(id=0)"
+
+
+def dtypes() -> None:
+    names = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
+    bfloat16 complex64 complex128 float8_e5m2 float8_e4m3fn float8_e4m3b11fnuz float8_e5m2fnuz
+    float8_e4m3fnuz int4 uint4 int2 uint2 float8_e4m3 float8_e3m4 float8_e8m0fnu float4_e2m1fn"""
+    with jax.enable_x64(True):
+        for name in names.split():
+            array = np.array([[0, 1, 1], [1, 0, 1]]).astype(getattr(ml_dtypes, name, None) or name)
+            for view in (array, array.T, array[::-1, ::-1], array[:, :0], array[0, 0]):
+                back = np.asarray(jax.device_put(view))
+                assert back.dtype == view.dtype
+                assert back.tobytes() == view.tobytes()
+
+
+def jit_and_get() -> None:
+    np.testing.assert_array_equal(double(ONE), 2 * ONE)
+
+
+def beside_cpu() -> None:
+    host = jax.device_put(jax.device_put(ONE), jax.devices("cpu")[0])
+    np.testing.assert_array_equal(host * 3, 3 * ONE)
+    back = jax.device_put(host, jax.devices()[1])
+    assert back.devices() == {jax.devices()[1]}
+    np.testing.assert_array_equal(double(back), 2 * ONE)
+
+
+def pending_exception() -> None:
+    for _ in range(200):
+        with contextlib.suppress(NameError):
+            double(ONE) + nosuchname  # type: ignore[name-defined]  # noqa: F821
+
+
+def failures() -> None:
+    """Each method of the author's fails: JAX has code and message, and the process lives."""
+    x, y = jax.device_put(ONE), jax.device_put(ONE)
+    double(x)
+    steps: dict[str, Callable[[], Any]] = {
+        "put": lambda: jax.device_put(np.ones(3)),
+        "get": lambda: np.asarray(y),
+        "compile": lambda: jax.jit(lambda x: x * x)(x),
+        "launch": lambda: double(x),
+        "copy": lambda: jax.device_put(x, jax.devices()[1]).block_until_ready(),
+    }
+    for method, step in steps.items():
+        made[-1].backend.failures = {method: ResourceExhausted(f"no room in {method}")}
+        with pytest.raises((RuntimeError, ValueError)) as caught:
+            step()
+        assert f"RESOURCE_EXHAUSTED: no room in {method}" in str(caught.value)
+        assert "late_client.py" in str(caught.value)
+    made[-1].backend.failures = {"delete": KeyError("broken")}
+    y.delete()
+    made[-1].backend.failures = {}
+    assert y.is_deleted()
+    np.testing.assert_array_equal(double(x), 2 * ONE)
+
+
+def late_failure() -> None:
+    x = jax.device_put(ONE)
+    double(x)
+    made[-1].late_error = ResourceExhausted("too late")
+    for wait in (jax.block_until_ready, np.asarray):
+        with pytest.raises(RuntimeError, match=r"^RESOURCE_EXHAUSTED: too late"):
+            wait(double(x))
+    made[-1].late_error = None
+
+
+def two_threads_on_one_array() -> None:
+    """``is_ready`` against ``block_until_ready`` and ``asarray``, with pending events."""
+    x = jax.device_put(ONE)
+    rounds = int(os.environ.get("PLUGRT_TEST_ROUNDS", "1000"))
+    shared: list[Any] = [None]
+    begin, end = threading.Barrier(2), threading.Barrier(2)
+
+    def poll() -> None:
+        for _ in range(rounds):
+            begin.wait()
+            array = shared[0]
+            while not array.is_ready():
+                pass
+            end.wait()
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    for i in range(rounds):
+        shared[0] = double(x)
+        begin.wait()
+        jax.block_until_ready(shared[0]) if i % 2 else np.asarray(shared[0])
+        end.wait()
+    thread.join()
+
+
+def eight_threads() -> None:
+    x = jax.device_put(ONE)
+
+    def work() -> None:
+        for _ in range(100):
+            y = double(x)
+            y.is_ready()
+            np.testing.assert_array_equal(double(y), 4 * ONE)
+            jax.device_put(ONE, jax.devices()[1]).delete()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def no_handle_left() -> None:
+    x = jax.device_put(ONE)
+    np.asarray(double(x))
+    gc.collect()
+    before = _core.count_handles()
+    for _ in range(1000):
+        np.asarray(double(x))
+    gc.collect()
+    assert _core.count_handles() == before
+
+
+def fork() -> None:
+    x = jax.device_put(ONE)
+    double(x)
+    warnings.simplefilter("ignore")
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.asarray(double(x))[2] == 6 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    np.testing.assert_array_equal(double(x), 2 * ONE)
+
+
+def exit_with_live_arrays() -> None:
+    sys.modules["__main__"].keep = [double(ONE) for _ in range(10)]  # type: ignore[attr-defined]
+
+
+# --- what a complete backend does ---------------------------------------------------------------
+
+
+def transforms() -> None:
+    gradient = jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0))
+    np.testing.assert_allclose(gradient, np.sin(2 * np.arange(4.0)), rtol=1e-5)
+    np.testing.assert_array_equal(jax.vmap(lambda x: x @ x)(jnp.ones((3, 4))), [4, 4, 4])
+    assert jax.lax.fori_loop(0, 10, lambda i, c: c + i, 0) == 45
+    assert jax.lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0) == 12
+    assert jax.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(5.0))[0] == 10
+    assert jax.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1) == 2
+    with jax.default_device(jax.devices("cpu")[0]):
+        expected = np.asarray(jax.random.normal(jax.random.key(0), (3,)))
+    np.testing.assert_allclose(jax.random.normal(jax.random.key(0), (3,)), expected, rtol=1e-5)
+
+
+def several_devices() -> None:
+    count = len(jax.devices())
+    total = jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(jnp.arange(float(count)))
+    np.testing.assert_array_equal(total, np.full(count, count * (count - 1) / 2))
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    summed = jax.jit(
+        jax.shard_map(lambda a: jax.lax.psum(a, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    )(jnp.arange(2.0 * count))
+    np.testing.assert_array_equal(summed, np.arange(2.0 * count).reshape(count, 2).sum(0))
+    host = np.arange(16, dtype=np.float32).reshape(4, 4)
+    x = jax.device_put(host, NamedSharding(mesh, P("x")))
+    product = jax.jit(lambda x: x @ x.T)(x)
+    assert isinstance(product.sharding, NamedSharding)
+    np.testing.assert_allclose(product, host @ host.T)
+    turned = jax.jit(lambda x: x * 2, out_shardings=NamedSharding(mesh, P(None, "x")))(x)
+    assert turned.addressable_shards[0].data.shape == (4, 1)
+    np.testing.assert_array_equal(turned, 2 * host)
+
+
+def ahead_of_time() -> None:
+    compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((3, 3))).compile()
+    assert dict(compiled.cost_analysis())["flops"] == 54
+    assert compiled.memory_analysis().argument_size_in_bytes == 36
+    assert "HloModule" in compiled.as_text()
+    with pytest.raises(RuntimeError, match="INVALID_ARGUMENT: No such compile option: 'nosuch'"):
+        jax.jit(_double).lower(jnp.ones(3)).compile(compiler_options={"nosuch": 1})
+
+
+def memories() -> None:
+    device = jax.devices()[0]
+    assert [m.kind for m in device.addressable_memories()] == [
+        "device", "pinned_host", "unpinned_host",
+    ]  # fmt: skip
+    sharding = jax.sharding.SingleDeviceSharding(device, memory_kind="pinned_host")
+    moved = jax.device_put(jax.device_put(ONE), sharding)
+    assert moved.sharding.memory_kind == "pinned_host"
+    np.testing.assert_array_equal(moved, ONE)
+
+
+def caches() -> None:
+    double(ONE)
+    jax.clear_caches()
+    np.testing.assert_array_equal(double(ONE), 2 * ONE)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        globals()[name]()
+        print("ok", name, flush=True)
