@@ -39,8 +39,10 @@ HALVES = [["array_api"], [area for area in FEWEST if area != "array_api"]]
 """What runs in one child process, each half about as long as the other: a child starts in 3 s."""
 OF_NO_BACKEND = (
     "array_api/test_dtypes_match_jax.py",
+    "array_api/test_missing_names.py",
     "array_api/test_numbers_match_jax.py",
     "array_api/test_numpy_functions.py",
+    "execution/test_dead_code.py",  # which arguments a program has
     "transforms/test_jit_arguments.py",
     "transforms/test_weak_types.py",
     "tracing/test_weak_types_as_jax.py",
