@@ -323,3 +323,13 @@ def test_sharded_arguments_are_gathered() -> None:
     f = jit(lambda x: add(x, 1))
     x = device_put(np.arange(8.0).reshape(4, 2), PmapSharding(devices()[:4]))
     np.testing.assert_array_equal(f(x), np.arange(8.0).reshape(4, 2) + 1)
+
+
+def test_containers_of_two_leaves_are_told_apart_whatever_the_keys_of_a_dict() -> None:
+    f = jit(lambda x: x)
+    a = device_put(X)
+    for _ in range(2):
+        for arguments in ([a, a], (a, a), {list: a, 2: a}, {tuple: a, 2: a}, {2: a, ~2: a}):
+            returned = f(arguments)
+            assert type(returned) is type(arguments)
+            assert type(returned) is not dict or set(returned) == set(arguments)

@@ -107,8 +107,11 @@ def quick_leaves(
         if cls is dict:
             structure.append(tuple(x))
             leaves += x.values()
-        elif cls is tuple or cls is list:
-            structure.append((cls, len(x)))
+        elif cls is list:  # a number, since a dict may have any keys
+            structure.append(len(x))
+            leaves += x
+        elif cls is tuple:
+            structure.append(~len(x))
             leaves += x
         else:
             structure.append(None)
