@@ -40,7 +40,8 @@ LEFT_OUT = {
     "close", "delete",
     # What plugrt itself calls, with objects of its own or of its library; author's attributes.
     "handle", "device_at", "memory_at", "intern_signature", "place", "library", "backend", "raw",
-    "require_open", "held", "launcher", "parts", "from_parts", "from_buffers", "part_is_deleted",
+    "require_open", "refuse", "held", "launcher", "parts", "from_parts", "from_buffers",
+    "part_is_deleted",
     # What a sequence raises: IndexError ends a loop over one.
     "index", "count",
 }  # fmt: skip
@@ -186,7 +187,7 @@ def calls(
     """Yields calls with one argument wrong, and some with all of them wrong."""
     rng = random.Random(seed)
     names = [n for n, kind, _ in parameters_of(function) if kind in (0, 1)]
-    right = [good[n] for n in names]
+    right = [good.get(n) for n in names]
     for i, name in enumerate(names):
         # A class is a callback, and what it raises is its own.
         rest = {t: v for t, v in wrong.items() if not (name == "callback" and callable(v))}
