@@ -32,6 +32,7 @@ from plugrt.plugins import LibraryPlugin
 from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt_cpu.create_client import start
+from plugrt_cpu.jaxlib_import import import_jaxlib
 from plugrt_sdk.export import export_capsule
 from plugrt_sdk.export.library import export_library
 from support import children
@@ -219,8 +220,7 @@ def test_a_peer_finds_no_fault_with_the_library(tmp_path: Path) -> None:
 @needs_jax
 @pytest.mark.parametrize("shape", [(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8)], ids=str)
 def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]) -> None:
-    from jaxlib._hlo import HloSharding, OpSharding
-
+    _, hlo = import_jaxlib()
     names = "xyz"[: len(shape)]
     mesh = Mesh(np.array(jax.devices("cpu")[:8]).reshape(shape), tuple(names))
     specs = [PartitionSpec(order[:k] or None, order[k:n] or None)
@@ -233,9 +233,9 @@ def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]
         found = main_shardings(parse(text))
         assert found is not None
         for [sharding] in found:
-            read = OpSharding()
+            read = hlo.OpSharding()
             read.ParseFromString(sharding)
-            assert HloSharding.from_proto(read) == stated._to_xla_hlo_sharding(2), spec
+            assert hlo.HloSharding.from_proto(read) == stated._to_xla_hlo_sharding(2), spec
 
 
 def test_a_program_without_a_mesh_states_no_shardings() -> None:
