@@ -44,3 +44,42 @@ def test_a_forked_child_computes() -> None:
 def test_the_process_ends_well_with_live_arrays(backend: str) -> None:
     for _ in range(3):
         run(backend, "exit_with_live_arrays")
+
+
+OFFER = """
+def initialize():
+    from plugrt_sdk import BackendClient
+    from plugrt_sdk.export import register_with_jax
+    from support.late_client import Adder
+
+    def make(devices):
+        return BackendClient(Adder(devices))
+
+    register_with_jax("adder", make, options={"devices": 3}, only_when_named=ONLY)
+"""
+ASK = """
+import jax
+import numpy as np
+print(jax.default_backend(), len(jax.devices()))
+print(np.asarray(jax.jit(lambda x: x + x)(np.float32([1, 2, 3]))).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("only", "platforms", "expected"),
+    [(False, None, "adder 3"), (True, None, "cpu 1"), (True, "cpu, adder", "cpu 1"),
+     (True, "adder", "adder 3")],
+)  # fmt: skip
+def test_jax_finds_a_module_that_registers(
+    tmp_path: Path, only: bool, platforms: str | None, expected: str
+) -> None:
+    (tmp_path / "jax_plugins").mkdir()
+    (tmp_path / "jax_plugins/adder.py").write_text(f"ONLY = {only}\n{OFFER}")
+    variables = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{TESTS}", "JAX_NUM_CPU_DEVICES": "1"}
+    environment = {**os.environ, **variables, "XLA_FLAGS": ""}
+    environment.pop("JAX_PLATFORMS", None)
+    if platforms is not None:
+        environment["JAX_PLATFORMS"] = platforms.replace(" ", "")
+    done = children.run([sys.executable, "-c", ASK], timeout=250, env=environment)
+    assert done.stdout.splitlines() == [expected, "[2.0, 4.0, 6.0]"], done.stderr
+    assert done.returncode == 0

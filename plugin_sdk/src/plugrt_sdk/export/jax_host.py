@@ -1,0 +1,37 @@
+"""`register_with_jax`: an exported plugin among JAX's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt.interface import OptionValue
+from plugrt_sdk.export.capsule import ClientFactory, export_capsule
+
+
+def register_with_jax(
+    name: str,
+    client_factory: ClientFactory,
+    *,
+    priority: int = 400,
+    options: Mapping[str, OptionValue] | None = None,
+    only_when_named: bool = False,
+    **settings: Any,
+) -> None:
+    """Registers a plugin with JAX: to be called by the ``initialize`` of a ``jax_plugins`` module.
+
+    ``name`` is the platform, for ``JAX_PLATFORMS`` and in ``jax.devices(name)``. JAX chooses the
+    platform of the highest priority by itself (its CPU has 0); ``only_when_named`` registers
+    nothing unless JAX's setting ``jax_platforms`` names it. ``options`` are passed to
+    ``client_factory`` as keyword arguments; the other settings are those of `export_capsule`.
+    Nothing is started before JAX asks for the platform. Raises what `export_capsule` raises.
+    """
+    import jax
+    from jax._src.xla_bridge import register_plugin
+
+    settings_of_jax: Any = jax.config  # which declares its options as it runs
+    named = (settings_of_jax.jax_platforms or "").split(",")
+    if only_when_named and name not in map(str.strip, named):
+        return
+    capsule = export_capsule(client_factory, **{"platform": name, **settings})
+    register_plugin(name, c_api=capsule, priority=priority, options=options)
