@@ -149,6 +149,37 @@ def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
         _check(outcome)
 
 
+@pytest.mark.parametrize("loss", ["delete", "donate"])
+def test_references_are_taken_while_buffers_are_lost(programs: Programs, loss: str) -> None:
+    """Threads that never pause: XLA's CPU client died within seconds where nothing kept them apart."""
+    take = (lambda b: b.delete()) if loss == "delete" else programs.donate
+    current, faults = [programs.make()], list[Exception]()
+    end = threading.Event()
+
+    def refer() -> None:
+        while not end.is_set():
+            try:
+                current[0].refer()
+            except DeletedBuffer:
+                pass
+            except Exception as error:  # noqa: BLE001 - which one it is, is the question
+                faults.append(error)
+                return
+
+    threads = [threading.Thread(target=refer) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(100 * ROUNDS):
+            buffer, current[0] = current[0], programs.make(semantics=2)
+            take(buffer)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert faults == []
+
+
 def test_all_at_once(programs: Programs) -> None:
     uses = programs.uses()
     for semantics, _ in itertools.product((0, 2), range(ROUNDS // 3)):

@@ -181,7 +181,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         # First, so that concurrent calls report the deletion and not a library's error.
         pointer = self._retire("was deleted")
         if pointer is not None and not self._spec.handle.exiting:
-            self._spec.handle.library.call("Buffer_Delete", buffer=pointer)
+            self._spec.handle.delete_buffer(pointer)
 
     def _retire(self, reason: str) -> Any:
         """Makes it unusable for that ``reason``. Returns the pointer if it had one."""
@@ -201,11 +201,11 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         pointer = self._pointer
         if pointer is None:
             return
-        call = self._spec.handle.library.call
-        if not call("Buffer_IsDeleted", buffer=pointer).is_deleted:
+        handle = self._spec.handle
+        if not handle.library.call("Buffer_IsDeleted", buffer=pointer).is_deleted:
             if not known:
                 return
-            call("Buffer_Delete", buffer=pointer)
+            handle.delete_buffer(pointer)
         self._retire(f"was donated to a launch of {by.name!r}")
 
     def ready_event(self) -> Event:
@@ -249,7 +249,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def refer(self) -> Any:
         """Returns an external reference: the memory stays until the returned object is freed."""
         handle, pointer = self._spec.handle, self._live()
-        with handle.reference_lock:
+        with handle.lock:
             self._call("Buffer_IncreaseExternalReferenceCount")
         drop = handle.drop_reference
 

@@ -51,7 +51,6 @@ class ClientHandle:
         "lock",
         "pending",
         "pointer",
-        "reference_lock",
     )  # fmt: skip
 
     def __init__(self, library: Library, pointer: Any) -> None:
@@ -70,16 +69,18 @@ class ClientHandle:
         self.destroy_args: list[Any] = []
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
-        self.reference_lock = threading.RLock()
-        """Held to take and to release external references: XLA keeps those of a buffer in a vector
-        that it changes without a lock (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``)."""
-        self.drop_reference = self._make_freer(
-            "Buffer_DecreaseExternalReferenceCount", self.reference_lock
-        )
-        """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
         self.lock = threading.RLock()
-        """Held while a buffer changes who destroys it, and while `pending` is changed. A finaliser
-        may run at any time, also in the thread that holds it."""
+        """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
+        release external references, and to delete a buffer. A finaliser may run at any time, also
+        in the thread that holds it.
+
+        XLA keeps the references of a buffer in a vector that it changes without a lock
+        (``xla/pjrt/c/pjrt_c_api_wrapper_impl.cc``), and to take one it looks at the buffer's
+        description after it has left the buffer's mutex, which a deletion frees meanwhile
+        (xla-cpu-pjrt 0.0.1: two threads, `Buffer.refer` beside `Buffer.delete`, crash in seconds).
+        """
+        self.drop_reference = self._make_freer("Buffer_DecreaseExternalReferenceCount", self.lock)
+        """Releases an external reference to a ``PJRT_Buffer*``; also keeps the client."""
         self.host_readers: list[Any] = []
         """`plugrt.capi.host_read.HostReader` objects that no thread is using."""
         self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
@@ -118,6 +119,11 @@ class ClientHandle:
             free_args.append(args)
 
         return free
+
+    def delete_buffer(self, pointer: Any) -> None:
+        """Has the library free the memory of a ``PJRT_Buffer*``."""
+        with self.lock:
+            self.library.call("Buffer_Delete", buffer=pointer)
 
     def own(self, name: str, field: str, pointer: Any) -> Any:
         """Returns a child's pointer as an object that frees it (see `Table.own`)."""

@@ -87,7 +87,7 @@ class HostReader:
         """
         self._prepared.restore()
         self._increase_args.buffer = self._address.buffer = self._size_args.buffer = pointer
-        with handle.reference_lock:
+        with handle.lock:
             error = self._increase(self._increase_args)
         if error:
             raise self._library.take_error(error)
