@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.settings.declarations import Config
-from plugrt.settings.options import Option
+from plugrt.settings.option import Option
 
 PLACE = Path(__file__).parents[2] / "runtime/src/plugrt/settings/typed_options.pyi"
 HEAD = '''\
@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, TypedDict, Unpack, overload
 
 from plugrt.interface import Device, OptionValue
-from plugrt.settings.options import Options
+from plugrt.settings.option import Options
 
 '''
 VALUES = {

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plugrt.execution import method_source
-from plugrt.native_imports import import_native
+from plugrt.uninterrupted_imports import import_native
 
 __version__ = "0.1.0"
 

@@ -120,7 +120,7 @@ def test_numpy_view_outlives_the_array() -> None:
     np.testing.assert_array_equal(view, np.arange(1000.0))
 
 
-def test_numpy_copy_and_dtype_arguments() -> None:
+def test_numpy_copy_and_dtypes() -> None:
     x = device_put(np.arange(3, dtype=np.int32))
     copied = np.array(x)
     copied[0] = 7

@@ -151,7 +151,7 @@ def test_a_raw_copy_and_loss_at_once(programs: Programs, loss: str) -> None:
 
 @pytest.mark.parametrize("loss", ["delete", "donate"])
 def test_references_are_taken_while_buffers_are_lost(programs: Programs, loss: str) -> None:
-    """Threads that never pause: XLA's CPU client died within seconds where nothing kept them apart."""
+    """Threads that never pause: XLA's CPU client died in seconds where nothing kept them apart."""
     take = (lambda b: b.delete()) if loss == "delete" else programs.donate
     current, faults = [programs.make()], list[Exception]()
     end = threading.Event()

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from plugrt.errors import PluginIncompatible
-from plugrt.native_imports import import_native
 from plugrt.plugins import distributions
+from plugrt.uninterrupted_imports import import_native
 from plugrt.xla_environment import quiet_logging
 
 MINIMUM_JAXLIB = (0, 9)

@@ -25,7 +25,7 @@ from plugrt.array_api.creation import (
 from plugrt.array_api.data_types import astype, can_cast, finfo, iinfo, isdtype, result_type
 from plugrt.array_api.diagonals import eye, tril, triu
 from plugrt.array_api.dlpack import from_dlpack
-from plugrt.array_api.dtype_arguments import (
+from plugrt.array_api.dtypes import (
     bfloat16,
     bool,
     complex64,

@@ -14,7 +14,7 @@ from plugrt.argument_errors import PYTHON_ERRORS, refuse, require_flag
 from plugrt.array_api.data_types import convert_dtype, is_weak
 from plugrt.array_api.device_argument import copy_array, place
 from plugrt.array_api.dlpack import from_dlpack
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, IntegerOverflow, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast

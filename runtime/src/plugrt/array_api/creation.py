@@ -9,7 +9,7 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device, shard_like
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, NotAnArray, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.casting import cast

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api import dtype_arguments
+from plugrt.array_api import dtypes
 from plugrt.array_api.device_argument import copy_array, place
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import python_scalar
@@ -119,7 +119,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Dtype:
 
 
 _SCALARS: dict[type, Any] = {
-    builtins.bool: lambda: dtype_arguments.bool,
+    builtins.bool: lambda: dtypes.bool,
     int: default_int,
     float: default_float,
     complex: default_complex,

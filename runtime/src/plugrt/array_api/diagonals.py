@@ -9,7 +9,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.device_argument import make_on_device
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ShapeError
 from plugrt.execution.array import Array
 from plugrt.tracing import emit

@@ -12,7 +12,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.array_conversion import asarray
 from plugrt.array_api.data_types import is_weak
 from plugrt.array_api.device_argument import make_on_device
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.operands import FLOATING, REAL, admit, default_dtype
 from plugrt.errors import ArgumentError, DtypeError, NotAnArray, ShapeError
 from plugrt.execution.array import Array

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api import dtype_arguments
+from plugrt.array_api import dtypes
 from plugrt.array_api.data_types import isdtype
 from plugrt.execution.default_device import default_device
 from plugrt.interface import Device
@@ -50,11 +50,11 @@ class Info:
 
         64-bit ones are left out where ``config.enable_x64`` is False.
         """
-        found = {name: getattr(dtype_arguments, name) for name in _NAMES}
+        found = {name: getattr(dtypes, name) for name in _NAMES}
         return {
             name: dtype
             for name, dtype in found.items()
-            if dtype_arguments.as_dtype(dtype) == dtype and (kind is None or isdtype(dtype, kind))
+            if dtypes.as_dtype(dtype) == dtype and (kind is None or isdtype(dtype, kind))
         }
 
     def devices(self) -> list[Device]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.elementwise.operands import ANY, NUMERIC, admit, unary
 from plugrt.array_api.fold import (
     Combine,

@@ -14,7 +14,7 @@ from plugrt.interface import Client
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.clients import Backends
 from plugrt.plugins.record import Record, State
-from plugrt.trial import try_client
+from plugrt.trial_computation import try_client
 
 Say = Callable[..., None]
 

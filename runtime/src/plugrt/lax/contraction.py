@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import normalize_dimensions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import check_dtype_kind

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.interface import TensorType

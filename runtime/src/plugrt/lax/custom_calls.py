@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError

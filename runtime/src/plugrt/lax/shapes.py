@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import same_dtype

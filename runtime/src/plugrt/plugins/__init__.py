@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
-    from plugrt.plugins.platforms import backend_pjrt_c_api_version as backend_pjrt_c_api_version
-    from plugrt.plugins.platforms import backend_stablehlo_version as backend_stablehlo_version
-    from plugrt.plugins.platforms import backend_xla_version as backend_xla_version
-    from plugrt.plugins.platforms import backends_are_initialized as backends_are_initialized
-    from plugrt.plugins.platforms import canonicalize_platform as canonicalize_platform
-    from plugrt.plugins.platforms import expand_platform_alias as expand_platform_alias
-    from plugrt.plugins.platforms import get_device_backend as get_device_backend
-    from plugrt.plugins.platforms import is_gpu as is_gpu
-    from plugrt.plugins.platforms import is_known_platform as is_known_platform
-    from plugrt.plugins.platforms import known_platforms as known_platforms
-    from plugrt.plugins.platforms import using_pjrt_c_api as using_pjrt_c_api
+    from plugrt.plugins.platform_names import (
+        backend_pjrt_c_api_version as backend_pjrt_c_api_version,
+    )
+    from plugrt.plugins.platform_names import backend_stablehlo_version as backend_stablehlo_version
+    from plugrt.plugins.platform_names import backend_xla_version as backend_xla_version
+    from plugrt.plugins.platform_names import backends_are_initialized as backends_are_initialized
+    from plugrt.plugins.platform_names import canonicalize_platform as canonicalize_platform
+    from plugrt.plugins.platform_names import expand_platform_alias as expand_platform_alias
+    from plugrt.plugins.platform_names import get_device_backend as get_device_backend
+    from plugrt.plugins.platform_names import is_gpu as is_gpu
+    from plugrt.plugins.platform_names import is_known_platform as is_known_platform
+    from plugrt.plugins.platform_names import known_platforms as known_platforms
+    from plugrt.plugins.platform_names import using_pjrt_c_api as using_pjrt_c_api
 
 _PLATFORMS = (
     "backend_pjrt_c_api_version",
@@ -43,7 +45,7 @@ _PLATFORMS = (
 _HOMES = {
     "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
     "LibraryPlugin": "plugrt.plugins.library",
-    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.platforms"),
+    **dict.fromkeys(_PLATFORMS, "plugrt.plugins.platform_names"),
 }
 
 __all__ = [

@@ -17,15 +17,15 @@ from plugrt.errors import (
     WrongType,
 )
 from plugrt.interface import Client, OptionValue, Topology
-from plugrt.plugins.choice import (
+from plugrt.plugins.fork_warning import warn_of_forks
+from plugrt.plugins.loading import copy_error, load, load_for_names
+from plugrt.plugins.platform_choice import (
     Choice,
     choose_automatically,
     choose_named,
     explain_unused,
     parse_request,
 )
-from plugrt.plugins.fork_warning import warn_of_forks
-from plugrt.plugins.loading import copy_error, load, load_for_names
 from plugrt.plugins.plugin import Plugin
 from plugrt.plugins.record import Record
 from plugrt.plugins.starting import (

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.keys import check_key
 from plugrt.random.operations import lax

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.array_api.dtype_arguments import as_dtype
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.random.continuous import (
     Shape,

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from plugrt.interface import OptionValue
+from plugrt.settings.option import option
 from plugrt.settings.option_types import (
     BOOLEAN,
     CREATE_OPTIONS,
@@ -29,12 +30,11 @@ from plugrt.settings.option_types import (
     number,
     seconds,
 )
-from plugrt.settings.options import option
 
 if TYPE_CHECKING:
     from plugrt.settings.typed_options import TypedOptions as Options  # generated from this file
 else:
-    from plugrt.settings.options import Options
+    from plugrt.settings.option import Options
 
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
 _NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})

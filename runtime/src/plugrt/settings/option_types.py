@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from plugrt.errors import ConfigError
 from plugrt.interface import Device, OptionValue
-from plugrt.settings.options import OptionType
+from plugrt.settings.option import OptionType
 
 T = TypeVar("T")
 

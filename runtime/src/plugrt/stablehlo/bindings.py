@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plugrt.errors import MissingTraceExtra
-from plugrt.native_imports import import_native
+from plugrt.uninterrupted_imports import import_native
 from plugrt.xla_environment import quiet_logging
 
 try:

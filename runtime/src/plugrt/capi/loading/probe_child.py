@@ -19,7 +19,7 @@ from plugrt.errors import (
     Unimplemented,
     describe,
 )
-from plugrt.trial import check_devices, try_client
+from plugrt.trial_computation import check_devices, try_client
 
 
 def examine(request: dict[str, Any], say: Any) -> None:

@@ -1,0 +1,81 @@
+"""`plugrt.plugins.platform_names`: names and versions, by JAX's names and with JAX's results."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from plugrt import plugins
+from plugrt.errors import PluginError, UnknownPlatform
+from plugrt.plugins import Availability, backends, platform_names
+from support.fake_client import FakePlugin
+from support.registries import registry
+
+ABSENT = Availability.no("no such device", "plug one in")
+
+
+def test_an_alias_expands_to_names_in_order() -> None:
+    of = registry(FakePlugin("chip", aliases=("accel",)), FakePlugin("chop", aliases=("accel",)))
+    assert platform_names.expand_platform_alias("gpu", of) == ["cuda", "rocm", "oneapi"]
+    assert platform_names.expand_platform_alias("accel", of) == ["chip", "chop"]
+    assert platform_names.expand_platform_alias("chip", of) == ["chip"]
+    assert platform_names.expand_platform_alias("nonsense", of) == ["nonsense"]
+    assert not platform_names.backends_are_initialized(of), "it starts nothing"
+
+
+def test_an_alias_is_made_canonical_by_what_works() -> None:
+    of = registry(FakePlugin("cuda", available=ABSENT), FakePlugin("rocm"), FakePlugin("cpu"))
+    assert platform_names.canonicalize_platform("gpu", of) == "rocm"
+    for name in ("rocm", "cuda", "nonsense"):
+        assert platform_names.canonicalize_platform(name, of) == name
+    assert platform_names.backends_are_initialized(of)
+    with pytest.raises(UnknownPlatform):
+        platform_names.canonicalize_platform("gpu", registry(FakePlugin("cpu")))
+    with pytest.raises(PluginError, match="no such device"):
+        platform_names.canonicalize_platform("gpu", registry(FakePlugin("cuda", available=ABSENT)))
+
+
+def test_known_platforms() -> None:
+    of = registry(FakePlugin("chip", aliases=("accel",), available=ABSENT))
+    assert platform_names.known_platforms(of) == {"chip", "accel", "gpu", "cuda", "rocm", "oneapi"}
+    assert platform_names.is_known_platform("chip", of)
+    assert platform_names.is_known_platform("gpu", of)
+    assert not platform_names.is_known_platform("chi", of)
+    assert [n for n in ("cuda", "rocm", "gpu", "chip", "cpu") if platform_names.is_gpu(n, of)] == [
+        "cuda", "rocm"
+    ]  # fmt: skip
+
+
+def test_whether_backends_are_initialized() -> None:
+    of = registry(FakePlugin("chip"))
+    assert not platform_names.backends_are_initialized(of)
+    backends.devices(of=of)
+    assert platform_names.backends_are_initialized(of)
+    backends.clear_backends(of)
+    assert not platform_names.backends_are_initialized(of)
+
+
+def test_the_backend_of_a_device() -> None:
+    of = registry(FakePlugin("chip", priority=900), FakePlugin("chop"))
+    (device, *_) = backends.devices("chop", of)
+    assert platform_names.get_device_backend(device, of) is device.client
+    assert platform_names.get_device_backend(of=of) is backends.get_backend("chip", of)
+
+
+def test_a_backend_that_is_no_library_has_no_versions() -> None:
+    of = registry(FakePlugin("chip"))
+    assert not platform_names.using_pjrt_c_api("chip", of)
+    assert platform_names.backend_pjrt_c_api_version("chip", of) is None
+    assert platform_names.backend_xla_version("chip", of) is None
+    assert platform_names.backend_stablehlo_version("chip", of) is None
+    assert backends.process_indices("chip", of) == [0]
+
+
+def test_the_functions_take_what_jax_s_take() -> None:
+    bridge = pytest.importorskip("jax._src.xla_bridge")
+    for name in plugins._PLATFORMS:
+        ours = list(inspect.signature(getattr(plugins, name)).parameters)
+        assert ours.pop() == "of"
+        if hasattr(bridge, name):  # not is_gpu, which JAX had until 2024
+            assert ours == list(inspect.signature(getattr(bridge, name)).parameters), name
