@@ -24,8 +24,8 @@ def find_origin(
 ) -> str:
     """Returns a sentence on the operation from which a result has its NaN; empty if unknown.
 
-    The program is compiled once more, with a flag for each of its values, and run on the same
-    arguments.
+    The program is compiled once more, so that it also computes which operation each value has its
+    NaN from, and run on the same arguments.
     """
     if program.module is None or (module := program.module()) is None:
         return ""
@@ -33,7 +33,7 @@ def find_origin(
     from plugrt.stablehlo.modules import portable_artifact
 
     probes = add_probes(module, nans, infs)
-    if not probes.values:
+    if not probes.width:
         return _PASSED_IN
     plan, launch = program.plan, program.launch
     client = launch.client
@@ -42,18 +42,18 @@ def find_origin(
     where: Sharding = SingleDeviceSharding(launch.devices[0])
     if len(launch.devices) > 1:
         where = PmapSharding(launch.devices, 0)
-    shape = where.whole_shape((len(probes.values),))
-    flags = intern_signature(shape, np.dtype(np.bool_), where, True)
+    shape = where.whole_shape((probes.width,))
+    births = intern_signature(shape, np.dtype(np.int64), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
         executable = compile_program(client, code, launch.compile_options(), inputs)
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
-        probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [flags])
+        probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [births])
         [found] = probed.make_runner(avals)(values)
-        by_device = np.asarray(found).reshape(-1, len(probes.values))
+        by_device = np.asarray(found).reshape(-1, probes.width)
     except PjrtError as error:
         return f"which operation made it could not be found out: {error}"
-    origin = probes.describe_origin([bool(column.any()) for column in by_device.T])
+    origin = probes.describe_origin(by_device)
     if not origin and any(source != "result" for source, _ in program.plan.sources):
         return _PASSED_IN
     return origin or (

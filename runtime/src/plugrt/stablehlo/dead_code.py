@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plugrt.stablehlo.bindings import func, hlo, ir
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.regions import (
+    callee,
+    functions_by_name,
+    return_values,
+    returned_values,
+    retype,
+)
 
 _EFFECTS = ("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
 _KNOWN = ("stablehlo.", "chlo.")
@@ -73,7 +80,7 @@ class _Sweep:
         """Whether an operation has an effect; unknown operations count as having one."""
         name = op.name
         if name == "func.call":
-            return self._any_has_effect(self._functions_by_name()[_callee(op)])
+            return self._any_has_effect(self._functions_by_name()[callee(op)])
         if name == "stablehlo.custom_call":
             attributes = op.operation.attributes
             return "has_side_effect" in attributes and bool(attributes["has_side_effect"].value)
@@ -150,7 +157,7 @@ class _Sweep:
         used = tuple(map(is_used, op.operation.results))
         if all(used):
             return
-        key = (_callee(op), used)
+        key = (callee(op), used)
         found = self._variants.get(key)
         if found is None:
             found = self._variants[key] = self._copy_narrowed(*key)
@@ -182,10 +189,7 @@ class _Sweep:
 
     def _functions_by_name(self) -> dict[str, Any]:
         if self._functions is None:
-            self._functions = {
-                str(ir.StringAttr(f.attributes["sym_name"]).value): f
-                for f in self._module.body.operations
-            }
+            self._functions = functions_by_name(self._module)
         return self._functions
 
     def _narrow(
@@ -198,20 +202,7 @@ class _Sweep:
         """Puts in an operation's place one with the same regions and some of its results."""
         old = op.operation
         results = [result for result, u in zip(old.results, used, strict=True) if u]
-        # By index: iteration yields names in jaxlib 0.10.2, attributes in some other versions.
-        given = [old.attributes[i] for i in range(len(old.attributes))]
-        new = ir.Operation.create(
-            old.name,
-            results=[result.type for result in results],
-            operands=operands,
-            attributes={**{a.name: a.attr for a in given}, **attributes},
-            regions=len(old.regions),
-            loc=old.location,
-            ip=ir.InsertionPoint(old),
-        )
-        for source, target in zip(old.regions, new.regions, strict=True):
-            for block in [*source.blocks]:
-                block.append_to(target)
+        new = retype(old, operands, [result.type for result in results], **attributes)
         for result, replacement in zip(results, new.results, strict=True):
             result.replace_all_uses_with(replacement)
         old.erase()
@@ -222,28 +213,12 @@ def is_used(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is not None
 
 
-def _callee(op: Any) -> str:
-    return str(ir.FlatSymbolRefAttr(op.operation.attributes["callee"]).value)
-
-
-def _terminator(block: ir.Block) -> Any:
-    return block.operations[len(block.operations) - 1].operation
-
-
-def returned_values(block: ir.Block) -> list[ir.Value]:
-    """Returns the values that a block returns."""
-    return [*_terminator(block).operands]
-
-
 def return_only(block: ir.Block, used: Sequence[bool]) -> None:
     """Makes a block return only some of what it returns."""
     if all(used):
         return
-    last = _terminator(block)
-    values = [value for value, u in zip(last.operands, used, strict=True) if u]
-    new = func.ReturnOp if last.name == "func.return" else hlo.return_
-    new(values, loc=last.location, ip=ir.InsertionPoint(last))
-    last.erase()
+    values = zip(returned_values(block), used, strict=True)
+    return_values(block, [value for value, u in values if u])
 
 
 def erase_arguments(block: ir.Block, used: Sequence[bool]) -> None:

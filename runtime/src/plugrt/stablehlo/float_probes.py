@@ -1,74 +1,98 @@
-"""A copy of a program that tells which of its values hold a NaN or an infinity."""
+"""A copy of a program that tells from which operation its results have a NaN or an infinity."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from plugrt.stablehlo.bindings import func, hlo, ir
+from plugrt.errors import UnsupportedDtype
+from plugrt.stablehlo.bindings import hlo, ir
+from plugrt.stablehlo.float_faults import holds_one, is_floating
+from plugrt.stablehlo.locations import file_and_line
 from plugrt.stablehlo.modules import bytecode, parse
-from plugrt.stablehlo.types import element_type, ir_type_to_dtype, ir_type_to_tensor_type
+from plugrt.stablehlo.regions import (
+    functions_by_name,
+    inline_calls,
+    return_values,
+    returned_values,
+    retype,
+    terminator,
+)
+from plugrt.stablehlo.types import ir_type_to_tensor_type, tensor_type
 
 _REDUCTIONS = ("stablehlo.reduce", "stablehlo.reduce_window")
+_COLLECTIVES = (
+    "stablehlo.all_gather",
+    "stablehlo.all_reduce",
+    "stablehlo.all_to_all",
+    "stablehlo.collective_broadcast",
+    "stablehlo.collective_permute",
+    "stablehlo.reduce_scatter",
+)
+_ONE_TO_ONE = (*_COLLECTIVES, "stablehlo.optimization_barrier", "stablehlo.sort")
+"""Operations whose results are made of one operand each."""
+_NEVER = np.iinfo(np.int64).max
+_TICK = 1 << 24
+"""More than a program has operations."""
 
 
 @dataclass(frozen=True)
 class Probes:
-    """A module whose ``main`` gives one vector: for each of ``values`` whether it holds one."""
+    """A module whose ``main`` gives the births of what its floating results hold.
+
+    A birth, an int64, is the number of loop steps begun before it, times 2**24, plus the number of
+    the operation; where nothing is held, the greatest int64. After those of the results comes the
+    earliest of what collectives sent.
+    """
 
     module: ir.Module
-    values: Sequence[ir.Value]
-    results: Sequence[ir.Value]
-    """What ``main`` gave before."""
+    operations: Sequence[ir.Operation | None]
+    """By number, in the order of the program; None is a parameter."""
+    width: int
+    """How many births ``main`` gives; 0 if no result is floating, and the module has no probes."""
 
-    def describe_origin(self, flags: Sequence[bool]) -> str:
+    def describe_origin(self, births: NDArray[np.int64]) -> str:
         """Returns where the first result that holds one has it from; empty if none does.
 
-        It goes back from value to value that holds one, to an operation of values that do not.
+        ``births`` has the shape (devices, width).
         """
-        faulty = {value for value, flag in zip(self.values, flags, strict=True) if flag}
-        value = next((x for x in self.results if x in faulty), None)
-        while value is not None:
-            if isinstance(value.owner, ir.Block):
-                return "it was passed in, no operation made it"
-            made_by = value.owner.operation
-            before = [x for x in made_by.operands if x in faulty and not _is_start(made_by, x)]
-            if not before:
-                return _describe(made_by)
-            value = before[0]
-        return ""
+        *results, sent = (int(birth) for birth in births.min(axis=0))
+        birth = next((birth for birth in results if birth != _NEVER), None)
+        if birth is None:
+            return ""
+        made_by = self.operations[birth % _TICK]
+        if made_by is not None and made_by.name in _COLLECTIVES and sent != _NEVER:
+            made_by = self.operations[sent % _TICK]  # on another device
+        return _describe(made_by) if made_by else "it was passed in, no operation made it"
 
 
 def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
     """Returns the probes of a module, which stays as it is. Functions that it calls are inlined.
 
-    What a loop or a branch computes within counts as one value: its result. Where the module has no
-    floating value, ``values`` is empty and ``module`` has no probes.
+    Loops and branches are looked into. What ends a loop or selects a branch reaches no result other
+    than by a boolean or an integer, which hold neither, so that it is never to blame. The functions
+    within reductions, sorts and the like are not looked into.
     """
     copy = parse(bytecode(module))
-    functions = {str(op.attributes["sym_name"].value): op for op in copy.body.operations}
+    functions = functions_by_name(copy)
     main = functions["main"]
     block = main.regions[0].blocks[0]
+    floats = [i for i, x in enumerate(returned_values(block)) if is_floating(x)]
+    if not floats:
+        return Probes(copy, (), 0)
     with copy.context, ir.Location.unknown():
-        while calls := [op for op in block.operations if op.operation.name == "func.call"]:
-            for call in calls:
-                _inline(call, functions[call.attributes["callee"].value])
-        *body, end = list(block.operations)
-        made = [*block.arguments, *(x for op in body for x in op.operation.results)]
-        values = [x for x in made if _is_floating(x)]
-        results = list(end.operation.operands)
-        if not values:  # MLIR's bindings end the process over a concatenation of nothing
-            return Probes(copy, values, results)
-        with ir.InsertionPoint(end):
-            bit = ir.RankedTensorType.get([1], element_type(np.dtype(np.bool_)))
-            flags = [hlo.reshape(bit, _holds_one(x, nans, infs)) for x in values]
-            vector = hlo.concatenate(flags, dimension=0)
-            func.ReturnOp([vector])
-        end.operation.erase()
+        prober = _Prober(functions, block, nans, infs)
+        with ir.InsertionPoint(terminator(block)):
+            one = tensor_type([1], np.dtype(np.int64))
+            births = [hlo.reshape(one, x) for x in prober.births_of(block, floats)]
+            vector = hlo.concatenate(births, dimension=0)
+        return_values(block, [vector])
         takes = [x.type for x in block.arguments]
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(takes, [vector.type])
@@ -77,96 +101,150 @@ def add_probes(module: ir.Module, nans: bool, infs: bool) -> Probes:
             if name in main.attributes:
                 del main.attributes[name]
         copy.operation.verify()
-    return Probes(copy, values, results)
+    return Probes(copy, prober.operations, len(births))
 
 
-def _inline(call: Any, callee: Any) -> None:
-    block = callee.regions[0].blocks[0]
-    known = dict(zip(block.arguments, call.operation.operands, strict=True))
-    *body, end = list(block.operations)
-    for op in body:
-        clone = op.operation.clone(ip=ir.InsertionPoint(call))
-        _replace_operands(clone, known)
-        known.update(zip(op.operation.results, clone.results, strict=True))
-    returned = [known.get(x, x) for x in end.operation.operands]
-    for old, new in zip(list(call.operation.results), returned, strict=True):
-        old.replace_all_uses_with(new)
-    call.operation.erase()
+class _Prober:
+    """One walk over a program in its order, which computes a birth beside each floating value.
+
+    What an operation makes has the earliest birth of what its operands hold, and its own if they
+    hold none, which is later than any of theirs.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Any], main: ir.Block, nans: bool, infs: bool
+    ) -> None:
+        self.operations: list[ir.Operation | None] = []
+        self._functions = functions
+        self._looked_for = nans, infs
+        self._births: dict[ir.Value, ir.Value] = {}
+        self._integer = tensor_type([], np.dtype(np.int64))
+        inline_calls(main, functions)
+        operations = [*main.operations]
+        with ir.InsertionPoint(operations[0]):
+            self._never = self._sent = self._constant(_NEVER)
+            self._clock = self._constant(0)
+            for value in main.arguments:
+                if is_floating(value):
+                    self._add_birth(value, self._number(None))
+        self._probe(operations)
+
+    def _probe_block(self, block: ir.Block) -> None:
+        inline_calls(block, self._functions)
+        self._probe([*block.operations])
+
+    def _probe(self, operations: Sequence[Any]) -> None:
+        """Adds births to what a block has, up to its end."""
+        for op, following in pairwise(operations):
+            with ir.InsertionPoint(following):
+                if op.name == "stablehlo.while":
+                    self._probe_loop(op.operation)
+                elif op.name in ("stablehlo.if", "stablehlo.case"):
+                    self._probe_branches(op.operation)
+                else:
+                    self._probe_operation(op.operation)
+
+    def births_of(self, block: ir.Block, floats: Sequence[int]) -> list[ir.Value]:
+        """Returns the births of some of what a block returns, and of what was sent up to then."""
+        values = returned_values(block)
+        return [*(self._birth(values[i]) for i in floats), self._sent]
+
+    def _probe_operation(self, op: Any) -> None:
+        made = [i for i, x in enumerate(op.results) if is_floating(x)]
+        if not made:
+            return
+        own = self._number(op)
+        before = [
+            self._never if _is_start(op, i) else self._birth(x) for i, x in enumerate(op.operands)
+        ]
+        if op.name in _COLLECTIVES:
+            self._sent = reduce(hlo.minimum, before, self._sent)
+        for i in made:
+            sources = before[i : i + 1] if op.name in _ONE_TO_ONE else before
+            first = reduce(hlo.minimum, [x for x in sources if x != self._never], own)
+            self._add_birth(op.results[i], first)
+
+    def _probe_loop(self, op: Any) -> None:
+        """Carries the births of the carried values. Each step is a tick of the clock."""
+        condition, body = (region.blocks[0] for region in op.regions)
+        floats = [i for i, x in enumerate(body.arguments) if is_floating(x)]
+        starts = [*(self._birth(op.operands[i]) for i in floats), self._sent, self._clock]
+        carried = [
+            [block.add_argument(self._integer, op.location) for _ in starts]
+            for block in (condition, body)
+        ]
+        *births, self._sent, self._clock = carried[1]
+        for i, birth in zip(floats, births, strict=True):
+            self._births[body.arguments[i]] = birth
+        self._probe_block(body)
+        with ir.InsertionPoint(terminator(body)):
+            clock = hlo.add(self._clock, self._constant(_TICK))
+        return_values(body, [*returned_values(body), *self.births_of(body, floats), clock])
+        self._widen(op, floats, starts)
+
+    def _probe_branches(self, op: Any) -> None:
+        """Returns from each branch the births of what it returns."""
+        floats = [i for i, x in enumerate(op.results) if is_floating(x)]
+        sent, clock = self._sent, self._clock
+        for region in op.regions:
+            (block,) = region.blocks
+            self._sent, self._clock = sent, clock
+            self._probe_block(block)
+            births = self.births_of(block, floats)
+            return_values(block, [*returned_values(block), *births, self._clock])
+        self._widen(op, floats, ())
+
+    def _widen(self, old: Any, floats: Sequence[int], operands: Sequence[ir.Value]) -> None:
+        """Puts in an operation's place one that gives also births, what was sent, and the clock."""
+        count = len(old.results)
+        types = [*(x.type for x in old.results), *[self._integer] * (len(floats) + 2)]
+        new = retype(old, [*old.operands, *operands], types)
+        for result, replacement in zip(list(old.results), list(new.results)[:count], strict=True):
+            result.replace_all_uses_with(replacement)
+        old.erase()
+        *births, self._sent, self._clock = list(new.results)[count:]
+        for i, birth in zip(floats, births, strict=True):
+            self._births[new.results[i]] = birth
+
+    def _number(self, op: ir.Operation | None) -> ir.Value:
+        """Numbers an operation; returns what is born in it now."""
+        self.operations.append(op)
+        return hlo.add(self._clock, self._constant(len(self.operations) - 1))
+
+    def _add_birth(self, value: ir.Value, birth: ir.Value) -> None:
+        held = holds_one(value, *self._looked_for)
+        self._births[value] = hlo.select(held, birth, self._never)
+
+    def _birth(self, value: ir.Value) -> ir.Value:
+        return self._births.get(value, self._never)
+
+    def _constant(self, value: int) -> ir.Value:
+        integer = ir.IntegerAttr.get(self._integer.element_type, value)
+        return hlo.constant(ir.DenseElementsAttr.get_splat(self._integer, integer))
 
 
-def _replace_operands(operation: Any, known: dict[ir.Value, ir.Value]) -> None:
-    for i, operand in enumerate(operation.operands):
-        if operand in known:
-            operation.operands[i] = known[operand]
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _replace_operands(inner.operation, known)
-
-
-def _is_floating(value: ir.Value) -> bool:
-    type_ = value.type
-    if not isinstance(type_, ir.RankedTensorType) or not type_.has_static_shape:
-        return False
-    return isinstance(type_.element_type, ir.FloatType | ir.ComplexType)
-
-
-def _holds_one(value: Any, nans: bool, infs: bool) -> Any:
-    """Returns a 0-d boolean: whether any element is a NaN, or an infinity, if asked for."""
-    type_ = value.type
-    if isinstance(type_.element_type, ir.ComplexType):
-        parts = [_holds_one(part(value), nans, infs) for part in (hlo.real, hlo.imag)]
-        return hlo.or_(*parts)
-    single = element_type(np.dtype(np.float32))
-    if ir_type_to_dtype(type_.element_type).itemsize < 4:
-        value = hlo.convert(ir.RankedTensorType.get(type_.shape, single), value)
-    found = []
-    if nans:
-        found.append(hlo.compare(value, value, _direction("NE")))
-    if infs:
-        element = value.type.element_type
-        bound = hlo.constant(
-            ir.DenseElementsAttr.get_splat(value.type, ir.FloatAttr.get(element, float("inf")))
-        )
-        found.append(hlo.compare(hlo.abs(value), bound, _direction("EQ")))
-    return _any(found[0] if len(found) == 1 else hlo.or_(*found))
-
-
-def _direction(name: str) -> Any:
-    return hlo.ComparisonDirectionAttr.get(name)
-
-
-def _any(bits: Any) -> Any:
-    rank = bits.type.rank
-    if not rank:
-        return bits
-    scalar = ir.RankedTensorType.get([], element_type(np.dtype(np.bool_)))
-    none = hlo.constant(ir.DenseElementsAttr.get_splat(scalar, ir.BoolAttr.get(False)))
-    reduction = hlo.ReduceOp([scalar], [bits], [none], list(range(rank)))
-    block = ir.Block.create_at_start(reduction.regions[0], [scalar, scalar])
-    with ir.InsertionPoint(block):
-        hlo.return_([hlo.or_(*block.arguments)])
-    return reduction.results[0]
-
-
-def _is_start(operation: Any, operand: ir.Value) -> bool:
-    """Whether a value is what a reduction starts from, such as the infinity of a maximum."""
-    half = len(operation.operands) // 2
-    return operation.name in _REDUCTIONS and operand in list(operation.operands)[half:]
+def _is_start(operation: Any, i: int) -> bool:
+    """Whether an operand is what a reduction starts from, such as the infinity of a maximum."""
+    return operation.name in _REDUCTIONS and i >= len(operation.operands) // 2
 
 
 def _describe(operation: Any) -> str:
-    where = _find_line(str(operation.location))
+    where = _find_line(operation.location)
     if operation.name == "stablehlo.constant":
-        tensor_type = ir_type_to_tensor_type(operation.results[0].type)
-        return f"it is in a constant of the program, {tensor_type}{where}"
-    takes = ", ".join(str(ir_type_to_tensor_type(x.type)) for x in operation.operands)
+        return f"it is in a constant of the program, {_type_name(operation.results[0])}{where}"
+    takes = ", ".join(map(_type_name, operation.operands))
     return f"it comes from {operation.name} of ({takes}){where}"
 
 
-def _find_line(location: str) -> str:
-    found = re.search(r'"([^"]*)":(\d+):', location)
-    if found is None:
+def _type_name(value: ir.Value) -> str:
+    try:
+        return str(ir_type_to_tensor_type(value.type))
+    except UnsupportedDtype:  # a token, for one
+        return str(value.type)
+
+
+def _find_line(location: ir.Location) -> str:
+    if (found := file_and_line(location)) is None:
         return ""
-    file, line = found.groups()
+    file, line = found
     return f" in line {line} of its text" if file == "-" else f" at {file}:{line}"

@@ -12,7 +12,8 @@ from plugrt.execution.plan import Source
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only, returned_values
+from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only
+from plugrt.stablehlo.regions import returned_values
 from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
 

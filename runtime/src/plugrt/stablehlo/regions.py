@@ -1,0 +1,94 @@
+"""Rewriting of what blocks return, of operations with regions, and of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plugrt.stablehlo.bindings import func, hlo, ir
+
+
+def terminator(block: ir.Block) -> Any:
+    """Returns the operation that ends a block."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def returned_values(block: ir.Block) -> list[ir.Value]:
+    """Returns the values that a block returns."""
+    return [*terminator(block).operands]
+
+
+def return_values(block: ir.Block, values: Sequence[ir.Value]) -> None:
+    """Makes a block return other values."""
+    last = terminator(block)
+    new = func.ReturnOp if last.name == "func.return" else hlo.return_
+    new(values, loc=last.location, ip=ir.InsertionPoint(last))
+    last.erase()
+
+
+def retype(
+    old: Any, operands: Sequence[ir.Value], results: Sequence[ir.Type], **attributes: ir.Attribute
+) -> Any:
+    """Puts before an operation one with its name, attributes, and regions, which it loses.
+
+    Its results keep their uses, and it is left for the caller to erase.
+    """
+    # By index: iteration yields names in jaxlib 0.10.2, attributes in some other versions.
+    given = [old.attributes[i] for i in range(len(old.attributes))]
+    new = ir.Operation.create(
+        old.name,
+        results=results,
+        operands=operands,
+        attributes={**{a.name: a.attr for a in given}, **attributes},
+        regions=len(old.regions),
+        loc=old.location,
+        ip=ir.InsertionPoint(old),
+    )
+    for source, target in zip(old.regions, new.regions, strict=True):
+        for block in [*source.blocks]:
+            block.append_to(target)
+    return new
+
+
+def callee(op: Any) -> str:
+    """Returns the symbol of the function that a ``func.call`` calls."""
+    return str(ir.FlatSymbolRefAttr(op.operation.attributes["callee"]).value)
+
+
+def functions_by_name(module: ir.Module) -> dict[str, Any]:
+    """Returns the functions of a module under their symbols."""
+    return {str(ir.StringAttr(f.attributes["sym_name"]).value): f for f in module.body.operations}
+
+
+def inline_calls(block: ir.Block, functions: Mapping[str, Any]) -> None:
+    """Puts the operations of the functions that a block calls in place of the calls.
+
+    Calls within the regions of its operations stay.
+    """
+    while calls := [op for op in block.operations if op.operation.name == "func.call"]:
+        for call in calls:
+            _inline(call, functions[callee(call)])
+
+
+def _inline(call: Any, function: Any) -> None:
+    block = function.regions[0].blocks[0]
+    known = dict(zip(block.arguments, call.operation.operands, strict=True))
+    *body, end = list(block.operations)
+    for op in body:
+        clone = op.operation.clone(ip=ir.InsertionPoint(call))
+        _replace_operands(clone, known)
+        known.update(zip(op.operation.results, clone.results, strict=True))
+    returned = [known.get(x, x) for x in end.operation.operands]
+    for old, new in zip(list(call.operation.results), returned, strict=True):
+        old.replace_all_uses_with(new)
+    call.operation.erase()
+
+
+def _replace_operands(operation: Any, known: dict[ir.Value, ir.Value]) -> None:
+    for i, operand in enumerate(operation.operands):
+        if operand in known:
+            operation.operands[i] = known[operand]
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _replace_operands(inner.operation, known)
