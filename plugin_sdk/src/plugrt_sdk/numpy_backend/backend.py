@@ -1,0 +1,48 @@
+"""`NumpyBackend`: StableHLO programs on NumPy, on any number of virtual devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import InvalidArgument
+from plugrt.interface import CompileOptions, Program
+from plugrt.stablehlo.modules import current_version
+from plugrt_sdk.backend import Backend, Launch
+from plugrt_sdk.numpy_backend.data_types import Array
+from plugrt_sdk.numpy_backend.launches import compile_launch
+
+
+class NumpyBackend(Backend):
+    """Any number of devices in the memory of the process; handles are read-only NumPy arrays.
+
+    The keyword arguments are create options: ``num_devices``, and ``check_types``, which compares
+    the result of each operation with the type that MLIR inferred (for tests; it takes time).
+    """
+
+    platform = "numpy"
+    version = f"NumPy {np.__version__}"
+
+    def __init__(self, num_devices: int = 1, check_types: bool = False) -> None:
+        if num_devices < 1:
+            raise InvalidArgument(f"num_devices must be at least 1; {num_devices} was given")
+        self._count = num_devices
+        self._check = check_types
+        self.stablehlo_version = current_version()
+
+    def devices(self) -> Sequence[str]:
+        return ["NumPy"] * self._count
+
+    def put(self, array: Array, device: int) -> Array:
+        return array.copy()
+
+    def get(self, handle: Any) -> Array:
+        return np.ascontiguousarray(handle).reshape(np.shape(handle))
+
+    def copy(self, handle: Array, device: int) -> Array:
+        return handle  # arrays on the devices are never written to
+
+    def compile(self, program: Program, options: CompileOptions) -> Launch:
+        return compile_launch(program, options, check=self._check)

@@ -1,0 +1,173 @@
+"""Elementwise operations of two and three operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrt_sdk.numpy_backend.data_types import (
+    BOOL,
+    Array,
+    Dtype,
+    Function,
+    bits_to_order,
+    is_complex,
+    is_float,
+    is_integer,
+    kind_of,
+    wide_dtype,
+    widened,
+)
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+
+
+def _binary(make: Callable[[Dtype], Function]) -> Lowering:
+    """Returns the lowering of an operation whose result has the operands' dtype."""
+    return lambda op: widened(make(op.dtype), op.dtype)
+
+
+def _ufunc(function: Function) -> Lowering:
+    return _binary(lambda dtype: function)
+
+
+def divide(dtype: Dtype) -> Function:
+    """Returns the division of a dtype; of integers, it is truncated, and ``x / 0`` is -1."""
+    if not is_integer(dtype):
+        return np.divide
+    all_ones = wide_dtype(dtype).type(-1) if kind_of(dtype) == "i" else np.invert(
+        wide_dtype(dtype).type(0)
+    )
+
+    def quotient(x: Array, y: Array) -> Array:
+        # The floor is one too small where the signs differ and there is a remainder.
+        floor = np.floor_divide(x, y)
+        if kind_of(dtype) == "i":
+            floor = floor + (((x ^ y) < 0) & (floor * y != x))
+        result: Array = np.where(y == 0, all_ones, floor)
+        return result
+
+    return quotient
+
+
+def remainder(dtype: Dtype) -> Function:
+    """Returns the remainder with the dividend's sign; of integers, ``x % 0`` is ``x``."""
+    if not is_integer(dtype):
+        return np.fmod
+    return lambda x, y: np.where(y == 0, x, np.fmod(x, y))
+
+
+def maximum(dtype: Dtype) -> Function:
+    """Returns the maximum: NaN if one is; of zeros the positive one; complex by real part first."""
+    if is_float(dtype):
+        return _maximum_of_floats
+    return np.maximum
+
+
+def minimum(dtype: Dtype) -> Function:
+    """Returns the minimum, as `maximum`."""
+    if is_float(dtype):
+        return _minimum_of_floats
+    return np.minimum
+
+
+def _maximum_of_floats(x: Array, y: Array) -> Array:
+    # Of zeros of unlike sign NumPy takes either; their sum is +0.
+    larger = np.maximum(x, y)
+    zeros = (larger == 0) & (x == y)
+    return np.where(zeros, x + y, larger) if zeros.any() else larger
+
+
+def _minimum_of_floats(x: Array, y: Array) -> Array:
+    smaller = np.minimum(x, y)
+    zeros = (smaller == 0) & (x == y)
+    return np.where(zeros, -((-x) - y), smaller) if zeros.any() else smaller
+
+
+def power(dtype: Dtype) -> Function:
+    """Returns the power; a negative power of an integer is 0, but for 1 and -1."""
+    if kind_of(dtype) != "i":
+        return np.power
+
+    def integer_power(x: Array, y: Array) -> Array:
+        result = np.power(x, np.maximum(y, 0))
+        odd = np.where(y & 1, x, 1)
+        of_negative = np.where(x == 1, 1, np.where(x == -1, odd, 0))
+        chosen: Array = np.where(y < 0, of_negative, result).astype(result.dtype)
+        return chosen
+
+    return integer_power
+
+
+def _atan2(dtype: Dtype) -> Function:
+    if not is_complex(dtype):
+        return np.arctan2
+    # atan2(y, x) = -i log((x + iy) / sqrt(x² + y²))
+    return lambda y, x: (-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))).astype(dtype)
+
+
+def _complex(op: Operation) -> Function:
+    dtype = op.dtype
+
+    def join(real: Array, imaginary: Array) -> Array:
+        out = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imaginary)), dtype)
+        out.real, out.imag = real, imaginary
+        return out
+
+    return join
+
+
+_COMPARISONS: dict[str, Any] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _compare(op: Operation) -> Function:
+    dtype = op.operand_types[0].dtype
+    function: Function = _COMPARISONS[op.word("comparison_direction")]
+    if op.word("compare_type") == "TOTALORDER":
+        return lambda x, y: function(bits_to_order(np.asarray(x)), bits_to_order(np.asarray(y)))
+    return widened(function, dtype, BOOL)
+
+
+def _select(op: Operation) -> Function:
+    dtype = op.dtype
+
+    def select(condition: Array, yes: Array, no: Array) -> Array:
+        chosen: Array = np.where(condition, yes, no)
+        return chosen
+
+    return select if dtype.isbuiltin == 1 else lambda c, x, y: select(c, x, y).astype(dtype)
+
+
+def _clamp(op: Operation) -> Function:
+    dtype = op.dtype
+    larger, smaller = maximum(dtype), minimum(dtype)
+    return widened(lambda low, x, high: smaller(larger(low, x), high), dtype)
+
+
+OPERATIONS: dict[str, Lowering] = {
+    "stablehlo.add": _ufunc(np.add),
+    "stablehlo.and": _ufunc(np.bitwise_and),
+    "stablehlo.atan2": _binary(_atan2),
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.complex": _complex,
+    "stablehlo.divide": _binary(divide),
+    "stablehlo.maximum": _binary(maximum),
+    "stablehlo.minimum": _binary(minimum),
+    "stablehlo.multiply": _ufunc(np.multiply),
+    "stablehlo.or": _ufunc(np.bitwise_or),
+    "stablehlo.power": _binary(power),
+    "stablehlo.remainder": _binary(remainder),
+    "stablehlo.select": _select,
+    "stablehlo.subtract": _ufunc(np.subtract),
+    "stablehlo.xor": _ufunc(np.bitwise_xor),
+}
+"""Operation name to lowering."""

@@ -1,0 +1,106 @@
+"""Kinds of dtypes, and the dtypes in which NumPy computes those that it is slow or wrong with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.stablehlo.element_names import element_name
+
+Array = npt.NDArray[Any]
+Dtype = np.dtype[Any]
+Function = Callable[..., Any]
+
+BOOL: Dtype = np.dtype(np.bool_)
+FLOAT32: Dtype = np.dtype(np.float32)
+INT64: Dtype = np.dtype(np.int64)
+
+
+@cache
+def kind_of(dtype: Dtype) -> str:
+    """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` or ``c`` (complex)."""
+    name = element_name(dtype)
+    if name == "i1":
+        return "b"
+    return "u" if name.startswith("ui") else name[0].replace("b", "f")
+
+
+def is_integer(dtype: Dtype) -> bool:
+    """Whether a dtype is a signed or unsigned integer's, booleans apart."""
+    return kind_of(dtype) in "iu"
+
+
+def is_float(dtype: Dtype) -> bool:
+    """Whether a dtype is a real floating one."""
+    return kind_of(dtype) == "f"
+
+
+def is_complex(dtype: Dtype) -> bool:
+    """Whether a dtype is a complex one."""
+    return kind_of(dtype) == "c"
+
+
+@cache
+def bits_of(dtype: Dtype) -> int:
+    """Returns the bits of an element: 4 for int4, which takes a byte on the host."""
+    if dtype == BOOL:
+        return 1
+    if is_complex(dtype):
+        return dtype.itemsize * 8
+    return int((ml_dtypes.iinfo if is_integer(dtype) else ml_dtypes.finfo)(dtype).bits)
+
+
+@cache
+def bits_dtype(dtype: Dtype) -> Dtype:
+    """Returns the unsigned dtype of as many bytes."""
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+@cache
+def wide_dtype(dtype: Dtype) -> Dtype:
+    """Returns the dtype to compute in: NumPy's own of the same kind, as exact or more so.
+
+    Floats of 8 and 16 bits are computed in float32 and rounded once, as XLA does on CPUs.
+    """
+    kind, bits = kind_of(dtype), bits_of(dtype)
+    if kind == "f" and bits <= 16:
+        return FLOAT32
+    if kind in "iu" and bits < 8:
+        return np.dtype(np.int8 if kind == "i" else np.uint8)
+    return dtype
+
+
+def widened(function: Function, dtype: Dtype, result: Dtype | None = None) -> Function:
+    """Returns a function of arrays of ``dtype`` that computes in `wide_dtype`.
+
+    The results are of the dtype ``result``, by default that of the arguments.
+    """
+    wide, narrow = wide_dtype(dtype), result or dtype
+    if wide == dtype:
+        return function
+    if narrow == BOOL:
+        return lambda *arrays: function(*[a.astype(wide) for a in arrays])
+    return lambda *arrays: function(*[a.astype(wide) for a in arrays]).astype(narrow)
+
+
+def smallest(dtype: Dtype) -> Any:
+    """Returns the smallest value of an integer dtype, False of booleans, -inf or lowest float."""
+    if dtype == BOOL:
+        return dtype.type(False)
+    if is_integer(dtype):
+        return dtype.type(int(ml_dtypes.iinfo(dtype).min))
+    return dtype.type(float("-inf"))
+
+
+def bits_to_order(array: Array) -> Array:
+    """Returns signed integers that sort as ``totalOrder`` of IEEE 754 sorts the floats."""
+    bits = array.view(np.dtype(f"i{array.dtype.itemsize}"))
+    # A negative float's magnitude is turned round, its sign kept.
+    magnitude = np.iinfo(bits.dtype).max
+    ordered: Array = np.where(bits < 0, bits ^ magnitude, bits)
+    return ordered

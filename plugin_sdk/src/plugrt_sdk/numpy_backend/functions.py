@@ -1,0 +1,285 @@
+"""`ModuleCompiler`: the functions and regions of a module, each made a Python function once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import Internal
+from plugrt.stablehlo.bindings import ir
+from plugrt_sdk.numpy_backend.bodies import RegionBody, free_values
+from plugrt_sdk.numpy_backend.constants import constant_value
+from plugrt_sdk.numpy_backend.data_types import Array, Function
+from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.operation import Operation
+from plugrt_sdk.numpy_backend.source import FunctionSource, assigned
+from plugrt_sdk.numpy_backend.table import (
+    ELEMENTWISE,
+    FOLDED,
+    JOINT,
+    TERMINATORS,
+    joint_lowering_of,
+    lowering_of,
+)
+
+_MOST_FOLDED = 1 << 16
+"""The elements of a result that is computed when the program is compiled."""
+
+
+class ModuleCompiler:
+    """Makes Python functions of a module's functions and regions.
+
+    There are two forms. One is for a single device: it takes and returns arrays. The joint form,
+    of what holds collectives, runs several devices in step: it takes the devices, then for each
+    value the list of the devices' arrays. Each returns a tuple of results.
+    """
+
+    def __init__(self, module: ir.Module, grid: Grid, *, check: bool = False) -> None:
+        self.grid = grid
+        self._check = check
+        self._module = module
+        self._symbols = {
+            op.attributes["sym_name"].value: op.operation
+            for op in module.body.operations
+            if "sym_name" in op.attributes
+        }
+        self._constants: dict[ir.Value, Array] = {}
+        self._functions: dict[tuple[str, bool], Function] = {}
+        self._joint: dict[str, bool] = {}
+
+    def symbol(self, name: str) -> ir.Operation:
+        return self._symbols[name]
+
+    def function(self, name: str) -> Function:
+        return self._function(name, joint=False)
+
+    def joint_function(self, name: str) -> Function:
+        return self._function(name, joint=True)
+
+    def body(self, region: ir.Region) -> RegionBody:
+        block = region.blocks[0]
+        run = self._compile(block, "region", self.captures(region), joint=False)
+        return RegionBody(block, run, self._is_elementwise(block))
+
+    def joint_body(self, region: ir.Region) -> Function:
+        return self._compile(region.blocks[0], "region", self.captures(region), joint=True)
+
+    def function_is_joint(self, name: str) -> bool:
+        """Whether a function, or one that it calls, exchanges data between devices."""
+        if name not in self._joint:
+            self._joint[name] = self._holds_joint(self._symbols[name].regions[0])
+        return self._joint[name]
+
+    def is_joint(self, operation: ir.Operation) -> bool:
+        """Whether an operation, or one within it, needs several devices at once."""
+        if operation.name in JOINT:
+            return True
+        if operation.name == "sdy.manual_computation":  # its devices are its own
+            return False
+        called = called_symbol(operation)
+        if called and self.function_is_joint(called):
+            return True
+        return any(map(self._holds_joint, operation.regions))
+
+    def _holds_joint(self, region: ir.Region) -> bool:
+        return any(self.is_joint(op.operation) for block in region for op in block.operations)
+
+    def _function(self, name: str, *, joint: bool) -> Function:
+        key = (name, joint)
+        if key not in self._functions:
+            block = self._symbols[name].regions[0].blocks[0]
+            self._functions[key] = self._compile(block, name, [], joint=joint)
+        return self._functions[key]
+
+    def captures(self, region: ir.Region) -> list[ir.Value]:
+        return [v for v in free_values(region) if v not in self._constants]
+
+    def _compile(
+        self, block: ir.Block, name: str, captures: Sequence[ir.Value], *, joint: bool
+    ) -> Function:
+        return BlockCompiler(self, block, name, captures, joint=joint).compile()
+
+    def constant(self, value: ir.Value) -> Array | None:
+        """Returns the value of a constant; None if it is none."""
+        return self._constants.get(value)
+
+    def add_constants(self, operation: ir.Operation) -> bool:
+        """Computes the results of an operation now, if they do not depend on arguments."""
+        if operation.name == "stablehlo.constant":
+            op = Operation(operation, self)
+            self._constants[operation.results[0]] = constant_value(operation, op.result_types[0])
+            return True
+        if operation.name not in FOLDED:
+            return False
+        operands = [self._constants.get(value) for value in operation.operands]
+        if any(value is None for value in operands):
+            return False
+        op = Operation(operation, self)
+        if int(np.prod(op.shape, dtype=np.int64)) > _MOST_FOLDED or -1 in op.shape:
+            return False
+        with np.errstate(all="ignore"):
+            self._constants[operation.results[0]] = np.asarray(self.lower(op)(*operands))
+        return True
+
+    def lower(self, op: Operation) -> Function:
+        """Returns the function of an operation, for one device."""
+        function = lowering_of(op)(op)
+        return checked(op, function) if self._check else function
+
+    def lower_joint(self, op: Operation) -> Function:
+        """Returns the joint function of an operation."""
+        return joint_lowering_of(op)(op)
+
+    def _is_elementwise(self, block: ir.Block) -> bool:
+        for view in block.operations:
+            operation = view.operation
+            called = called_symbol(operation) if operation.name == "func.call" else None
+            if called:
+                if not self._is_elementwise(self._symbols[called].regions[0].blocks[0]):
+                    return False
+            elif operation.name not in ELEMENTWISE and operation.name not in TERMINATORS:
+                return False
+            if any(_rank(value) for value in operation.results):
+                return False
+        return True
+
+
+class BlockCompiler:
+    """Makes the Python function of one block."""
+
+    def __init__(
+        self,
+        module: ModuleCompiler,
+        block: ir.Block,
+        name: str,
+        captures: Sequence[ir.Value],
+        *,
+        joint: bool,
+    ) -> None:
+        self._module = module
+        self._joint = joint
+        self._operations = [view.operation for view in block.operations]
+        self._names: dict[ir.Value, str] = {}
+        parameters = [self._new(value) for value in [*block.arguments, *captures]]
+        self._source = FunctionSource(name, ["active", *parameters] if joint else parameters)
+
+    def compile(self) -> Function:
+        *operations, end = self._operations
+        steps = [op for op in operations if not self._module.add_constants(op)]
+        uses = [list(self._uses(op)) for op in steps]
+        dead = self._dead_after(uses, end)
+        for operation, used, gone in zip(steps, uses, dead, strict=True):
+            self._add(operation, used, gone)
+        results = [self._reference(value) for value in end.operands]
+        self._source.add(f"return ({''.join(f'{r}, ' for r in results)})", "")
+        return self._source.compile()
+
+    def _add(self, operation: ir.Operation, used: list[ir.Value], gone: list[ir.Value]) -> None:
+        op = Operation(operation, self._module)
+        targets = [self._new(value) for value in operation.results]
+        left = f"{assigned(targets)} = " if targets else ""
+        unused = [v for v in operation.results if not any(True for _ in v.uses)]
+        dead = [self._names[value] for value in [*gone, *unused]]
+        comment = f"{op.name} {op.where}".replace("\n", " ")
+        if not self._joint:
+            function = self._source.bind(self._module.lower(op), "f")
+            arguments = ", ".join(map(self._reference, used))
+            self._source.add(f"{left}{function}({arguments})", comment, dead)
+        elif self._module.is_joint(operation):
+            function = self._source.bind(self._module.lower_joint(op), "f")
+            arguments = "".join(f", {self._reference(value)}" for value in used)
+            self._source.add(f"{left}{function}(active{arguments})", comment, dead)
+        else:
+            self._source.add(f"{left}{self._each(op, used, len(targets))}", comment, dead)
+
+    def _each(self, op: Operation, used: list[ir.Value], results: int) -> str:
+        """Returns the expression that runs an operation for one device after the other."""
+        function = self._source.bind(self._module.lower(op), "f")
+        varying = [v for v in used if self._module.constant(v) is None]
+        inner = {v: f"x{i}" for i, v in enumerate(varying)}
+        arguments = ", ".join(inner.get(v) or self._constant(v) for v in used)
+        names = ", ".join(inner.values())
+        lists = ", ".join(self._names[v] for v in inner)
+        if not inner:
+            each = f"[{function}({arguments}) for _ in active]"
+        elif len(inner) == 1:
+            each = f"[{function}({arguments}) for {names} in {lists}]"
+        else:
+            each = f"[{function}({arguments}) for {names} in zip({lists})]"
+        return each if results == 1 else f"zip(*{each})"
+
+    def _uses(self, operation: ir.Operation) -> Iterator[ir.Value]:
+        """Yields the operands of an operation, then what its regions capture."""
+        yield from operation.operands
+        seen: set[ir.Value] = set()
+        for region in operation.regions:
+            for value in free_values(region):
+                if self._module.constant(value) is None and value not in seen:
+                    seen.add(value)
+                    yield value
+
+    def _dead_after(
+        self, uses: Sequence[Iterable[ir.Value]], end: ir.Operation
+    ) -> list[list[ir.Value]]:
+        """Returns for each step the values that nothing uses after it."""
+        alive = set(end.operands)
+        dead = []
+        for used in reversed(uses):
+            gone = []
+            for value in used:
+                if value not in alive and self._module.constant(value) is None:
+                    gone.append(value)
+                alive.add(value)
+            dead.append(gone)
+        return dead[::-1]
+
+    def _new(self, value: ir.Value) -> str:
+        name = self._names[value] = f"v{len(self._names)}"
+        return name
+
+    def _reference(self, value: ir.Value) -> str:
+        """Returns the expression of a value: a variable, or a constant."""
+        name = self._names.get(value)
+        if name is not None:
+            return name
+        constant = self._constant(value)
+        return f"[{constant}] * len(active)" if self._joint else constant
+
+    def _constant(self, value: ir.Value) -> str:
+        name = self._source.bind(self._module.constant(value), "k")
+        return name
+
+
+def called_symbol(operation: ir.Operation) -> str | None:
+    """Returns the function that a call or a composite names; None for other operations."""
+    key = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
+    return str(operation.attributes[key].value) if key else None
+
+
+def checked(op: Operation, function: Function) -> Function:
+    """Returns a function that also compares its results with the types that MLIR inferred."""
+    expected = op.result_types
+
+    def run(*arguments: Any) -> Any:
+        results = function(*arguments)
+        for found, wanted in zip(
+            [results] if len(expected) == 1 else results, expected, strict=True
+        ):
+            if wanted is None or -1 in wanted.shape:
+                continue
+            # Scalars of a region are arrays where it is run for many elements at once.
+            same = np.shape(found) == wanted.shape or not wanted.shape
+            if not same or np.asarray(found).dtype != wanted.dtype:
+                raise Internal(
+                    f"{op.name} ({op.where}) gave {np.asarray(found).dtype}{np.shape(found)}; "
+                    f"its type is {wanted}"
+                )
+        return results
+
+    return run
+
+
+def _rank(value: ir.Value) -> int:
+    return value.type.rank if isinstance(value.type, ir.RankedTensorType) else 0

@@ -1,0 +1,52 @@
+"""`compile_launch`: the function that launches a program on its replicas and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import CompileOptions, Program
+from plugrt.stablehlo.passes import legalize_chlo
+from plugrt_sdk.backend import Launch
+from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from plugrt_sdk.reading import read_module
+
+
+def compile_launch(program: Program, options: CompileOptions, *, check: bool = False) -> Launch:
+    """Returns a function from ``arguments[parameter][device]`` to ``results[result][device]``."""
+    module = read_module(program)
+    legalize_chlo(module)
+    grid = Grid(options.num_replicas, options.num_partitions)
+    with module.context:
+        compiler = ModuleCompiler(module, grid, check=check)
+        if compiler.function_is_joint("main"):
+            return _joint_launch(compiler.joint_function("main"), grid)
+        return _separate_launch(compiler.function("main"), len(grid.everyone))
+
+
+def _joint_launch(main: Any, grid: Grid) -> Launch:
+    everyone = grid.everyone
+
+    def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        with np.errstate(all="ignore"):
+            results = main(everyone, *arguments)
+        return [list(map(np.asarray, values)) for values in results]
+
+    return launch
+
+
+def _separate_launch(main: Any, devices: int) -> Launch:
+    def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        with np.errstate(all="ignore"):
+            runs = [main(*[shards[i] for shards in arguments]) for i in range(devices)]
+        return [list(map(np.asarray, values)) for values in zip(*runs, strict=True)]
+
+    def launch_one(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        with np.errstate(all="ignore"):
+            results = main(*[shard for [shard] in arguments])
+        return [[np.asarray(result)] for result in results]
+
+    return launch_one if devices == 1 else launch

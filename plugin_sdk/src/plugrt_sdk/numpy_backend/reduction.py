@@ -1,0 +1,93 @@
+"""``reduce`` and ``map``: by ufuncs where the body is one, else by vectorised bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
+from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+
+
+def _reduce(op: Operation) -> Function:
+    axes, count = op.ints("dimensions"), len(op.ir.results)
+    if count == 1:
+        ufunc = known_ufunc(op.body(), op.dtype)
+        if ufunc is not None:
+            return reduce_by(ufunc, axes, op.dtype)
+    return unpacked(op, _general(op, axes, count))
+
+
+def reduce_by(ufunc: Any, axes: Sequence[int], dtype: Dtype) -> Function:
+    """Returns a function of an array and an initial value that reduces axes by a ufunc."""
+    axes = tuple(axes)
+    wide = wide_dtype(dtype)
+    reduce = ufunc.reduce
+    if wide != dtype:
+        return lambda x, start: ufunc(
+            reduce(x.astype(wide), axes, wide), np.asarray(start).astype(wide)
+        ).astype(dtype) if x.size else np.broadcast_to(start, _rest(x.shape, axes))
+
+    def run(x: Array, start: Any) -> Array:
+        # Without an initial value of its own a maximum of nothing would raise.
+        if not x.size:
+            return np.broadcast_to(start, _rest(x.shape, axes))
+        result: Array = ufunc(reduce(x, axes, wide), start)
+        return result
+
+    return run
+
+
+def _rest(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(n for d, n in enumerate(shape) if d not in axes)
+
+
+def _general(op: Operation, axes: Sequence[int], count: int) -> Function:
+    combine, places = combiner(op, count)
+    shape = op.operand_types[0].shape
+    kept = [d for d in range(len(shape)) if d not in axes]
+    rest = [shape[d] for d in kept]
+    size = math.prod(shape[d] for d in axes)
+    order = [*axes, *kept]
+
+    def run(*values: Any) -> list[Any]:
+        arrays, starts = values[:count], values[count : 2 * count]
+        captured = [values[2 * count + i] for i in places]
+        if not size:
+            return [np.broadcast_to(start, rest) for start in starts]
+        flat = [np.asarray(x).transpose(order).reshape([size, *rest]) for x in arrays]
+        folded = fold_first_axis(combine, flat, captured)
+        begun = [np.broadcast_to(start, rest) for start in starts]
+        results = combine(*begun, *folded, *captured)
+        return [np.broadcast_to(r, rest) for r in results]
+
+    return run
+
+
+def _map(op: Operation) -> Function:
+    count, shape = len(op.ir.operands), op.shape
+    body, places = op.body(), op.captured_places()[0]
+
+    def run(*values: Any) -> list[Any]:
+        arrays, captured = values[:count], [values[count + i] for i in places]
+        if body.elementwise:
+            return [np.broadcast_to(r, shape) for r in body.call(*arrays, *captured)]
+        out = [np.empty(shape, kind.dtype) for kind in op.result_types]
+        for index in np.ndindex(*shape):
+            for x, result in zip(out, body.call(*(a[index] for a in arrays), *captured), strict=True):
+                x[index] = result
+        return out
+
+    return unpacked(op, run)
+
+
+OPERATIONS: dict[str, Lowering] = {
+    "stablehlo.map": _map,
+    "stablehlo.reduce": _reduce,
+}
+"""Operation name to lowering."""

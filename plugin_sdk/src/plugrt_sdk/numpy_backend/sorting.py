@@ -1,0 +1,113 @@
+"""``sort``: by keys where the comparator compares keys, else by a network of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt_sdk.numpy_backend.comparators import SortKey, sort_keys
+from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.data_types import (
+    BOOL,
+    Array,
+    Function,
+    bits_to_order,
+    is_float,
+    wide_dtype,
+)
+from plugrt_sdk.numpy_backend.folding import Combine, combiner
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+
+
+def _sort(op: Operation) -> Function:
+    axis = op.integer("dimension", -1)
+    count = len(op.ir.results)
+    axis = axis % max(len(op.operand_types[0].shape), 1)
+    keys = sort_keys(op)
+    combine, places = combiner(op, count)
+
+    def run(*values: Any) -> list[Any]:
+        arrays = [np.asarray(x) for x in values[:count]]
+        if keys:
+            order = _order_by_keys(keys, arrays, axis)
+        else:
+            captured = [values[count + i] for i in places]
+            order = _order_by_network(combine, arrays, axis, captured)
+        return [np.take_along_axis(x, order, axis) for x in arrays]
+
+    return unpacked(op, run)
+
+
+def _order_by_keys(keys: Sequence[SortKey], arrays: Sequence[Array], axis: int) -> Array:
+    columns = [_sortable(key, key.of(arrays)) for key in keys]
+    if len(columns) == 1:
+        return np.argsort(columns[0], axis=axis, kind="stable")
+    return np.lexsort(columns[::-1], axis=axis)  # the last of them is lexsort's first
+
+
+def _sortable(key: SortKey, values: Array) -> Array:
+    """Returns integers or floats whose ascending order is the key's."""
+    if values.dtype == BOOL:
+        values = values.view(np.uint8)
+    elif is_float(values.dtype):
+        # Of floats that are compared as numbers, zeros are equal; NaNs, which no order has, are last.
+        values = bits_to_order(values if key.total else values + values.dtype.type(0))
+    else:
+        values = values.astype(wide_dtype(values.dtype), copy=False)
+    return np.invert(values) if key.descending else values
+
+
+def _order_by_network(
+    combine: Combine, arrays: Sequence[Array], axis: int, captured: Sequence[Any]
+) -> Array:
+    """Sorts by Batcher's odd-even merge network; equal elements keep their order.
+
+    All pairs of a step are compared by one call of the body, for all rows at once.
+    """
+    moved = [np.moveaxis(x, axis, 0) for x in arrays]
+    size = moved[0].shape[0]
+    order = np.broadcast_to(
+        np.arange(size).reshape([-1] + [1] * (moved[0].ndim - 1)), moved[0].shape
+    ).copy()
+    moved = [x.copy() for x in moved]
+    for left, right in _network(size):
+        a, b = [x[left] for x in moved], [x[right] for x in moved]
+        i, j = order[left], order[right]
+        swap = _less(combine, b, a, captured)
+        equal = ~swap & ~_less(combine, a, b, captured)
+        swap = swap | (equal & (j < i))
+        for x, low, high in zip([*moved, order], [*a, i], [*b, j], strict=True):
+            x[left], x[right] = np.where(swap, high, low), np.where(swap, low, high)
+    return np.moveaxis(order, 0, axis)
+
+
+def _less(
+    combine: Combine, a: Sequence[Array], b: Sequence[Array], captured: Sequence[Any]
+) -> Array:
+    pairs = [x for pair in zip(a, b, strict=True) for x in pair]
+    return np.asarray(combine(*pairs, *captured)[0])
+
+
+def _network(size: int) -> list[tuple[Array, Array]]:
+    """Returns the steps of Batcher's odd-even mergesort: the lower and upper places of pairs."""
+    steps = []
+    p = 1
+    while p < size:
+        k = p
+        while k >= 1:
+            low = np.concatenate(
+                [np.arange(j, min(j + k, size - k)) for j in range(k % p, size - k, 2 * k)]
+                or [np.arange(0)]
+            )
+            low = low[low // (2 * p) == (low + k) // (2 * p)]
+            if len(low):
+                steps.append((low, low + k))
+            k //= 2
+        p *= 2
+    return steps
+
+
+OPERATIONS: dict[str, Lowering] = {"stablehlo.sort": _sort}
+"""Operation name to lowering."""

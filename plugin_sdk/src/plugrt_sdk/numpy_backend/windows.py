@@ -1,0 +1,227 @@
+"""Sliding windows: ``reduce_window`` and ``select_and_scatter``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
+from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+from plugrt_sdk.numpy_backend.shapes import pad
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of an operation, for each dimension."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    base_dilations: tuple[int, ...]
+    dilations: tuple[int, ...]
+    padding: list[list[int]]
+
+    @classmethod
+    def of(cls, op: Operation) -> Windows:
+        """Reads the attributes; those that may be missing are 1, and no padding."""
+        rank = len(op.operand_types[0].shape)
+        ones = [1] * rank
+        return cls(
+            op.ints("window_dimensions", ones),
+            op.ints("window_strides", ones),
+            op.ints("base_dilations", ones),
+            op.ints("window_dilations", ones),
+            op.table("padding") or [[0, 0]] * rank,
+        )
+
+    def padded(self, x: Array, value: Any) -> Array:
+        """Returns the array with holes and edges filled with a value."""
+        if all(d == 1 for d in self.base_dilations) and not any(map(any, self.padding)):
+            return np.asarray(x)
+        low, high = zip(*self.padding, strict=True)
+        return pad(np.asarray(x), value, low, high, [d - 1 for d in self.base_dilations])
+
+    def view(self, x: Array) -> Array:
+        """Returns a view of a padded array: positions of windows, then positions within one."""
+        spans = [(n - 1) * d + 1 for n, d in zip(self.sizes, self.dilations, strict=True)]
+        if any(n < span for n, span in zip(x.shape, spans, strict=True)):
+            return np.empty([*self.counts(x.shape), *self.sizes], x.dtype)
+        every = np.lib.stride_tricks.sliding_window_view(x, spans)
+        index = [slice(None, None, s) for s in self.strides]
+        return every[(*index, *(slice(None, None, d) for d in self.dilations))]
+
+    def counts(self, shape: Sequence[int]) -> list[int]:
+        """Returns how many windows fit into a padded array, for each dimension."""
+        return [
+            0 if n < (w - 1) * d + 1 else (n - (w - 1) * d - 1) // s + 1
+            for n, w, s, d in zip(shape, self.sizes, self.strides, self.dilations, strict=True)
+        ]
+
+    def of_one_axis(self, axis: int) -> Windows:
+        """Returns windows that extend along one axis only, without padding."""
+        ones = (1,) * len(self.sizes)
+        only = [
+            tuple(v if d == axis else 1 for d, v in enumerate(values))
+            for values in (self.sizes, self.strides, self.dilations)
+        ]
+        return Windows(only[0], only[1], ones, only[2], [])
+
+
+def _reduce_window(op: Operation) -> Function:
+    windows, count = Windows.of(op), len(op.ir.results)
+    if count == 1:
+        ufunc = known_ufunc(op.body(), op.dtype)
+        if ufunc is not None:
+            return _separable(ufunc, windows, op.dtype)
+    return unpacked(op, _general(op, windows, count))
+
+
+def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
+    """Reduces the windows along one axis after the other: k + k steps in place of k * k."""
+    wide = wide_dtype(dtype)
+    rank = len(windows.sizes)
+    axes = [
+        axis
+        for axis in range(rank)
+        if windows.sizes[axis] > 1 or windows.strides[axis] > 1 or windows.sizes[axis] == 0
+    ]
+
+    def run(x: Array, start: Any) -> Array:
+        begun = np.asarray(start).astype(wide)
+        x = windows.padded(np.asarray(x).astype(wide, copy=False), begun)
+        for axis in axes:
+            x = _reduce_axis(ufunc, x, windows, axis)
+        result: Array = ufunc(x, begun)
+        return result.astype(dtype, copy=False)
+
+    return run
+
+
+def _reduce_axis(ufunc: Any, x: Array, windows: Windows, axis: int) -> Array:
+    """Reduces windows along an axis: one pass a position of the window, or a running total."""
+    size, stride, dilation = (v[axis] for v in (windows.sizes, windows.strides, windows.dilations))
+    span = (size - 1) * dilation + 1
+    count = 0 if x.shape[axis] < span else (x.shape[axis] - span) // stride + 1
+    before = (slice(None),) * axis
+    if not count:
+        return x[(*before, slice(0, 0))]
+    if size > 32:
+        view = windows.of_one_axis(axis).view(x)
+        result: Array = ufunc.reduce(view, tuple(range(x.ndim, 2 * x.ndim)), x.dtype)
+        return result
+    parts = [
+        x[(*before, slice(i * dilation, i * dilation + (count - 1) * stride + 1, stride))]
+        for i in range(size)
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = ufunc(total, part)
+    return total
+
+
+def _general(op: Operation, windows: Windows, count: int) -> Function:
+    combine, places = combiner(op, count)
+    rank = len(windows.sizes)
+    size = math.prod(windows.sizes)
+    order = [*range(rank, 2 * rank), *range(rank)]
+
+    def run(*values: Any) -> list[Array]:
+        starts = values[count : 2 * count]
+        captured = [values[2 * count + i] for i in places]
+        flat = []
+        for x, start in zip(values[:count], starts, strict=True):
+            view = windows.view(windows.padded(x, start))
+            flat.append(view.transpose(order).reshape([size, *view.shape[:rank]]))
+        rest = flat[0].shape[1:]
+        begun = [np.broadcast_to(start, rest) for start in starts]
+        if not size or not math.prod(rest):
+            return begun
+        folded = fold_first_axis(combine, flat, captured)
+        return [np.broadcast_to(r, rest) for r in combine(*begun, *folded, *captured)]
+
+    return run
+
+
+def _select_and_scatter(op: Operation) -> Function:
+    windows = Windows.of(op)
+    select, select_places = combiner(op, 1, 0)
+    scatter, scatter_places = combiner(op, 1, 1)
+    ufunc = known_ufunc(op.body(1), op.dtype)
+
+    def run(x: Array, source: Array, start: Any, *captured: Any) -> Array:
+        place = _selected(windows, np.asarray(x), select, [captured[i] for i in select_places])
+        given = [captured[i] for i in scatter_places]
+        out = np.full(x.size, start, x.dtype)
+        flat, places = np.ascontiguousarray(source).reshape(-1), place.reshape(-1)
+        if ufunc is not None:
+            at_places(ufunc, out, places, flat)
+        else:
+            scatter_by_passes(lambda old, new: scatter(old, new, *given)[0], out, places, flat)
+        return out.reshape(x.shape)
+
+    return run
+
+
+def _selected(windows: Windows, x: Array, select: Any, captured: Sequence[Any]) -> Array:
+    """Returns for each window the flat position, in ``x``, of the element that is selected."""
+    positions = windows.view(
+        windows.padded(np.arange(1, x.size + 1, dtype=np.int64).reshape(x.shape), np.int64(0))
+    )
+    values = windows.view(windows.padded(x, x.dtype.type(0)))
+    rank = x.ndim
+    counts = positions.shape[:rank]
+    # A position of 0 is padding, which is never selected.
+    best, chosen = None, np.zeros(counts, np.int64)
+    for offset in np.ndindex(*windows.sizes):
+        value, position = values[(..., *offset)], positions[(..., *offset)]
+        if best is None:
+            best, chosen = value, position
+            continue
+        keep = np.asarray(select(best, value, *captured)[0]) & (chosen > 0)
+        keep = keep | (position == 0)
+        best = np.where(keep, best, value).astype(x.dtype, copy=False)
+        chosen = np.where(keep, chosen, position)
+    return chosen - 1
+
+
+def at_places(ufunc: Any, out: Array, places: Array, values: Array) -> None:
+    """Combines values into a flat array at places, which may repeat; -1 and others must not be."""
+    wide = wide_dtype(out.dtype)
+    if wide == out.dtype:
+        ufunc.at(out, places, values)
+        return
+    total = out.astype(wide)
+    ufunc.at(total, places, values.astype(wide))
+    out[...] = total.astype(out.dtype)
+
+
+def scatter_by_passes(combine: Any, out: Array, places: Array, values: Array) -> None:
+    """As `at_places`, by any function: each pass takes places that are all different, in order."""
+    for chosen in distinct_passes(places):
+        where = places[chosen]
+        out[where] = combine(out[where], values[chosen])
+
+
+def distinct_passes(places: Array) -> list[Array]:
+    """Divides the indices of an array such that the values in each part differ.
+
+    Equal values are in as many parts, in their order.
+    """
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    begins = np.maximum.accumulate(np.where(first, np.arange(len(ordered)), 0))
+    occurrence = np.arange(len(ordered)) - begins
+    return [np.sort(order[occurrence == k]) for k in range(int(occurrence.max(initial=-1)) + 1)]
+
+
+OPERATIONS: dict[str, Lowering] = {
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+}
+"""Operation name to lowering."""
