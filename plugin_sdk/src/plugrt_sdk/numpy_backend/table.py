@@ -8,10 +8,16 @@ from typing import Any
 from plugrt_sdk.numpy_backend import (
     binary,
     bits,
+    collectives,
     contraction,
     control_flow,
     conversion,
+    convolution,
+    custom_calls,
     gathering,
+    linear_algebra,
+    normalization,
+    random_bits,
     reduction,
     shapes,
     slicing,
@@ -30,20 +36,42 @@ CHAPTERS: tuple[Any, ...] = (
     slicing,
     gathering,
     contraction,
+    convolution,
     reduction,
     windows,
     sorting,
+    normalization,
+    linear_algebra,
+    random_bits,
     control_flow,
+    custom_calls,
 )
 """The modules with lowerings, in the order of the documentation."""
 OPERATIONS = ChainMap(*(chapter.OPERATIONS for chapter in CHAPTERS))
 """Operation name to lowering, for one device."""
-JOINT: dict[str, Lowering] = {}
+JOINT: dict[str, Lowering] = collectives.JOINT
 """The operations that need several devices at once, whatever they hold."""
 _JOINT_FORMS = ChainMap(JOINT, control_flow.JOINT_CONTROL)
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return"})
 
-REFUSED: dict[str, str] = {}
+_DEPRECATED = "the specification has removed or deprecated it"
+_NO_HOST = "a launch cannot exchange data with the host while it runs"
+_QUANTISED = "quantised types are not supported"
+REFUSED: dict[str, str] = {
+    "stablehlo.async_done": "asynchronous operations are not supported",
+    "stablehlo.async_start": "asynchronous operations are not supported",
+    "stablehlo.cross-replica-sum": _DEPRECATED,
+    "stablehlo.einsum": _DEPRECATED,
+    "stablehlo.infeed": _NO_HOST,
+    "stablehlo.outfeed": _NO_HOST,
+    "stablehlo.recv": _NO_HOST,
+    "stablehlo.send": _NO_HOST,
+    "stablehlo.set_dimension_size": "arrays of bounded dynamic size are not supported",
+    "stablehlo.torch_index_select": _DEPRECATED,
+    "stablehlo.unary_einsum": _DEPRECATED,
+    "stablehlo.uniform_dequantize": _QUANTISED,
+    "stablehlo.uniform_quantize": _QUANTISED,
+}
 """Operation name to the reason why it is refused."""
 
 _SHAPELESS = {"stablehlo.broadcast_in_dim", "stablehlo.constant", "stablehlo.reshape"}

@@ -1,0 +1,69 @@
+"""``custom_call``: the targets that JAX and Shardy write on every platform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.data_types import Array, Function, widened
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+
+
+def _pass_on(op: Operation) -> Function:
+    return unpacked(op, lambda *values: values[: len(op.ir.results)])
+
+
+def _qr(op: Operation) -> Function:
+    """``Qr``: Householder vectors and R in one matrix, and the factors tau (LAPACK's geqrf)."""
+
+    def factor(x: Array) -> tuple[Array, Array]:
+        packed, taus = np.linalg.qr(x, mode="raw")
+        return np.swapaxes(packed, -1, -2), taus
+
+    return factor
+
+
+def _householder_product(op: Operation) -> Function:
+    """``ProductOfHouseholderReflectors``: the columns of Q from vectors and taus (orgqr)."""
+
+    def product(a: Array, taus: Array) -> Array:
+        rows, columns = a.shape[-2:]
+        q = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
+        for i in reversed(range(taus.shape[-1])):
+            v = np.concatenate(
+                [np.zeros_like(a[..., :i, i]), np.ones_like(a[..., :1, i]), a[..., i + 1 :, i]], -1
+            )[..., None]
+            tau = taus[..., i, None, None]
+            q = q - tau * v @ (np.conj(np.swapaxes(v, -1, -2)) @ q)
+        return q
+
+    return widened(product, op.dtype)
+
+
+TARGETS: dict[str, Lowering] = {
+    "LayoutConstraint": _pass_on,
+    "ProductOfHouseholderReflectors": _householder_product,
+    "Qr": _qr,
+    "SPMDFullToShardShape": _pass_on,
+    "SPMDShardToFullShape": _pass_on,
+    "Sharding": _pass_on,
+    "annotate_device_placement": _pass_on,
+    "xla.sdy.FuncResultSharding": _pass_on,
+    "xla.sdy.PropagationBarrier": _pass_on,
+}
+"""The name of a target to its lowering."""
+
+
+def _custom_call(op: Operation) -> Function:
+    target = op.string("call_target_name")
+    lowering: Any = TARGETS.get(target)
+    if lowering is None:
+        op.refuse(f"it has no custom call {target!r}; it has {', '.join(sorted(TARGETS))}")
+    function: Function = lowering(op)
+    return function
+
+
+OPERATIONS: dict[str, Lowering] = {"stablehlo.custom_call": _custom_call}
+"""Operation name to lowering."""
