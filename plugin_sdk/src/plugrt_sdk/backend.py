@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import CompileOptions, Program, TensorType
 
 Handle = Any
 """The backend's own object for an array on a device; opaque to plugrt."""
@@ -57,6 +57,16 @@ class Backend(ABC):
 
         The devices of a launch are those of ``options.device_assignment``, replica-major.
         """
+
+    def device_types(
+        self, program: Program, options: CompileOptions
+    ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
+        """Returns the types of a program's parameters and results on one device, or None.
+
+        Asked for programs of several partitions, whose ``main`` has the types of whole arrays while
+        each device holds a part. Optional: None, the default, means the types of ``main``.
+        """
+        return None
 
     def delete(self, handle: Handle) -> None:  # noqa: B027  # optional: dropping may be enough
         """Frees an array's memory. Called once for each handle of `put` or a launch, when it is no

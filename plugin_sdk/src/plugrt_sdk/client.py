@@ -90,7 +90,11 @@ class BackendClient(Client):
             options.num_replicas, options.num_partitions
         )
         devices = [self._session.require_device(self.lookup_device(i)) for i in assignment.flat]
+        inputs: Sequence[TensorType]
+        outputs: Sequence[TensorType]
         _, inputs, outputs = parse_program(program)
+        if options.num_partitions > 1:
+            inputs, outputs = self.backend.device_types(program, options) or (inputs, outputs)
         launch = self.backend.compile(program, options)
         executable = BackendExecutable(program.name, options, tuple(inputs), tuple(outputs))
         return BackendLoadedExecutable(self._session, executable, devices, launch)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import InvalidArgument
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt.stablehlo.modules import current_version
 from plugrt_sdk.backend import Backend, Launch
 from plugrt_sdk.numpy_backend.data_types import Array
-from plugrt_sdk.numpy_backend.launches import compile_launch
+from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
 
 
 class NumpyBackend(Backend):
@@ -46,3 +46,8 @@ class NumpyBackend(Backend):
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         return compile_launch(program, options, check=self._check)
+
+    def device_types(
+        self, program: Program, options: CompileOptions
+    ) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
+        return local_types(program, options)

@@ -14,6 +14,7 @@ from plugrt_sdk.numpy_backend.constants import constant_value
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.operation import Operation
+from plugrt_sdk.numpy_backend.partitions import symbols_of
 from plugrt_sdk.numpy_backend.source import FunctionSource, assigned
 from plugrt_sdk.numpy_backend.table import (
     ELEMENTWISE,
@@ -39,18 +40,10 @@ class ModuleCompiler:
     def __init__(self, module: ir.Module, grid: Grid, *, check: bool = False) -> None:
         self.grid = grid
         self._check = check
-        self._module = module
-        self._symbols = {
-            op.attributes["sym_name"].value: op.operation
-            for op in module.body.operations
-            if "sym_name" in op.attributes
-        }
+        self.symbols = symbols_of(module)
         self._constants: dict[ir.Value, Array] = {}
         self._functions: dict[tuple[str, bool], Function] = {}
         self._joint: dict[str, bool] = {}
-
-    def symbol(self, name: str) -> ir.Operation:
-        return self._symbols[name]
 
     def function(self, name: str) -> Function:
         return self._function(name, joint=False)
@@ -69,7 +62,7 @@ class ModuleCompiler:
     def function_is_joint(self, name: str) -> bool:
         """Whether a function, or one that it calls, exchanges data between devices."""
         if name not in self._joint:
-            self._joint[name] = self._holds_joint(self._symbols[name].regions[0])
+            self._joint[name] = self._holds_joint(self.symbols[name].regions[0])
         return self._joint[name]
 
     def is_joint(self, operation: ir.Operation) -> bool:
@@ -89,7 +82,7 @@ class ModuleCompiler:
     def _function(self, name: str, *, joint: bool) -> Function:
         key = (name, joint)
         if key not in self._functions:
-            block = self._symbols[name].regions[0].blocks[0]
+            block = self.symbols[name].regions[0].blocks[0]
             self._functions[key] = self._compile(block, name, [], joint=joint)
         return self._functions[key]
 
@@ -137,7 +130,7 @@ class ModuleCompiler:
             operation = view.operation
             called = called_symbol(operation) if operation.name == "func.call" else None
             if called:
-                if not self._is_elementwise(self._symbols[called].regions[0].blocks[0]):
+                if not self._is_elementwise(self.symbols[called].regions[0].blocks[0]):
                     return False
             elif operation.name not in ELEMENTWISE and operation.name not in TERMINATORS:
                 return False

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.interface import CompileOptions, Program
+from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_sdk.backend import Launch
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from plugrt_sdk.numpy_backend.partitions import Signature, assemble, divide
 from plugrt_sdk.reading import read_module
 
 
@@ -24,7 +25,22 @@ def compile_launch(program: Program, options: CompileOptions, *, check: bool = F
         compiler = ModuleCompiler(module, grid, check=check)
         if compiler.function_is_joint("main"):
             return _joint_launch(compiler.joint_function("main"), grid)
-        return _separate_launch(compiler.function("main"), len(grid.everyone))
+        main = compiler.function("main")
+        if grid.partitions > 1:
+            return _partitioned_launch(main, grid, Signature(module, grid.partitions))
+        return _separate_launch(main, grid.replicas)
+
+
+def local_types(
+    program: Program, options: CompileOptions
+) -> tuple[list[TensorType], list[TensorType]]:
+    """Returns the types of a program's parameters and results on one device."""
+    module = read_module(program)
+    with module.context:
+        compiler = ModuleCompiler(module, Grid(options.num_replicas, options.num_partitions))
+        # Where collectives are written out, so are the types of the parts.
+        written_out = compiler.function_is_joint("main")
+        return Signature(module, 1 if written_out else options.num_partitions).local_types
 
 
 def _joint_launch(main: Any, grid: Grid) -> Launch:
@@ -34,6 +50,30 @@ def _joint_launch(main: Any, grid: Grid) -> Launch:
         with np.errstate(all="ignore"):
             results = main(everyone, *arguments)
         return [list(map(np.asarray, values)) for values in results]
+
+    return launch
+
+
+def _partitioned_launch(main: Any, grid: Grid, signature: Signature) -> Launch:
+    """Returns the launch of a program that is written for whole arrays, for each replica."""
+    count = grid.partitions
+
+    def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        results: list[list[Any]] = [[] for _ in signature.results]
+        for first in range(0, count * grid.replicas, count):
+            whole = [
+                assemble(shards[first : first + count], parts, kind)
+                for shards, parts, kind in zip(
+                    arguments, signature.input_parts, signature.inputs, strict=True
+                )
+            ]
+            with np.errstate(all="ignore"):
+                computed = main(*whole)
+            for shards, value, parts in zip(
+                results, computed, signature.result_parts, strict=True
+            ):
+                shards += divide(value, parts)
+        return results
 
     return launch
 

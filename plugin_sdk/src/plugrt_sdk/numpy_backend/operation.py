@@ -56,8 +56,9 @@ class ModuleView(Protocol):
     def captures(self, region: ir.Region) -> list[ir.Value]:
         """Returns the values from around a region that it uses, in order; no constants."""
 
-    def symbol(self, name: str) -> ir.Operation:
-        """Returns the operation of a symbol, such as a mesh."""
+    @property
+    def symbols(self) -> dict[str, ir.Operation]:
+        """The functions and meshes of the module by name."""
 
 
 class Operation:

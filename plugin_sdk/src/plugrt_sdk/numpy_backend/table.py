@@ -17,6 +17,7 @@ from plugrt_sdk.numpy_backend import (
     gathering,
     linear_algebra,
     normalization,
+    partitions,
     random_bits,
     reduction,
     shapes,
@@ -45,6 +46,7 @@ CHAPTERS: tuple[Any, ...] = (
     random_bits,
     control_flow,
     custom_calls,
+    partitions,
 )
 """The modules with lowerings, in the order of the documentation."""
 OPERATIONS = ChainMap(*(chapter.OPERATIONS for chapter in CHAPTERS))
@@ -76,7 +78,7 @@ REFUSED: dict[str, str] = {
 
 _SHAPELESS = {"stablehlo.broadcast_in_dim", "stablehlo.constant", "stablehlo.reshape"}
 ELEMENTWISE = frozenset(
-    {*unary.OPERATIONS, *binary.OPERATIONS, *bits.OPERATIONS, *conversion.OPERATIONS, *_SHAPELESS}
+    {"sdy.sharding_constraint", *unary.OPERATIONS, *binary.OPERATIONS, *bits.OPERATIONS, *conversion.OPERATIONS, *_SHAPELESS}
 )
 """The operations that, on scalars, can be run for the elements of an array at once."""
 FOLDED = frozenset(

@@ -1,0 +1,146 @@
+"""Programs over partitions: whole arrays are put together, computed with, and divided again.
+
+A partitioned program is written for whole arrays, and shardings say which part of its arguments and
+results each partition holds. What is within an ``sdy.manual_computation`` is written for the parts:
+there the partitions run in step, as replicas do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import TensorType
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.shardings import (
+    Slices,
+    TensorSharding,
+    read_gspmd,
+    read_manual_axes,
+    read_shardy,
+    read_shardy_list,
+)
+from plugrt.stablehlo.types import tensor_type_of
+from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.data_types import Array, Function
+from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+
+Parts = list[Slices]
+"""For each partition the part of an array that it holds."""
+
+
+def symbols_of(module: ir.Module) -> dict[str, Any]:
+    """Returns the functions and meshes of a module by name."""
+    return {
+        op.attributes["sym_name"].value: op.operation
+        for op in module.body.operations
+        if "sym_name" in op.attributes
+    }
+
+
+class Signature:
+    """The types of ``main``'s parameters and results, and the parts that partitions hold."""
+
+    def __init__(self, module: ir.Module, partitions: int) -> None:
+        symbols = symbols_of(module)
+        main = symbols["main"]
+        kind = main.attributes["function_type"].value
+        self.inputs = [tensor_type_of(t) for t in kind.inputs]
+        self.results = [tensor_type_of(t) for t in kind.results]
+        self.input_parts = _parts(main, "arg_attrs", self.inputs, symbols, partitions)
+        self.result_parts = _parts(main, "res_attrs", self.results, symbols, partitions)
+
+    @property
+    def local_types(self) -> tuple[list[TensorType], list[TensorType]]:
+        """The types of one partition's parameters and results."""
+        return (
+            [_local(t, parts) for t, parts in zip(self.inputs, self.input_parts, strict=True)],
+            [_local(t, parts) for t, parts in zip(self.results, self.result_parts, strict=True)],
+        )
+
+
+def _local(kind: TensorType, parts: Parts) -> TensorType:
+    return TensorType(tuple(s.stop - s.start for s in parts[0]), kind.dtype)
+
+
+def _parts(
+    main: ir.Operation,
+    key: str,
+    types: Sequence[TensorType],
+    symbols: dict[str, Any],
+    partitions: int,
+) -> list[Parts]:
+    given = list(main.attributes[key]) if key in main.attributes else [None] * len(types)
+    return [
+        _sharding(attributes, symbols, partitions).slices(kind.shape)
+        for attributes, kind in zip(given, types, strict=True)
+    ]
+
+
+def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> TensorSharding:
+    """Returns a value's sharding; one without any is whole on each partition."""
+    if attributes is not None and "sdy.sharding" in attributes:
+        return read_shardy(attributes["sdy.sharding"], symbols)
+    if attributes is not None and "mhlo.sharding" in attributes:
+        return read_gspmd(attributes["mhlo.sharding"].value, partitions)
+    return TensorSharding((), (0,) * partitions)
+
+
+def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
+    """Returns the whole array of which partitions hold parts."""
+    if np.shape(shards[0]) == kind.shape:
+        return shards[0]
+    whole = np.empty(kind.shape, kind.dtype)
+    for shard, part in zip(shards, parts, strict=True):
+        whole[part] = shard
+    return whole
+
+
+def divide(whole: Array, parts: Parts) -> list[Array]:
+    """Returns the part of each partition, as a view."""
+    whole = np.asarray(whole)
+    return [whole[part] for part in parts]
+
+
+def _manual_computation(op: Operation) -> Function:
+    axes = read_manual_axes(op.attribute("manual_axes"))
+    count = len(op.ir.operands)
+    meshes = op.module.symbols
+    given = read_shardy_list(op.attribute("in_shardings"), meshes)
+    gives = read_shardy_list(op.attribute("out_shardings"), meshes)
+    inputs = [s.slices(t.shape, axes) for s, t in zip(given, op.operand_types, strict=True)]
+    results = [s.slices(t.shape, axes) for s, t in zip(gives, op.result_types, strict=True)]
+    types = op.result_types
+    body = op.module.joint_body(op.ir.regions[0])
+    everyone = op.module.grid.everyone
+
+    def run(*values: Any) -> list[Array]:
+        lists = [divide(x, parts) for x, parts in zip(values[:count], inputs, strict=True)]
+        captured = [[x] * len(everyone) for x in values[count:]]
+        shards = body(everyone, *lists, *captured)
+        return [
+            assemble(own, parts, kind)
+            for own, parts, kind in zip(shards, results, types, strict=True)
+        ]
+
+    return unpacked(op, run)
+
+
+def _pass_on(op: Operation) -> Function:
+    return lambda x: x
+
+
+def _nothing(op: Operation) -> Function:
+    return lambda *values: ()
+
+
+OPERATIONS: dict[str, Lowering] = {
+    "sdy.manual_computation": _manual_computation,
+    "sdy.propagation_barrier": _pass_on,
+    "sdy.reshard": _pass_on,
+    "sdy.sharding_constraint": _pass_on,
+    "sdy.sharding_group": _nothing,
+}
+"""Operation name to lowering."""
