@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, Internal
-from plugrt.interface import Buffer, Device, Event, ReadyEvent, TensorType
+from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
 from plugrt_sdk.backend import Handle
 from plugrt_sdk.device import BackendDevice
 from plugrt_sdk.session import Session
@@ -82,6 +82,11 @@ class BackendBuffer(Buffer):
         target = self._session.require_device(device)
         copy = self._session.backend.copy(self.handle, target.id)
         return BackendBuffer(self._session, copy, self._type, target)
+
+    def copy_to_memory(self, memory: Memory) -> BackendBuffer:
+        if memory is self._device.default_memory():
+            return self.copy_to_device(self._device)
+        return self.copy_to_device(memory.addressable_by_devices()[0])
 
     def on_device_size_in_bytes(self) -> int:
         _ = self.handle

@@ -34,6 +34,8 @@ def _ufunc(function: Function) -> Lowering:
 
 def divide(dtype: Dtype) -> Function:
     """Returns the division of a dtype; of integers, it is truncated, and ``x / 0`` is -1."""
+    if is_complex(dtype):
+        return _complex_quotient
     if not is_integer(dtype):
         return np.divide
     all_ones = wide_dtype(dtype).type(-1) if kind_of(dtype) == "i" else np.invert(
@@ -49,6 +51,32 @@ def divide(dtype: Dtype) -> Function:
         return result
 
     return quotient
+
+
+def _complex_quotient(x: Array, y: Array) -> Array:
+    """Divides complex numbers; infinities and zeros as C's Annex G has them, and XLA."""
+    quotient: Array = np.divide(x, y)
+    lost = (np.isnan(quotient.real) & np.isnan(quotient.imag)) | (y == 0)
+    if not np.any(lost):
+        return quotient
+    x, y = np.broadcast_arrays(x, y)
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    infinite_x, infinite_y = np.isinf(a) | np.isinf(b), np.isinf(c) | np.isinf(d)
+    finite_x, finite_y = np.isfinite(a) & np.isfinite(b), np.isfinite(c) & np.isfinite(d)
+    by_zero = lost & (y == 0) & ~(np.isnan(a) & np.isnan(b))
+    of_infinity = lost & infinite_x & finite_y & ~by_zero
+    by_infinity = lost & infinite_y & finite_x
+    infinity = np.copysign(a.dtype.type(np.inf), c)
+    boxed = [np.where(of_infinity, np.copysign(np.isinf(v).astype(v.dtype), v), v) for v in (a, b)]
+    boxes = [np.where(by_infinity, np.copysign(np.isinf(v).astype(v.dtype), v), v) for v in (c, d)]
+    (p, q), (r, s) = boxed, boxes
+    factor = np.where(of_infinity, a.dtype.type(np.inf), a.dtype.type(0))
+    real, imaginary = factor * (p * r + q * s), factor * (q * r - p * s)
+    repaired = of_infinity | by_infinity
+    out = np.array(quotient)
+    out.real = np.where(by_zero, infinity * a, np.where(repaired, real, out.real))
+    out.imag = np.where(by_zero, infinity * b, np.where(repaired, imaginary, out.imag))
+    return out
 
 
 def remainder(dtype: Dtype) -> Function:

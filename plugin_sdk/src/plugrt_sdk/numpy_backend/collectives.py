@@ -41,7 +41,7 @@ def _groups_of_either(op: Operation, rows: Sequence[Sequence[int]]) -> list[list
     return grid.groups(rows, channel=False, flattened=False)
 
 
-def _positions(op: Operation, groups: Sequence[Sequence[int]], active: Active) -> list[list[int]]:
+def _positions(what: str, groups: Sequence[Sequence[int]], active: Active) -> list[list[int]]:
     """Returns the groups of the active devices, as positions among these.
 
     Raises `FailedPrecondition` for a group of which a part is elsewhere in the program, where real
@@ -53,13 +53,17 @@ def _positions(op: Operation, groups: Sequence[Sequence[int]], active: Active) -
         present = [place[device] for device in group if device in place]
         if present and len(present) != len(group):
             raise FailedPrecondition(
-                f"{op.name} ({op.where}) is of the devices {list(group)}, and only "
+                f"{what} is of the devices {list(group)}, and only "
                 f"{[active[i] for i in present]} of these came to it: the others took another "
                 "branch or left the loop"
             )
         if present:
             found.append(present)
     return found
+
+
+def _named(op: Operation) -> str:
+    return f"{op.name} ({op.where})"
 
 
 def _reduced(op: Operation) -> Function:
@@ -79,9 +83,11 @@ def _reduced(op: Operation) -> Function:
 def _all_reduce(op: Operation) -> Function:
     groups, count, reduce = _groups(op), len(op.ir.results), _reduced(op)
 
+    what = _named(op)
+
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists[:count]]
-        for group in _positions(op, groups, active):
+        for group in _positions(what, groups, active):
             captured = [values[group[0]] for values in lists[count:]]
             for values, result in zip(lists[:count], results, strict=True):
                 total = reduce([values[i] for i in group], captured)
@@ -95,9 +101,11 @@ def _all_reduce(op: Operation) -> Function:
 def _reduce_scatter(op: Operation) -> Function:
     groups, reduce, axis = _groups(op), _reduced(op), op.integer("scatter_dimension")
 
+    what = _named(op)
+
     def run(active: Active, values: Sequence[Array], *captures: Any) -> list[Array]:
         results = list(values)
-        for group in _positions(op, groups, active):
+        for group in _positions(what, groups, active):
             total = reduce([values[i] for i in group], [c[group[0]] for c in captures])
             for i, part in zip(group, np.split(total, len(group), axis), strict=True):
                 results[i] = part
@@ -109,9 +117,11 @@ def _reduce_scatter(op: Operation) -> Function:
 def _all_gather(op: Operation) -> Function:
     groups, axis = _groups(op), op.integer("all_gather_dim")
 
+    what = _named(op)
+
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists]
-        for group in _positions(op, groups, active):
+        for group in _positions(what, groups, active):
             for values, result in zip(lists, results, strict=True):
                 whole = np.concatenate([values[i] for i in group], axis)
                 for i in group:
@@ -126,9 +136,11 @@ def _all_to_all(op: Operation) -> Function:
     split, join = op.integer("split_dimension"), op.integer("concat_dimension")
     parts = op.integer("split_count")
 
+    what = _named(op)
+
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists]
-        for group in _positions(op, groups, active):
+        for group in _positions(what, groups, active):
             for values, result in zip(lists, results, strict=True):
                 pieces = [np.split(np.asarray(values[i]), parts, split) for i in group]
                 for place, i in enumerate(group):
@@ -149,12 +161,14 @@ def _collective_permute(op: Operation) -> Function:
     if outside:
         op.refuse(f"the pairs {outside} name devices above {count - 1}")
 
+    what = _named(op)
+
     def run(active: Active, values: Sequence[Array]) -> list[Array]:
         place = {device: i for i, device in enumerate(active)}
         results = [np.zeros_like(value) for value in values]
         for source, target in routes:
             if target in place:
-                _positions(op, [[source, target]], active)
+                _positions(what, [[source, target]], active)
                 results[place[target]] = values[place[source]]
         return results
 
@@ -164,9 +178,11 @@ def _collective_permute(op: Operation) -> Function:
 def _collective_broadcast(op: Operation) -> Function:
     groups = _groups_of_either(op, op.table("replica_groups"))
 
+    what = _named(op)
+
     def run(active: Active, values: Sequence[Array]) -> list[Array]:
         results = [np.zeros_like(value) for value in values]
-        for group in _positions(op, groups, active):
+        for group in _positions(what, groups, active):
             for i in group:
                 results[i] = values[group[0]]
         return results

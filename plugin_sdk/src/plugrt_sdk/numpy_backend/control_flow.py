@@ -144,7 +144,7 @@ def _joint_while(op: Operation) -> Function:
 def _joint_case(op: Operation) -> Function:
     branches = [op.module.joint_body(region) for region in op.ir.regions]
     pick, last = _captured(op, 1), len(branches) - 1
-    predicate = op.name == "stablehlo.if"
+    predicate, count = op.name == "stablehlo.if", len(op.ir.results)
 
     def number(index: Any) -> int:
         if predicate:
@@ -155,7 +155,7 @@ def _joint_case(op: Operation) -> Function:
         chosen = defaultdict(list)
         for i, index in enumerate(lists[0]):
             chosen[number(index)].append(i)
-        results: list[list[Any]] = [[None] * len(active) for _ in op.ir.results]
+        results: list[list[Any]] = [[None] * len(active) for _ in range(count)]
         for branch, inside in sorted(chosen.items()):
             devices = tuple(active[i] for i in inside)
             news = branches[branch](devices, *_of(inside, pick(lists, branch)))

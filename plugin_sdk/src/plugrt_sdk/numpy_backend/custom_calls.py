@@ -12,7 +12,8 @@ from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
 def _pass_on(op: Operation) -> Function:
-    return unpacked(op, lambda *values: values[: len(op.ir.results)])
+    count = len(op.ir.results)
+    return unpacked(op, lambda *values: values[:count])
 
 
 def _qr(op: Operation) -> Function:

@@ -45,15 +45,15 @@ def combiner(op: Operation, count: int, index: int = 0) -> tuple[Combine, list[i
     captured = op.captured_places()[index]
     if body.elementwise:
         return body.call, captured
-    return _element_by_element(body, 2 * count), captured
+    return _element_by_element(body.call, 2 * count), captured
 
 
-def _element_by_element(body: Body, arguments: int) -> Combine:
+def _element_by_element(call: Combine, arguments: int) -> Combine:
     def run(*values: Any) -> tuple[Any, ...]:
         arrays, captured = values[:arguments], values[arguments:]
         rows = list(np.broadcast(*arrays)) if len(arrays) > 1 else [(x,) for x in np.ravel(arrays[0])]
         shape = np.broadcast_shapes(*map(np.shape, arrays))
-        results = [body.call(*map(np.asarray, row), *captured) for row in rows]
+        results = [call(*map(np.asarray, row), *captured) for row in rows]
         return tuple(np.array(column).reshape(shape) for column in zip(*results, strict=True))
 
     return run

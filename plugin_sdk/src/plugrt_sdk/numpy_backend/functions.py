@@ -253,7 +253,7 @@ def called_symbol(operation: ir.Operation) -> str | None:
 
 def checked(op: Operation, function: Function) -> Function:
     """Returns a function that also compares its results with the types that MLIR inferred."""
-    expected = op.result_types
+    expected, what = op.result_types, f"{op.name} ({op.where})"
 
     def run(*arguments: Any) -> Any:
         results = function(*arguments)
@@ -266,7 +266,7 @@ def checked(op: Operation, function: Function) -> Function:
             same = np.shape(found) == wanted.shape or not wanted.shape
             if not same or np.asarray(found).dtype != wanted.dtype:
                 raise Internal(
-                    f"{op.name} ({op.where}) gave {np.asarray(found).dtype}{np.shape(found)}; "
+                    f"{what} gave {np.asarray(found).dtype}{np.shape(found)}; "
                     f"its type is {wanted}"
                 )
         return results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,21 +52,41 @@ def window_index(start: Array, size: int, axis: int, windows: int) -> Array:
 
 
 def _gather(op: Operation) -> Function:
-    return _gather_of(op, op.ints("slice_sizes"))
+    return _gather_of(_gather_numbers(op), op.operand_types[0].shape, op.ints("slice_sizes"))
+
+
+@dataclass(frozen=True)
+class _GatherNumbers:
+    """The dimension numbers of a gather."""
+
+    offset_dims: list[int]
+    collapsed: list[int]
+    batching: list[int]
+    index_batching: list[int]
+    index_map: list[int]
+    vector_dim: int
+
+
+def _gather_numbers(op: Operation) -> _GatherNumbers:
+    numbers = hlo.GatherDimensionNumbers(op.attribute("dimension_numbers"))
+    return _GatherNumbers(
+        list(numbers.offset_dims),
+        list(numbers.collapsed_slice_dims),
+        list(numbers.operand_batching_dims),
+        list(numbers.start_indices_batching_dims),
+        list(numbers.start_index_map),
+        numbers.index_vector_dim,
+    )
 
 
 def _dynamic_gather(op: Operation) -> Function:
-    return lambda x, indices, sizes: _gather_of(op, sizes.tolist())(x, indices)
+    numbers, shape = _gather_numbers(op), op.operand_types[0].shape
+    return lambda x, indices, sizes: _gather_of(numbers, shape, sizes.tolist())(x, indices)
 
 
-def _gather_of(op: Operation, sizes: Sequence[int]) -> Function:
-    numbers = hlo.GatherDimensionNumbers(op.attribute("dimension_numbers"))
-    collapsed = list(numbers.collapsed_slice_dims)
-    batching = list(numbers.operand_batching_dims)
-    index_batching = list(numbers.start_indices_batching_dims)
-    index_map, vector_dim = list(numbers.start_index_map), numbers.index_vector_dim
-    offset_dims = list(numbers.offset_dims)
-    shape = op.operand_types[0].shape
+def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[int]) -> Function:
+    collapsed, batching, index_batching = numbers.collapsed, numbers.batching, numbers.index_batching
+    index_map, vector_dim, offset_dims = numbers.index_map, numbers.vector_dim, numbers.offset_dims
     rank = len(shape)
     # Dimensions that are taken whole stay as they are; the others come first and are indexed.
     indexed = [d for d in range(rank) if d in index_map or d in batching or sizes[d] != shape[d]]

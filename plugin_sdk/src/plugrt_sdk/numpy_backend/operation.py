@@ -62,19 +62,19 @@ class ModuleView(Protocol):
 
 
 class Operation:
-    """An operation: its types, its attributes in Python's types, and its regions."""
+    """An operation: its types, its attributes in Python's types, and its regions.
+
+    It is read while a program is compiled and not afterwards: what a lowering returns holds neither
+    it nor another object of the bindings, so that the module is freed.
+    """
 
     def __init__(self, operation: ir.Operation, module: ModuleView) -> None:
         self.ir = operation
         self.module = module
         self.name: str = operation.name
-        self._bodies: dict[int, Body] = {}
-
-    @property
-    def where(self) -> str:
+        self.where = _where(operation.location)
         """The source line of the operation, or its location as MLIR writes it."""
-        found = file_and_line(self.ir.location)
-        return ":".join(found) if found else str(self.ir.location)
+        self._bodies: dict[int, Body] = {}
 
     def refuse(self, reason: str) -> NoReturn:
         """Raises `Unimplemented` with the operation's name and location."""
@@ -174,6 +174,11 @@ class Operation:
         captures = [self.module.captures(region) for region in self.ir.regions]
         order: dict[ir.Value, int] = {}
         return [[order.setdefault(value, len(order)) for value in own] for own in captures]
+
+
+def _where(location: ir.Location) -> str:
+    found = file_and_line(location)
+    return ":".join(found) if found else str(location)
 
 
 def _size(found: ir.RankedTensorType, dimension: int) -> int:

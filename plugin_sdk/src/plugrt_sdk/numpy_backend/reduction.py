@@ -71,15 +71,16 @@ def _general(op: Operation, axes: Sequence[int], count: int) -> Function:
 
 def _map(op: Operation) -> Function:
     count, shape = len(op.ir.operands), op.shape
-    body, places = op.body(), op.captured_places()[0]
+    call, vectorised, places = op.body().call, op.body().elementwise, op.captured_places()[0]
+    dtypes = [kind.dtype for kind in op.result_types]
 
     def run(*values: Any) -> list[Any]:
         arrays, captured = values[:count], [values[count + i] for i in places]
-        if body.elementwise:
-            return [np.broadcast_to(r, shape) for r in body.call(*arrays, *captured)]
-        out = [np.empty(shape, kind.dtype) for kind in op.result_types]
+        if vectorised:
+            return [np.broadcast_to(r, shape) for r in call(*arrays, *captured)]
+        out = [np.empty(shape, dtype) for dtype in dtypes]
         for index in np.ndindex(*shape):
-            for x, result in zip(out, body.call(*(a[index] for a in arrays), *captured), strict=True):
+            for x, result in zip(out, call(*(a[index] for a in arrays), *captured), strict=True):
                 x[index] = result
         return out
 
