@@ -59,9 +59,12 @@ def _sign(dtype: Dtype) -> Function:
 
 
 def _complex_sign(x: Array) -> Array:
+    """Divides both parts by the magnitude, which a complex quotient would lose at infinity."""
     magnitude = np.absolute(x)
-    sign: Array = np.where(magnitude == 0, x, x / magnitude).astype(x.dtype, copy=False)
-    return sign
+    out = np.zeros(np.shape(x), x.dtype)
+    np.divide(x.real, magnitude, out=out.real, where=magnitude != 0)
+    np.divide(x.imag, magnitude, out=out.imag, where=magnitude != 0)
+    return out
 
 
 def _round_half_away(x: Array) -> Array:
