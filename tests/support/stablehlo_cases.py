@@ -41,7 +41,7 @@ def _elementwise(name: str, dtypes: tuple[str, ...], arity: int, result: str = "
     def write(rng: np.random.Generator) -> ProgramText:
         program = ProgramText()
         for dtype in dtypes:
-            shape = tuple(int(n) for n in rng.integers(1, 6, rng.integers(0, 3))) + (9,)
+            shape = (*map(int, rng.integers(1, 6, rng.integers(0, 3))), 9)
             operands = [program.argument(sample(rng, shape, dtype)) for _ in range(arity)]
             kind = {"": dtype, "real": _real(dtype)}.get(result, result)
             program.apply(name, operands, [typed(shape, kind)])
@@ -135,8 +135,8 @@ def clamp(rng: np.random.Generator) -> ProgramText:
 
 _CONVERTED = ("bool", *INTEGERS, *NARROW, *FLOATS, *EIGHTS, "complex64")
 _FROM = np.array(
-    [0, 1, -1, 2.5, -2.5, 3.5, 7, -8, 8, -9, 15, 127, 128, -128, -129, 255, 256, 448, 480, 1e5, -1e5]
-    + [3e9, -3e9, 2.0**31, 9.3e18, -9.3e18, 2e19, 1e-3, np.inf, -np.inf, np.nan]
+    [0, 1, -1, 2.5, -2.5, 3.5, 7, -8, 8, -9, 15, 127, 128, -128, -129, 255, 256, 448, 480, 1e5,
+     -1e5, 3e9, -3e9, 2.0**31, 9.3e18, -9.3e18, 2e19, 1e-3, np.inf, -np.inf, np.nan]
 )  # fmt: skip
 
 
@@ -223,9 +223,7 @@ def moves(rng: np.random.Generator) -> ProgramText:
                 f"interior_padding = {i64s(*interior)}",
             )  # fmt: skip
         starts = [program.argument(np.int32(v)) for v in rng.integers(-3, 9, 3)]
-        program.apply(
-            "dynamic_slice", [x, *starts], [t(1, 2, 3)], f"slice_sizes = {i64s(1, 2, 3)}"
-        )
+        program.apply("dynamic_slice", [x, *starts], [t(1, 2, 3)], f"slice_sizes = {i64s(1, 2, 3)}")
         part = program.argument(sample(rng, (1, 2, 3), dtype))
         program.apply("dynamic_update_slice", [x, part, *starts], [t(2, 3, 4)])
     for dtype in (*INTEGERS, *NARROW, *FLOATS, "complex64"):
@@ -256,9 +254,7 @@ def dot_general(rng: np.random.Generator) -> ProgramText:
             "rhs_batching_dimensions = [2], lhs_contracting_dimensions = [2], "
             "rhs_contracting_dimensions = [0]>, "
         )
-        program.apply(
-            "dot_general", [x, y], [typed((batch, m, n), result)], numbers + _precision()
-        )
+        program.apply("dot_general", [x, y], [typed((batch, m, n), result)], numbers + _precision())
         matrix, other = (
             program.argument(integral(rng, (4, 5), dtype)),
             program.argument(integral(rng, (5, 3), dtype)),
@@ -267,7 +263,9 @@ def dot_general(rng: np.random.Generator) -> ProgramText:
             "dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], "
             "rhs_contracting_dimensions = [0]>, "
         )
-        program.apply("dot_general", [matrix, other], [typed((4, 3), result)], numbers + _precision())
+        program.apply(
+            "dot_general", [matrix, other], [typed((4, 3), result)], numbers + _precision()
+        )
     return program
 
 
@@ -318,7 +316,9 @@ def reduce(rng: np.random.Generator) -> ProgramText:
             shape = tuple(int(n) for n in rng.integers(0, 5, 3))
             values = sample if dtype == "bool" else integral
             x = program.argument(values(rng, shape, dtype))
-            start = program.argument(np.bool_(name == "and") if dtype == "bool" else _start(name, dtype))
+            start = program.argument(
+                np.bool_(name == "and") if dtype == "bool" else _start(name, dtype)
+            )
             for axes in ((0,), (1, 2), (0, 1, 2)):
                 rest = [n for d, n in enumerate(shape) if d not in axes]
                 program.apply(
@@ -328,7 +328,7 @@ def reduce(rng: np.random.Generator) -> ProgramText:
     # The sum and, beside it, the position of the largest: two values at once, no ufunc.
     x = program.argument(rng.permutation(20).reshape(4, 5).astype("f4"))
     i = program.argument(np.broadcast_to(np.arange(5, dtype="i4"), (4, 5)))
-    begin = [program.argument(np.float32(-np.inf)), program.argument(np.int32(0))]
+    starts = [program.argument(np.float32(-np.inf)), program.argument(np.int32(0))]
     f, n, b = (typed((), d) for d in ("float32", "int32", "bool"))
     region = (
         f"^bb0(%a: {f}, %i: {n}, %b: {f}, %j: {n}): %c = stablehlo.compare GT, %a, %b : ({f}, {f}) "
@@ -336,7 +336,7 @@ def reduce(rng: np.random.Generator) -> ProgramText:
         f"{b}, {n} stablehlo.return %d, %e : {f}, {n}"
     )
     program.apply(
-        "reduce", [x, i, *begin], [typed((4,), "float32"), typed((4,), "int32")],
+        "reduce", [x, i, *starts], [typed((4,), "float32"), typed((4,), "int32")],
         f"dimensions = {i64s(1)}", [region],
     )  # fmt: skip
     return program
@@ -403,8 +403,8 @@ def gather(rng: np.random.Generator) -> ProgramText:
              "index_vector_dim = 1", (1, 5, 6), (3, 5, 6)),
             ((2, 3), "offset_dims = [0, 2], collapsed_slice_dims = [2], start_index_map = [2, 0], "
              "index_vector_dim = 0", (2, 3, 1), (2, 3, 3)),
-            ((4, 2, 1), "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0],"
-             "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2",
+            ((4, 2, 1), "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = "
+             "[0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2",
              (1, 1, 6), (4, 2, 6)),
             ((7,), "offset_dims = [1], collapsed_slice_dims = [0, 1], start_index_map = [1], "
              "index_vector_dim = 1", (1, 1, 4), (7, 4)),
@@ -460,9 +460,9 @@ def sort(rng: np.random.Generator) -> ProgramText:
             f"%c = stablehlo.compare GT, %x, %y{total} : ({t}, {t}) -> {b}",
             # By parity of the position, then by value: keys of both operands.
             f"%k = stablehlo.constant dense<1> : {n} %p = stablehlo.and %i, %k : {n} "
-            f"%q = stablehlo.and %j, %k : {n} %l = stablehlo.compare LT, %p, %q : ({n}, {n}) -> {b} "
-            f"%e = stablehlo.compare EQ, %p, %q : ({n}, {n}) -> {b} %v = stablehlo.compare LT, %x, "
-            f"%y{total} : ({t}, {t}) -> {b} %c = stablehlo.select %e, %v, %l : {b}, {b}",
+            f"%q = stablehlo.and %j, %k : {n} %l = stablehlo.compare LT, %p, %q : ({n}, {n}) -> "
+            f"{b} %e = stablehlo.compare EQ, %p, %q : ({n}, {n}) -> {b} "
+            f"%v = stablehlo.compare LT, %x, %y{total} : ({t}, {t}) -> {b} %c = stablehlo.select %e, %v, %l : {b}, {b}",
             # No order of keys: less of the sums with the positions, the second one doubled.
             f"%p = stablehlo.add %i, %i : {n} %q = stablehlo.add %j, %j : {n} "
             f"%l = stablehlo.compare LT, %p, %q : ({n}, {n}) -> {b} %m = stablehlo.not %l : {b} "
@@ -523,7 +523,10 @@ def control_flow(rng: np.random.Generator) -> ProgramText:
 @_case
 def fft(rng: np.random.Generator) -> ProgramText:
     program = ProgramText()
-    real, whole = sample(rng, (2, 4, 6), "complex64").real.copy(), sample(rng, (2, 4, 6), "complex64")
+    real, whole = (
+        sample(rng, (2, 4, 6), "complex64").real.copy(),
+        sample(rng, (2, 4, 6), "complex64"),
+    )
     r, c = program.argument(real), program.argument(whole)
     for name, x, gives, dtype, lengths in (
         ("FFT", c, (2, 4, 6), "complex64", (6,)), ("IFFT", c, (2, 4, 6), "complex64", (4, 6)),
@@ -546,9 +549,7 @@ def cholesky(rng: np.random.Generator) -> ProgramText:
         x = program.argument(spd)
         t = typed((2, 5, 5), dtype)
         for lower in ("true", "false"):
-            [factor] = program.apply(
-                "cholesky", [x], [t], f"lower = {lower}", returned=False
-            )
+            [factor] = program.apply("cholesky", [x], [t], f"lower = {lower}", returned=False)
             # What is in the other triangle is left open.
             rows, columns = (
                 program.apply("iota", [], [typed((2, 5, 5), "int32")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,12 +33,13 @@ class ProgramText:
         self.arguments: list[np.ndarray[Any, Any]] = []
         self._lines: list[str] = []
         self._parameters: list[str] = []
-        self._results: list[Value] = []
+        self.results: list[Value] = []
+        """What ``main`` returns."""
         self._count = 0
 
     def argument(self, array: Any) -> Value:
         """Adds a parameter."""
-        array = np.asarray(array)
+        array = np.ascontiguousarray(array).reshape(np.shape(array))
         value = f"%a{len(self.arguments)}", tensor_name(array.shape, array.dtype)
         self.arguments.append(array)
         self._parameters.append(f"{value[0]}: {value[1]}")
@@ -66,7 +68,7 @@ class ProgramText:
         )
         made = self._add(line, results)
         if returned:
-            self._results += made
+            self.results += made
         return made
 
     def _add(self, line: str, results: Sequence[str]) -> list[Value]:
@@ -78,17 +80,40 @@ class ProgramText:
             return [(name, results[0])]
         return [(f"{name}#{i}", kind) for i, kind in enumerate(results)]
 
+    def without(self, words: Sequence[str]) -> ProgramText:
+        """Returns the program without the operations in whose text one of the words is, and
+        without those that take what they give."""
+        left = ProgramText()
+        gone: set[str] = set()
+        for parameter, array in zip(self._parameters, self.arguments, strict=True):
+            if any(word in parameter for word in words):
+                gone.add(parameter.partition(":")[0])
+            else:
+                left._parameters.append(parameter)
+                left.arguments.append(array)
+        for line in self._lines:
+            used = set(re.findall(r"%[av]\d+", line.partition(" = ")[2]))
+            if used & gone or any(word in line for word in words):
+                gone.add(line.partition(" = ")[0].partition(":")[0])
+            else:
+                left._lines.append(line)
+        left.results = [r for r in self.results if r[0].partition("#")[0] not in gone]
+        return left
+
     def text(self) -> str:
         """Returns the module."""
-        names = ", ".join(v for v, _ in self._results)
-        types = ", ".join(t for _, t in self._results)
-        return "\n  ".join(
-            [
-                f"func.func public @main({', '.join(self._parameters)}) -> ({types}) {{",
-                *self._lines,
-                f"func.return {names} : {types}",
-            ]
-        ) + "\n}\n"
+        names = ", ".join(v for v, _ in self.results)
+        types = ", ".join(t for _, t in self.results)
+        return (
+            "\n  ".join(
+                [
+                    f"func.func public @main({', '.join(self._parameters)}) -> ({types}) {{",
+                    *self._lines,
+                    f"func.return {names} : {types}",
+                ]
+            )
+            + "\n}\n"
+        )
 
 
 def typed(shape: Sequence[int], dtype: Any) -> str:
@@ -100,8 +125,7 @@ def body(operation: str, dtype: str) -> str:
     """Returns a region of one operation on two scalars."""
     t = typed((), dtype)
     return (
-        f"^bb0(%x: {t}, %y: {t}): %r = stablehlo.{operation} %x, %y : {t} "
-        f"stablehlo.return %r : {t}"
+        f"^bb0(%x: {t}, %y: {t}): %r = stablehlo.{operation} %x, %y : {t} stablehlo.return %r : {t}"
     )
 
 

@@ -81,7 +81,11 @@ class BackendClient(Client):
         host = np.ascontiguousarray(array).reshape(array.shape)
         host.flags.writeable = False
         tensor_type = TensorType(host.shape, host.dtype)
-        return BackendBuffer(self._session, self.backend.put(host, ours.id), tensor_type, ours)
+        try:
+            handle = self.backend.put(host, ours.id)
+        except MemoryError as error:
+            raise self._session.exhausted(f"an array {tensor_type}", error) from error
+        return BackendBuffer(self._session, handle, tensor_type, ours)
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:

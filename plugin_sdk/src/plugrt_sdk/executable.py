@@ -93,7 +93,11 @@ class BackendLoadedExecutable(LoadedExecutable):
             handles = self._handles(arguments)
         except PYTHON_ERRORS as error:
             refuse_call(self.execute, error, arguments=arguments)
-        results = self._launch(handles)
+        try:
+            results = self._launch(handles)
+        except MemoryError as error:
+            what = f"the launch of {self._executable.name!r}"
+            raise self._session.exhausted(what, error) from error
         expected = self._executable.output_types
         if len(results) != len(expected) or any(len(r) != len(self._devices) for r in results):
             raise Internal(

@@ -18,6 +18,7 @@ def read_module(program: Program) -> ir.Module:
     ``program.code`` is StableHLO text, MLIR bytecode or a portable artifact, which is rewritten to
     the StableHLO of the installed jaxlib. The module has a context of its own, to be entered where
     attributes or types are made (``with module.context:``); it is yours to walk and to rewrite.
+    Hold it as long as you use parts of it: an operation does not keep its module alive.
 
     Raises `plugrt.errors.ProgramError` for what is no module, or has no function ``main`` with
     arrays of static shape, `plugrt.errors.MissingTraceExtra` without jaxlib.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from plugrt.interface import Client, Device
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.device import BackendDevice
@@ -24,6 +24,12 @@ class Session:
     def backend_name(self) -> str:
         """The client's name for messages."""
         return self.client.backend_name
+
+    def exhausted(self, what: str, error: MemoryError) -> ResourceExhausted:
+        """Returns the error for what found no memory: as it is, or Python's with PJRT's code."""
+        if isinstance(error, ResourceExhausted):
+            return error
+        return ResourceExhausted(f"{self.backend_name} has no memory for {what}: {error}")
 
     def require_open(self) -> None:
         """Raises `FailedPrecondition` after `close`."""

@@ -38,8 +38,10 @@ def divide(dtype: Dtype) -> Function:
         return _complex_quotient
     if not is_integer(dtype):
         return np.divide
-    all_ones = wide_dtype(dtype).type(-1) if kind_of(dtype) == "i" else np.invert(
-        wide_dtype(dtype).type(0)
+    all_ones = (
+        wide_dtype(dtype).type(-1)
+        if kind_of(dtype) == "i"
+        else np.invert(wide_dtype(dtype).type(0))
     )
 
     def quotient(x: Array, y: Array) -> Array:

@@ -94,7 +94,7 @@ _MANTISSA = {2: 10, 4: 23, 8: 52}
 
 
 def reduce_precision(x: Array, dtype: Dtype, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Rounds floats to a format of fewer bits: to even; out of range to infinity, tiny ones to 0."""
+    """Rounds floats to fewer bits: to even; out of range to infinity, tiny ones to 0."""
     bits = np.asarray(x).view(bits_dtype(dtype))
     unit, total = bits.dtype.type, dtype.itemsize * 8
     own = _MANTISSA[dtype.itemsize]

@@ -20,7 +20,9 @@ _CHANNEL = re.compile(r"handle = (\d+)")
 
 def _channel(op: Operation) -> bool:
     """Whether an operation has a channel, whose id is not 0."""
-    found = _CHANNEL.search(str(op.attribute("channel_handle"))) if op.has("channel_handle") else None
+    found = (
+        _CHANNEL.search(str(op.attribute("channel_handle"))) if op.has("channel_handle") else None
+    )
     return bool(found and int(found[1]) > 0)
 
 

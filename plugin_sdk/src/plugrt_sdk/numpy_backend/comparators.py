@@ -33,8 +33,8 @@ def sort_keys(op: Operation) -> list[SortKey]:
     """Returns the keys that a comparator orders by, the first one first; [] where it does not.
 
     Recognised are ``a < b`` and ``a > b`` of one key, and the chains of these that JAX and plugrt
-    write: ``a0 < b0 or (a0 == b0 and ...)`` and ``select(a0 == b0, ..., a0 < b0)``, where each key is
-    any function of elements that is the same on both sides.
+    write: ``a0 < b0 or (a0 == b0 and ...)`` and ``select(a0 == b0, ..., a0 < b0)``, where each key
+    is any function of elements that is the same on both sides.
     """
     region = op.ir.regions[0]
     block = region.blocks[0]
@@ -43,7 +43,9 @@ def sort_keys(op: Operation) -> list[SortKey]:
         for v in free_values(region)
     ):
         return []
-    return _Reader(op, list(block.arguments)).keys(block.operations[len(block.operations) - 1].operands[0])
+    return _Reader(op, list(block.arguments)).keys(
+        block.operations[len(block.operations) - 1].operands[0]
+    )
 
 
 class _Reader:

@@ -17,8 +17,6 @@ from plugrt_sdk.numpy_backend.data_types import (
     kind_of,
 )
 
-_READABLE = frozenset("biufc")
-"""Kinds of NumPy's own dtypes; the bindings give these, complex ones apart, as buffers."""
 _LITERAL = re.compile(r"dense<(.*)> : ", re.DOTALL)
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
@@ -39,7 +37,7 @@ def constant_value(operation: ir.Operation, kind: TensorType) -> Array:
 
 
 def _parse(text: str, kind: TensorType) -> Array:
-    """Reads ``dense<...>``, which the bindings cannot give as a buffer (8 bits and less, complex)."""
+    """Reads ``dense<...>``: the bindings give no buffer of small or complex elements."""
     found = _LITERAL.search(text)
     literal = found[1] if found else ""
     size = int(np.prod(kind.shape, dtype=np.int64))
@@ -65,6 +63,9 @@ def _elements(tokens: list[str], dtype: Dtype) -> Array:
         return np.array([int(t, 0) for t in tokens]).astype(dtype)
     bits = bits_dtype(dtype)
     return np.array(
-        [bits.type(int(t, 16)).view(dtype) if t.startswith("0x") else dtype.type(float(t)) for t in tokens],
+        [
+            bits.type(int(t, 16)).view(dtype) if t.startswith("0x") else dtype.type(float(t))
+            for t in tokens
+        ],
         dtype,
     )

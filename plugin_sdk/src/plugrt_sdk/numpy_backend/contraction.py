@@ -50,7 +50,9 @@ def product_dtype(left: Dtype, right: Dtype, result: Dtype, terms: int) -> Dtype
         return result
     if is_complex(result):
         return result
-    return max((wide_dtype(d) for d in (left, right, result) if is_float(d)), key=lambda d: d.itemsize)
+    return max(
+        (wide_dtype(d) for d in (left, right, result) if is_float(d)), key=lambda d: d.itemsize
+    )
 
 
 def from_products(products: Array, dtype: Dtype) -> Array:

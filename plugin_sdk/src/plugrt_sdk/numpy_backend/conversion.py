@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from plugrt_sdk.numpy_backend.data_types import (
@@ -12,6 +11,7 @@ from plugrt_sdk.numpy_backend.data_types import (
     Function,
     bits_dtype,
     bits_of,
+    integer_info,
     is_complex,
     is_float,
     is_integer,
@@ -45,8 +45,7 @@ def converter(source: Dtype, target: Dtype) -> Function:
 def _saturating(source: Dtype, target: Dtype) -> Function:
     wide = wide_dtype(source)
     wide = np.dtype(np.float32) if wide.itemsize < 4 else wide
-    info = ml_dtypes.iinfo(target)
-    low, high = int(info.min), int(info.max)
+    _, low, high = integer_info(target)
     narrow = wide_dtype(target)
 
     def convert(x: Array) -> Array:

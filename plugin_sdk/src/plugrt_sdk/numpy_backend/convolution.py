@@ -58,7 +58,7 @@ class _Convolution:
         """Returns the convolution with some windows, which may have a padding of their own."""
         x = x.transpose(self.input_order).astype(self.wide, copy=False)
         kernel = kernel.transpose(self.kernel_order).astype(self.wide, copy=False)
-        kernel = kernel[(..., *(slice(None, None, -1 if r else 1) for r in self.reversal))]
+        kernel = np.flip(kernel, tuple(d + 2 for d, r in enumerate(self.reversal) if r))
         batch, features = x.shape[:2]
         outputs, terms = kernel.shape[0], math.prod(kernel.shape[1:])
         groups = self.feature_groups * self.batch_groups
@@ -77,8 +77,7 @@ class _Convolution:
         columns = kernel.reshape(groups, outputs // groups, terms).transpose(0, 2, 1)
         products = np.matmul(rows, columns)  # groups, batch and places, outputs of a group
         shaped = products.reshape(groups, batch, *places, outputs // groups)
-        moved = np.moveaxis(np.moveaxis(shaped, 0, 1 + rank), -1, -1)
-        joined = moved.reshape(batch, *places, outputs)
+        joined = np.moveaxis(shaped, 0, 1 + rank).reshape(batch, *places, outputs)
         result = np.moveaxis(joined, -1, 1).transpose(self.output_order)
         return from_products(result, self.dtype)
 
@@ -101,9 +100,7 @@ def _patches(windows: Windows, x: Array) -> Array:
 
 def _convolution(op: Operation) -> Function:
     convolution = _Convolution(op)
-    return lambda x, kernel: convolution.run(
-        np.asarray(x), np.asarray(kernel), convolution.windows
-    )
+    return lambda x, kernel: convolution.run(np.asarray(x), np.asarray(kernel), convolution.windows)
 
 
 def _dynamic_conv(op: Operation) -> Function:

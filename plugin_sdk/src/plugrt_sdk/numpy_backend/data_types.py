@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -45,14 +44,32 @@ def is_complex(dtype: Dtype) -> bool:
     return kind_of(dtype) == "c"
 
 
+class IntegerInfo(NamedTuple):
+    """The width and the range of an integer dtype."""
+
+    bits: int
+    low: int
+    high: int
+
+
+@cache
+def integer_info(dtype: Dtype) -> IntegerInfo:
+    """Returns the width and the range of an integer dtype, ml_dtypes' included."""
+    name = element_name(dtype)
+    bits = int(name.lstrip("ui"))
+    if name.startswith("u"):
+        return IntegerInfo(bits, 0, 2**bits - 1)
+    return IntegerInfo(bits, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 @cache
 def bits_of(dtype: Dtype) -> int:
     """Returns the bits of an element: 4 for int4, which takes a byte on the host."""
     if dtype == BOOL:
         return 1
-    if is_complex(dtype):
-        return dtype.itemsize * 8
-    return int((ml_dtypes.iinfo if is_integer(dtype) else ml_dtypes.finfo)(dtype).bits)
+    if is_integer(dtype):
+        return integer_info(dtype).bits
+    return 4 if dtype.name.startswith("float4") else dtype.itemsize * 8
 
 
 @cache
@@ -86,15 +103,6 @@ def widened(function: Function, dtype: Dtype, result: Dtype | None = None) -> Fu
     if narrow == BOOL:
         return lambda *arrays: function(*[a.astype(wide) for a in arrays])
     return lambda *arrays: function(*[a.astype(wide) for a in arrays]).astype(narrow)
-
-
-def smallest(dtype: Dtype) -> Any:
-    """Returns the smallest value of an integer dtype, False of booleans, -inf or lowest float."""
-    if dtype == BOOL:
-        return dtype.type(False)
-    if is_integer(dtype):
-        return dtype.type(int(ml_dtypes.iinfo(dtype).min))
-    return dtype.type(float("-inf"))
 
 
 def bits_to_order(array: Array) -> Array:

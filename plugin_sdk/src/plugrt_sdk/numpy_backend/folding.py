@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt_sdk.numpy_backend.bodies import single_operation
-from plugrt_sdk.numpy_backend.data_types import Array, Dtype, is_float, wide_dtype
+from plugrt_sdk.numpy_backend.data_types import Array
 from plugrt_sdk.numpy_backend.operation import Body, Operation
 
 Combine = Callable[..., Sequence[Any]]
@@ -25,14 +25,9 @@ _UFUNCS: dict[str, Any] = {
 }
 
 
-def known_ufunc(body: Body, dtype: Dtype) -> Any:
+def known_ufunc(body: Body) -> Any:
     """Returns the ufunc that a body is, or None. Floats and integers have the same."""
     return _UFUNCS.get(single_operation(body.block))
-
-
-def accumulation_dtype(dtype: Dtype) -> Dtype:
-    """Returns the dtype that sums are kept in: float32 for smaller floats, else their own."""
-    return wide_dtype(dtype)
 
 
 def combiner(op: Operation, count: int, index: int = 0) -> tuple[Combine, list[int]]:
@@ -51,7 +46,9 @@ def combiner(op: Operation, count: int, index: int = 0) -> tuple[Combine, list[i
 def _element_by_element(call: Combine, arguments: int) -> Combine:
     def run(*values: Any) -> tuple[Any, ...]:
         arrays, captured = values[:arguments], values[arguments:]
-        rows = list(np.broadcast(*arrays)) if len(arrays) > 1 else [(x,) for x in np.ravel(arrays[0])]
+        rows = (
+            list(np.broadcast(*arrays)) if len(arrays) > 1 else [(x,) for x in np.ravel(arrays[0])]
+        )
         shape = np.broadcast_shapes(*map(np.shape, arrays))
         results = [call(*map(np.asarray, row), *captured) for row in rows]
         return tuple(np.array(column).reshape(shape) for column in zip(*results, strict=True))
@@ -68,21 +65,9 @@ def fold_first_axis(
     """
     while (size := len(arrays[0])) > 1:
         even = size & ~1
-        folded = combine(
-            *(x[0:even:2] for x in arrays), *(x[1:even:2] for x in arrays), *captured
-        )
+        folded = combine(*(x[0:even:2] for x in arrays), *(x[1:even:2] for x in arrays), *captured)
         whole = [np.asarray(f) for f in folded]
         if size != even:
             whole = [np.concatenate([f, x[even:]]) for f, x in zip(whole, arrays, strict=True)]
         arrays = whole
     return [x[0] for x in arrays]
-
-
-def fill_shape(value: Any, shape: Sequence[int]) -> Array:
-    """Returns an array whose elements are all the same; made for empty reductions."""
-    return np.broadcast_to(value, tuple(shape))
-
-
-def needs_float32(dtype: Dtype) -> bool:
-    """Whether values are floats that are accumulated in float32."""
-    return is_float(dtype) and wide_dtype(dtype) != dtype

@@ -241,8 +241,7 @@ class BlockCompiler:
         return f"[{constant}] * len(active)" if self._joint else constant
 
     def _constant(self, value: ir.Value) -> str:
-        name = self._source.bind(self._module.constant(value), "k")
-        return name
+        return self._source.bind(self._module.constant(value), "k")
 
 
 def called_symbol(operation: ir.Operation) -> str | None:
@@ -266,8 +265,7 @@ def checked(op: Operation, function: Function) -> Function:
             same = np.shape(found) == wanted.shape or not wanted.shape
             if not same or np.asarray(found).dtype != wanted.dtype:
                 raise Internal(
-                    f"{what} gave {np.asarray(found).dtype}{np.shape(found)}; "
-                    f"its type is {wanted}"
+                    f"{what} gave {np.asarray(found).dtype}{np.shape(found)}; its type is {wanted}"
                 )
         return results
 

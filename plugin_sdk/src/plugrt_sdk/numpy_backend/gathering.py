@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from plugrt.stablehlo.bindings import hlo
+from plugrt_sdk.numpy_backend.bodies import single_operation
 from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import INT64, Array, Function
 from plugrt_sdk.numpy_backend.folding import combiner, known_ufunc
-from plugrt_sdk.numpy_backend.bodies import single_operation
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 from plugrt_sdk.numpy_backend.windows import at_places, distinct_passes
 
@@ -32,9 +32,7 @@ def starts_of(
     return {d: moved[i] for i, d in enumerate(index_map)}, moved.shape[1:]
 
 
-def batch_index(
-    batch: Sequence[int], batching_dims: Sequence[int], vector_dim: int
-) -> list[Array]:
+def batch_index(batch: Sequence[int], batching_dims: Sequence[int], vector_dim: int) -> list[Array]:
     """Returns for each batching dimension of the indices its own position, shaped as the batch."""
     found = []
     for dim in batching_dims:
@@ -85,7 +83,11 @@ def _dynamic_gather(op: Operation) -> Function:
 
 
 def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[int]) -> Function:
-    collapsed, batching, index_batching = numbers.collapsed, numbers.batching, numbers.index_batching
+    collapsed, batching, index_batching = (
+        numbers.collapsed,
+        numbers.batching,
+        numbers.index_batching,
+    )
     index_map, vector_dim, offset_dims = numbers.index_map, numbers.vector_dim, numbers.offset_dims
     rank = len(shape)
     # Dimensions that are taken whole stay as they are; the others come first and are indexed.
@@ -120,15 +122,16 @@ def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[in
             found = np.broadcast_to(moved, (*batch, *moved.shape))
         # Now: batch, windowed dimensions, whole dimensions. The result has them in operand order.
         count = len(batch)
-        position = {d: count + i for i, d in enumerate([*windowed, *(w for w in whole if w in kept)])}
+        position = {
+            d: count + i for i, d in enumerate([*windowed, *(w for w in whole if w in kept)])
+        }
         squeezed = found.reshape(
             found.shape[: count + len(windowed)] + tuple(shape[d] for d in whole if d in kept)
         )
         axes = iter(range(count))
         offsets = dict(zip(offset_dims, kept, strict=True))
         final = [
-            position[offsets[d]] if d in offsets else next(axes)
-            for d in range(count + len(kept))
+            position[offsets[d]] if d in offsets else next(axes) for d in range(count + len(kept))
         ]
         return squeezed.transpose(final)
 
@@ -191,7 +194,7 @@ def _writer(op: Operation, count: int) -> Any:
         body = op.body()
         if single_operation(body.block) == "second":
             return _assign
-        ufunc = known_ufunc(body, op.dtype)
+        ufunc = known_ufunc(body)
         if ufunc is not None and not unique:
             return lambda outs, places, news, _: at_places(ufunc, outs[0], places, news[0])
     combine, captures = combiner(op, count)

@@ -69,9 +69,7 @@ def _partitioned_launch(main: Any, grid: Grid, signature: Signature) -> Launch:
             ]
             with np.errstate(all="ignore"):
                 computed = main(*whole)
-            for shards, value, parts in zip(
-                results, computed, signature.result_parts, strict=True
-            ):
+            for shards, value, parts in zip(results, computed, signature.result_parts, strict=True):
                 shards += divide(value, parts)
         return results
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,11 +73,17 @@ def _triangular_solve(op: Operation) -> Function:
     return widened(solve, op.dtype)
 
 
+_TRANSFORMS: dict[str, Any] = {
+    "FFT": np.fft.fftn,
+    "IFFT": np.fft.ifftn,
+    "IRFFT": np.fft.irfftn,
+    "RFFT": np.fft.rfftn,
+}
+
+
 def _fft(op: Operation) -> Function:
     kind, lengths = op.word("fft_type"), op.ints("fft_length")
-    transform: Callable[..., Any] = {
-        "FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn
-    }[kind]  # fmt: skip
+    transform = _TRANSFORMS[kind]
     axes = tuple(range(-len(lengths), 0))
     dtype, shape = op.dtype, op.shape
     if 0 in shape or 0 in op.operand_types[0].shape:

@@ -46,7 +46,8 @@ class _Features:
     def scaled(self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
         deviation = np.sqrt(self.spread(variance) + self.wide.type(self.epsilon))
         centred = x - self.spread(mean)
-        return self.spread(scale) * (centred / deviation) + self.spread(offset)
+        scaled: Array = self.spread(scale) * (centred / deviation) + self.spread(offset)
+        return scaled
 
 
 def _training(op: Operation) -> Function:
@@ -78,9 +79,7 @@ def _gradient(op: Operation) -> Function:
         of_offset = features.total(grad)
         n = features.wide.type(features.size)
         inner = (
-            n * grad
-            - features.spread(of_offset)
-            - centred * features.spread(of_scale * inverse)
+            n * grad - features.spread(of_offset) - centred * features.spread(of_scale * inverse)
         )
         of_operand = features.spread(scale * inverse / n) * inner
         return features.narrow(of_operand, of_scale, of_offset)

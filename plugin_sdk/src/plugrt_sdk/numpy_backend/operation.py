@@ -78,9 +78,7 @@ class Operation:
 
     def refuse(self, reason: str) -> NoReturn:
         """Raises `Unimplemented` with the operation's name and location."""
-        raise Unimplemented(
-            f"the NumPy backend cannot run {self.name} ({self.where}): {reason}"
-        )
+        raise Unimplemented(f"the NumPy backend cannot run {self.name} ({self.where}): {reason}")
 
     @cached_property
     def operand_types(self) -> list[Any]:
@@ -95,15 +93,19 @@ class Operation:
     def _type(self, found: ir.Type) -> TensorType | None:
         if not isinstance(found, ir.RankedTensorType):
             return None
-        shape = found.shape if found.has_static_shape else [_size(found, i) for i in range(found.rank)]
+        shape = (
+            found.shape if found.has_static_shape else [_size(found, i) for i in range(found.rank)]
+        )
         return TensorType(tuple(shape), self._dtype(found.element_type))
 
     def _dtype(self, element: ir.Type) -> Dtype:
         try:
             return dtype_of(element)
         except UnsupportedDtype:
-            reason = "quantised types are not supported" if "quant" in str(element) else (
-                f"the element type {element} has no NumPy dtype"
+            reason = (
+                "quantised types are not supported"
+                if "quant" in str(element)
+                else (f"the element type {element} has no NumPy dtype")
             )
             self.refuse(reason)
 
@@ -138,7 +140,11 @@ class Operation:
         attribute = self.attribute(name)
         rows, columns = ir.RankedTensorType(attribute.type).shape
         splat = attribute.is_splat
-        flat = [int(attribute.get_splat_value().value)] * (rows * columns) if splat and rows * columns else list(map(int, attribute))
+        flat = (
+            [int(attribute.get_splat_value().value)] * (rows * columns)
+            if splat and rows * columns
+            else list(map(int, attribute))
+        )
         return [flat[r * columns : (r + 1) * columns] for r in range(rows)]
 
     def integer(self, name: str, default: int = 0) -> int:

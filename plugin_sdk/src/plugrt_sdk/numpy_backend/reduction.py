@@ -17,7 +17,7 @@ from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 def _reduce(op: Operation) -> Function:
     axes, count = op.ints("dimensions"), len(op.ir.results)
     if count == 1:
-        ufunc = known_ufunc(op.body(), op.dtype)
+        ufunc = known_ufunc(op.body())
         if ufunc is not None:
             return reduce_by(ufunc, axes, op.dtype)
     return unpacked(op, _general(op, axes, count))
@@ -29,9 +29,11 @@ def reduce_by(ufunc: Any, axes: Sequence[int], dtype: Dtype) -> Function:
     wide = wide_dtype(dtype)
     reduce = ufunc.reduce
     if wide != dtype:
-        return lambda x, start: ufunc(
-            reduce(x.astype(wide), axes, wide), np.asarray(start).astype(wide)
-        ).astype(dtype) if x.size else np.broadcast_to(start, _rest(x.shape, axes))
+        return lambda x, start: (
+            ufunc(reduce(x.astype(wide), axes, wide), np.asarray(start).astype(wide)).astype(dtype)
+            if x.size
+            else np.broadcast_to(start, _rest(x.shape, axes))
+        )
 
     def run(x: Array, start: Any) -> Array:
         # Without an initial value of its own a maximum of nothing would raise.

@@ -52,7 +52,7 @@ def _sortable(key: SortKey, values: Array) -> Array:
     if values.dtype == BOOL:
         values = values.view(np.uint8)
     elif is_float(values.dtype):
-        # Of floats that are compared as numbers, zeros are equal; NaNs, which no order has, are last.
+        # Compared as numbers, zeros are equal; NaNs, which have no place then, are last.
         values = bits_to_order(values if key.total else values + values.dtype.type(0))
     else:
         values = values.astype(wide_dtype(values.dtype), copy=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from plugrt_sdk.numpy_backend import (
@@ -49,7 +50,7 @@ CHAPTERS: tuple[Any, ...] = (
     partitions,
 )
 """The modules with lowerings, in the order of the documentation."""
-OPERATIONS = ChainMap(*(chapter.OPERATIONS for chapter in CHAPTERS))
+OPERATIONS: Mapping[str, Lowering] = ChainMap(*(chapter.OPERATIONS for chapter in CHAPTERS))
 """Operation name to lowering, for one device."""
 JOINT: dict[str, Lowering] = collectives.JOINT
 """The operations that need several devices at once, whatever they hold."""
@@ -76,9 +77,14 @@ REFUSED: dict[str, str] = {
 }
 """Operation name to the reason why it is refused."""
 
-_SHAPELESS = {"stablehlo.broadcast_in_dim", "stablehlo.constant", "stablehlo.reshape"}
+_SHAPELESS = {
+    "sdy.sharding_constraint",
+    "stablehlo.broadcast_in_dim",
+    "stablehlo.constant",
+    "stablehlo.reshape",
+}
 ELEMENTWISE = frozenset(
-    {"sdy.sharding_constraint", *unary.OPERATIONS, *binary.OPERATIONS, *bits.OPERATIONS, *conversion.OPERATIONS, *_SHAPELESS}
+    {*unary.OPERATIONS, *binary.OPERATIONS, *bits.OPERATIONS, *conversion.OPERATIONS, *_SHAPELESS}
 )
 """The operations that, on scalars, can be run for the elements of an array at once."""
 FOLDED = frozenset(

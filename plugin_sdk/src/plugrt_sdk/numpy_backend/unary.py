@@ -70,7 +70,8 @@ def _complex_sign(x: Array) -> Array:
 def _round_half_away(x: Array) -> Array:
     down = np.trunc(x)
     rounded: Array = np.where(np.absolute(x - down) >= 0.5, down + np.copysign(1, x), down)
-    return np.copysign(rounded.astype(x.dtype, copy=False), x)
+    signed: Array = np.copysign(rounded.astype(x.dtype, copy=False), x)
+    return signed
 
 
 def _part(function: Function) -> Lowering:

@@ -75,7 +75,7 @@ class Windows:
 def _reduce_window(op: Operation) -> Function:
     windows, count = Windows.of(op), len(op.ir.results)
     if count == 1:
-        ufunc = known_ufunc(op.body(), op.dtype)
+        ufunc = known_ufunc(op.body())
         if ufunc is not None:
             return _separable(ufunc, windows, op.dtype)
     return unpacked(op, _general(op, windows, count))
@@ -151,7 +151,7 @@ def _select_and_scatter(op: Operation) -> Function:
     windows = Windows.of(op)
     select, select_places = combiner(op, 1, 0)
     scatter, scatter_places = combiner(op, 1, 1)
-    ufunc = known_ufunc(op.body(1), op.dtype)
+    ufunc = known_ufunc(op.body(1))
 
     def run(x: Array, source: Array, start: Any, *captured: Any) -> Array:
         place = _selected(windows, np.asarray(x), select, [captured[i] for i in select_places])

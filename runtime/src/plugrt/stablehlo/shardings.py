@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ProgramError, Unimplemented
-from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.bindings import ir, shardy
 
 Slices = tuple[slice, ...]
 
@@ -66,8 +66,7 @@ def _part(size: int, axes: Sequence[Axis], position: int) -> slice:
 
 def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorSharding:
     """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name."""
-    from jaxlib.mlir.dialects import sdy
-
+    sdy = shardy()
     sharding = sdy.TensorShardingAttr(attribute)
     reference = sharding.mesh_or_ref
     if isinstance(reference, ir.FlatSymbolRefAttr):
@@ -99,8 +98,7 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
 
 def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, Any]) -> list[TensorSharding]:
     """Reads the shardings of several values."""
-    from jaxlib.mlir.dialects import sdy
-
+    sdy = shardy()
     shardings = sdy.TensorShardingPerValueAttr(attribute).shardings
     return [read_shardy(sharding, meshes) for sharding in shardings]
 
@@ -128,8 +126,7 @@ def read_gspmd(text: str, devices: int) -> TensorSharding:
         ids = np.arange(math.prod(sizes)).reshape([int(n) for n in shape.split(",")])
         ids = ids.transpose([int(n) for n in order.split(",")] if order else None).reshape(-1)
     axes = [
-        (Axis(str(i), n, math.prod(sizes[i + 1 :])),) if n > 1 else ()
-        for i, n in enumerate(sizes)
+        (Axis(str(i), n, math.prod(sizes[i + 1 :])),) if n > 1 else () for i, n in enumerate(sizes)
     ]
     if "last_tile_dim_replicate" in text:
         axes = axes[:-1]

@@ -1,0 +1,433 @@
+"""The NumPy backend: which operations it has, what it refuses, its devices and its memory."""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    ProgramError,
+    ResourceExhausted,
+    Unimplemented,
+)
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt.stablehlo import bindings
+from plugrt.stablehlo.modules import parse
+from plugrt_sdk import BackendClient
+from plugrt_sdk.numpy_backend import plugin, table
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from support.stablehlo_cases import CASES, write
+from support.stablehlo_text import ProgramText, dtype_of, typed
+
+
+def run(
+    text: str, *arguments: Any, replicas: int = 1, partitions: int = 1
+) -> list[list[np.ndarray[Any, Any]]]:
+    """Returns ``results[result][device]``; ``arguments[parameter][device]``."""
+    client = BackendClient(NumpyBackend(replicas * partitions, check_types=True))
+    options = CompileOptions(num_replicas=replicas, num_partitions=partitions)
+    executable = client.compile(Program(text.encode()), options)
+    puts = [
+        [
+            client.buffer_from_host(np.asarray(a), d)
+            for a, d in zip(shards, client.devices(), strict=True)
+        ]
+        for shards in arguments
+    ]
+    return [[shard.to_host() for shard in result] for result in executable.execute(puts)]
+
+
+def main(body: str, parameters: str = "", results: str = "") -> str:
+    return f"func.func public @main({parameters}) -> ({results}) {{\n{body}\n}}"
+
+
+# --- the table -----------------------------------------------------------------------------
+
+
+def registered() -> set[str]:
+    """Returns the StableHLO operations that the installed bindings know."""
+    classes = [c for c in vars(bindings.hlo).values() if hasattr(c, "OPERATION_NAME")]
+    return {c.OPERATION_NAME for c in classes if c.OPERATION_NAME.startswith("stablehlo.")}
+
+
+def test_every_operation_is_run_or_refused_with_a_reason() -> None:
+    ours = {
+        *table.OPERATIONS,
+        *table.JOINT,
+        *table.REFUSED,
+        *table.TERMINATORS,
+        "stablehlo.constant",
+    }
+    assert len(registered()) > 100
+    assert sorted(registered() - ours) == []
+    assert (
+        sorted(name for name in ours if name.startswith("stablehlo.") and name not in registered())
+        == []
+    )
+    assert not {*table.OPERATIONS, *table.JOINT} & {*table.REFUSED}
+    assert all(table.REFUSED.values())
+
+
+def test_no_operation_is_listed_twice() -> None:
+    names = [name for chapter in table.CHAPTERS for name in chapter.OPERATIONS]
+    assert len(names) == len(set(names)) == len(table.OPERATIONS)
+
+
+def test_the_programs_compared_with_xla_hold_nearly_every_operation() -> None:
+    held = {
+        n
+        for name in CASES
+        for n in re.findall(r'(?:"|= )(stablehlo\.[a-z_0-9]+)', write(name).text())
+    }
+    elsewhere = {  # tested here, or in a file of their own
+        "after_all", "broadcast", "composite", "create_token", "custom_call", "dot",
+        "dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota",
+        "dynamic_pad", "dynamic_reshape", "get_tuple_element", "real_dynamic_slice", "rng", "tuple",
+    }  # fmt: skip
+    ours = {name for name in table.OPERATIONS if name.startswith("stablehlo.")}
+    assert ours - held == {f"stablehlo.{name}" for name in elsewhere}
+
+
+def test_what_is_refused_names_the_operation_the_place_and_the_reason() -> None:
+    text = main(
+        '%t = stablehlo.create_token : !stablehlo.token\n'
+        '%r:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]]} : (!stablehlo.token) -> '
+        '(tensor<2xf32>, !stablehlo.token) loc("train.py":12:3)\n'
+        "return %r#0 : tensor<2xf32>", "", "tensor<2xf32>",
+    )  # fmt: skip
+    with pytest.raises(Unimplemented) as raised:
+        run(text)
+    for fact in ("stablehlo.infeed", "train.py:12", "host"):
+        assert fact in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%r = stablehlo.add %x, %x : tensor<2x!quant.uniform<i8:f32, 1.0>> return %y : tensor<2xf32>",
+        "%r = stablehlo.uniform_quantize %y : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, "
+        "1.0>> return %y : tensor<2xf32>",
+    ],
+)
+def test_quantised_programs_are_refused(body: str) -> None:
+    x = "%x: tensor<2x!quant.uniform<i8:f32, 1.0>>, " if "%x" in body else ""
+    with pytest.raises((Unimplemented, ProgramError)) as raised:
+        run(main(body, x + "%y: tensor<2xf32>", "tensor<2xf32>"))
+    assert "quant" in str(raised.value)
+
+
+def test_an_unknown_custom_call_is_refused_by_name() -> None:
+    text = main(
+        '%r = stablehlo.custom_call @somebodys(%x) : (tensor<2xf32>) -> tensor<2xf32> '
+        "return %r : tensor<2xf32>", "%x: tensor<2xf32>", "tensor<2xf32>",
+    )  # fmt: skip
+    with pytest.raises(Unimplemented, match="somebodys"):
+        run(text)
+
+
+# --- operations that are not compared with XLA -----------------------------------------------
+
+
+def test_dynamic_operations() -> None:
+    program = ProgramText()
+    x = program.argument(np.arange(6, dtype="f4").reshape(2, 3))
+    i = lambda *values: program.argument(np.array(values, "i4"))  # noqa: E731
+    t = typed((3, 2), "float32")
+    program.apply("dynamic_reshape", [x, i(3, 2)], [t])
+    program.apply(
+        "dynamic_broadcast_in_dim", [x, i(4, 2, 3)], [typed((4, 2, 3), "float32")],
+        "broadcast_dimensions = array<i64: 1, 2>",
+    )  # fmt: skip
+    program.apply("dynamic_iota", [i(2, 3)], [typed((2, 3), "int8")], "iota_dimension = 1 : i64")
+    zero = program.argument(np.float32(9))
+    program.apply("dynamic_pad", [x, zero, i(1, 0), i(0, -1), i(0, 1)], [typed((3, 4), "float32")])
+    program.apply("real_dynamic_slice", [x, i(0, 1), i(2, 3), i(1, 1)], [typed((2, 2), "float32")])
+    program.apply(
+        "dynamic_gather", [x, i(1, 5), i(1, 3)], [typed((2, 3), "float32")],
+        "dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], "
+        "start_index_map = [0], index_vector_dim = 1>",
+    )  # fmt: skip
+    results = [shard for [shard] in run(program.text(), *([a] for a in program.arguments))]
+    array = program.arguments[0]
+    wanted = [
+        array.reshape(3, 2), np.broadcast_to(array, (4, 2, 3)), np.int8([[0, 1, 2]] * 2),
+        np.float32([[9, 9, 9, 9], [0, 9, 1, 9], [3, 9, 4, 9]]), array[:, 1:], array[[1, 1]],
+    ]  # fmt: skip
+    for found, expected in zip(results, wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_tuples_tokens_calls_and_composites() -> None:
+    text = """
+    func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %t = stablehlo.create_token : !stablehlo.token
+      %u = stablehlo.after_all %t, %t : !stablehlo.token
+      %p = stablehlo.tuple %x, %u : tuple<tensor<2xf32>, !stablehlo.token>
+      %y = stablehlo.get_tuple_element %p[0] : (tuple<tensor<2xf32>, !stablehlo.token>) -> tensor<2xf32>
+      %z = func.call @twice(%y) : (tensor<2xf32>) -> tensor<2xf32>
+      %c = stablehlo.composite "my.twice" %z {decomposition = @twice} : (tensor<2xf32>) -> tensor<2xf32>
+      return %c : tensor<2xf32>
+    }
+    func.func private @twice(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.add %x, %x : tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }"""
+    [[result]] = run(text, [np.float32([1, 2])])
+    assert result.tolist() == [4, 8]
+
+
+def test_random_numbers_are_in_range() -> None:
+    program = ProgramText()
+    shape = program.argument(np.array([50, 20], "i8"))
+    for dtype, low, high, distribution in (
+        ("float32", -1, 3, "UNIFORM"), ("int32", -2, 5, "UNIFORM"), ("float64", 7, 2, "NORMAL"),
+        ("bfloat16", 0, 1, "UNIFORM"),
+    ):  # fmt: skip
+        bounds = [program.argument(dtype_of(dtype).type(v)) for v in (low, high)]
+        program.apply(
+            "rng", [*bounds, shape], [typed((50, 20), dtype)],
+            f"rng_distribution = #stablehlo<rng_distribution {distribution}>",
+        )  # fmt: skip
+    floats, integers, normal, small = (
+        r.astype("f8") for [r] in run(program.text(), *([a] for a in program.arguments))
+    )
+    assert -1 <= floats.min() < -0.9 and 2.9 < floats.max() < 3
+    assert set(np.unique(integers)) == {-2, -1, 0, 1, 2, 3, 4}
+    assert abs(normal.mean() - 7) < 0.5 and 1.5 < normal.std() < 2.5
+    assert 0 <= small.min() and small.max() < 1
+
+
+def test_integer_powers_wrap_and_negative_ones_are_zero() -> None:
+    program = ProgramText()
+    base, exponent = np.int32([2, 3, -1, -1, 1, 0, 5, -2]), np.int32([31, 21, -3, -4, -9, 0, -1, 3])
+    program.apply(
+        "power", [program.argument(base), program.argument(exponent)], [typed((8,), "int32")]
+    )
+    [[result]] = run(program.text(), [base], [exponent])
+    assert result.tolist() == [-(2**31), 1870418611, -1, 1, 1, 1, 0, -8]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "literal", "wanted"),
+    [
+        ("int4", "[7, -8, 0]", [7, -8, 0]),
+        ("uint4", "[15, 0, 3]", [15, 0, 3]),
+        ("bfloat16", "[1.5, 0x7F80, -0.0]", [1.5, np.inf, -0.0]),
+        ("float8_e4m3fn", "[448.0, 0x7F, 1.0]", [448, np.nan, 1]),
+        ("complex64", "[(1.0, -2.0), (0x7F800000, 0.0), (0.0, 3.0)]", [1 - 2j, complex(np.inf, 0), 3j]),
+        ("bool", "[true, false, true]", [True, False, True]),
+        ("uint64", "[18446744073709551615, 0, 1]", [2**64 - 1, 0, 1]),
+        ("int8", "-3", [-3, -3, -3]),
+        ("complex128", "(1.0, 2.0)", [1 + 2j] * 3),
+    ],
+)  # fmt: skip
+def test_constants_of_every_kind(dtype: str, literal: str, wanted: list[Any]) -> None:
+    kind = typed((3,), dtype)
+    text = main(f"%r = stablehlo.constant dense<{literal}> : {kind}\nreturn %r : {kind}", "", kind)
+    [[result]] = run(text)
+    assert result.dtype == dtype_of(dtype)
+    exact = (
+        np.complex128 if "complex" in dtype else dtype_of(dtype) if "64" in dtype else np.float64
+    )
+    np.testing.assert_array_equal(result.astype(exact), np.array(wanted, exact))
+    big = np.resize(result, 300)
+    if dtype in ("int4", "bfloat16", "complex64"):
+        values = ", ".join(re.findall(r"\([^)]*\)|[^,\[\] ]+", literal) * 100)
+        kind = typed((300,), dtype)
+        text = main(
+            f"%r = stablehlo.constant dense<[{values}]> : {kind}\nreturn %r : {kind}", "", kind
+        )
+        np.testing.assert_array_equal(run(text)[0][0], big)
+
+
+# --- several devices -------------------------------------------------------------------------
+
+GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"
+SUM = (
+    "({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %s = stablehlo.add %a, %b : tensor<f32> "
+    "stablehlo.return %s : tensor<f32> })"
+)
+VECTOR = "tensor<4xf32>"
+
+
+def collective(line: str, result: str = VECTOR) -> str:
+    return main(f"%r = {line} -> {result}\nreturn %r : {result}", f"%x: {VECTOR}", result)
+
+
+def test_collectives_over_replicas() -> None:
+    x = [np.float32([1, 2, 3, 4]) * 10**i for i in range(4)]
+    [added] = run(
+        collective(f'"stablehlo.all_reduce"(%x) {SUM} {{{GROUPS}}} : ({VECTOR})'), x, replicas=4
+    )
+    np.testing.assert_array_equal(added, [x[0] + x[1]] * 2 + [x[2] + x[3]] * 2)
+    line = f'"stablehlo.all_gather"(%x) {{all_gather_dim = 0 : i64, {GROUPS}}} : ({VECTOR})'
+    [gathered] = run(collective(line, "tensor<8xf32>"), x, replicas=4)
+    np.testing.assert_array_equal(gathered[3], np.concatenate([x[2], x[3]]))
+    line = f'"stablehlo.reduce_scatter"(%x) {SUM} {{scatter_dimension = 0 : i64, {GROUPS}}} : ({VECTOR})'
+    [scattered] = run(collective(line, "tensor<2xf32>"), x, replicas=4)
+    np.testing.assert_array_equal(scattered[1], (x[0] + x[1])[2:])
+    attributes = (
+        f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 2 : i64, {GROUPS}"
+    )
+    [exchanged] = run(
+        collective(f'"stablehlo.all_to_all"(%x) {{{attributes}}} : ({VECTOR})'), x, replicas=4
+    )
+    np.testing.assert_array_equal(exchanged[2], np.concatenate([x[2][:2], x[3][:2]]))
+    pairs = "source_target_pairs = dense<[[0, 1], [1, 3]]> : tensor<2x2xi64>"
+    [moved] = run(
+        collective(f'"stablehlo.collective_permute"(%x) {{{pairs}}} : ({VECTOR})'), x, replicas=4
+    )
+    np.testing.assert_array_equal(moved, [0 * x[0], x[0], 0 * x[0], x[1]])
+    [sent] = run(
+        collective(f'"stablehlo.collective_broadcast"(%x) {{{GROUPS}}} : ({VECTOR})'), x, replicas=4
+    )
+    np.testing.assert_array_equal(sent, [x[0], x[0], x[2], x[2]])
+
+
+@pytest.mark.parametrize(
+    ("groups", "extra", "wanted"),
+    [
+        ("[[0, 1]]", "", [11, 1100, 11, 1100]),  # cross replica: columns
+        ("[[0], [1]]", ", channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>",
+         [101, 101, 1010, 1010]),
+        ("[[0, 3], [1, 2]]", ", channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, "
+         "use_global_device_ids", [1001, 110, 110, 1001]),
+    ],
+)  # fmt: skip
+def test_groups_of_replicas_and_partitions(groups: str, extra: str, wanted: list[int]) -> None:
+    rows = groups.count("[") - 1
+    columns = groups.count(",") // rows + 1 if rows == 1 else 2 if "3" in groups else 1
+    attribute = f"replica_groups = dense<{groups}> : tensor<{rows}x{columns}xi64>{extra}"
+    # Device (replica, partition) is number 2 * replica + partition.
+    x = [np.full(4, v, np.float32) for v in (1, 100, 10, 1000)]
+    line = f'"stablehlo.all_reduce"(%x) {SUM} {{{attribute}}} : ({VECTOR})'
+    [result] = run(collective(line), x, replicas=2, partitions=2)
+    assert [int(r[0]) for r in result] == wanted
+
+
+def test_devices_leave_loops_and_choose_branches_on_their_own() -> None:
+    text = main(
+        f"""%i = stablehlo.replica_id : tensor<ui32>
+        %two = stablehlo.constant dense<2> : tensor<ui32>
+        %group = stablehlo.divide %i, %two : tensor<ui32>
+        %one = stablehlo.constant dense<1> : tensor<ui32>
+        %zero = stablehlo.constant dense<0> : tensor<ui32>
+        %w:2 = stablehlo.while(%n = %zero, %v = %x) : tensor<ui32>, {VECTOR}
+          cond {{ %c = stablehlo.compare LE, %n, %group : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                 stablehlo.return %c : tensor<i1> }}
+          do {{ %m = stablehlo.add %n, %one : tensor<ui32>
+               %s = "stablehlo.all_reduce"(%v) {SUM} {{{GROUPS}}} : ({VECTOR}) -> {VECTOR}
+               stablehlo.return %m, %s : tensor<ui32>, {VECTOR} }}
+        return %w#1 : {VECTOR}""",
+        f"%x: {VECTOR}", VECTOR,
+    )  # fmt: skip
+    [result] = run(text, [np.ones(4, np.float32)] * 4, replicas=4)
+    assert [int(r[0]) for r in result] == [2, 2, 4, 4]
+
+
+def test_a_collective_that_not_all_of_a_group_reach_is_an_error() -> None:
+    everyone = "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>"
+    text = main(
+        f"""%i = stablehlo.replica_id : tensor<ui32>
+        %n = stablehlo.bitcast_convert %i : (tensor<ui32>) -> tensor<i32>
+        %r = "stablehlo.case"(%n) ({{
+          %s = "stablehlo.all_reduce"(%x) {SUM} {{{everyone}}} : ({VECTOR}) -> {VECTOR}
+          stablehlo.return %s : {VECTOR} }}, {{ stablehlo.return %x : {VECTOR} }})
+          : (tensor<i32>) -> {VECTOR}
+        return %r : {VECTOR}""",
+        f"%x: {VECTOR}", VECTOR,
+    )  # fmt: skip
+    with pytest.raises(FailedPrecondition, match=r"all_reduce.*\[0, 1\].*\[0\]"):
+        run(text, [np.ones(4, np.float32)] * 2, replicas=2)
+
+
+SHARDED = """module {
+  sdy.mesh @mesh = <["a"=2, "b"=2]>
+  func.func public @main(%x: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>},
+      %y: tensor<4x4xf32>) -> (tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b", "a"}]>}) {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"b"}, {}]>] out_shardings=[<@mesh, [{"b"}, {}]>] manual_axes={"b"} (%z: tensor<2x4xf32>) {
+      %i = stablehlo.partition_id : tensor<ui32>
+      %s = "stablehlo.all_reduce"(%z) SUM {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids, replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+      sdy.return %s : tensor<2x4xf32>
+    } : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    return %1 : tensor<4x4xf32>
+  }
+}""".replace("SUM", SUM)  # noqa: E501  # a program as JAX prints it
+
+
+def test_a_partitioned_program_takes_and_gives_parts() -> None:
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    y = np.eye(4, dtype=np.float32)[::-1] * 2
+    parts = [x[:2, :2], x[:2, 2:], x[2:, :2], x[2:, 2:]]
+    [result] = run(SHARDED, parts, [y] * 4, partitions=4)
+    whole = x @ y
+    whole = np.concatenate([whole[:2] + whole[2:]] * 2)
+    # The columns are divided over b first, then over a; device 2 * a + b.
+    for device, column in enumerate((0, 2, 1, 3)):
+        np.testing.assert_array_equal(result[device], whole[:, column : column + 1])
+
+
+# --- client, memory, options -----------------------------------------------------------------
+
+
+def test_compiled_programs_keep_no_module() -> None:
+    module = parse(write("control_flow").text())
+    seen = weakref.ref(module)
+    with module.context:
+        launch = ModuleCompiler(module, Grid()).function("main")
+    del module
+    gc.collect()
+    assert seen() is None
+    assert len(launch(*write("control_flow").arguments)) > 3
+
+
+def test_arrays_are_the_devices_own() -> None:
+    client: Client = BackendClient(NumpyBackend(2))
+    source = np.arange(3.0)
+    buffer = client.buffer_from_host(source, client.devices()[0])
+    source[:] = 0
+    copy = buffer.copy_to_device(client.devices()[1])
+    buffer.delete()
+    assert copy.to_host().tolist() == [0, 1, 2]
+    assert not copy.to_host().flags.writeable
+
+
+def test_results_can_be_read_contiguously() -> None:
+    program = ProgramText()
+    x = program.argument(np.arange(6, dtype="f4").reshape(2, 3))
+    program.apply("transpose", [x], [typed((3, 2), "float32")], "permutation = array<i64: 1, 0>")
+    [[result]] = run(program.text(), [program.arguments[0]])
+    assert result.flags.c_contiguous and result.shape == (3, 2)
+
+
+def test_what_memory_cannot_hold_is_resource_exhausted() -> None:
+    kind = "tensor<1048576x1048576x8xf64>"
+    text = main(
+        f"%r = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f64>) -> {kind}\n"
+        f"%s = stablehlo.add %r, %r : {kind}\nreturn %s : {kind}", "%x: tensor<f64>", kind,
+    )  # fmt: skip
+    with pytest.raises(ResourceExhausted, match="float64"):
+        run(text, [np.float64(1)])
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_too_few_devices_are_refused(count: int) -> None:
+    with pytest.raises(InvalidArgument, match="num_devices"):
+        NumpyBackend(count)
+
+
+def test_the_plugin_is_below_the_cpu_and_takes_the_number_of_devices() -> None:
+    client = plugin.create_client({"num_devices": 3})
+    assert [d.kind for d in client.devices()] == ["NumPy"] * 3
+    assert client.platform == plugin.name == "numpy"
+    assert plugin.priority < 0

@@ -1,0 +1,84 @@
+"""The NumPy backend gives what StableHLO's reference interpreter gives (`jaxlib`'s eval_module).
+
+The interpreter runs in a child process, which it may end. Left out are the dtypes that its
+bindings lack.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plugrt.interface import CompileOptions, Program
+from plugrt_sdk import BackendClient
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from support.stablehlo_cases import CASES, ULPS, write
+from support.stablehlo_text import ProgramText, assert_close
+
+LACKING = ("bf16", "f8E", "complex<", "i4", "TOTALORDER")
+"""What the interpreter's bindings cannot take or give, and the order that it takes for another."""
+TESTS = Path(__file__).parents[2]
+CHILD = """
+import sys
+from pathlib import Path
+import numpy as np
+from plugrt.errors import Unimplemented
+from plugrt.interface import CompileOptions, Program
+from plugrt_reference.backend import Reference
+from nothing.sdk.test_numpy_backend_as_the_interpreter import restricted
+for name in sys.argv[2:]:
+    program = restricted(name)
+    try:
+        launch = Reference().compile(Program(program.text().encode()), CompileOptions())
+        results = launch([[a] for a in program.arguments])
+    except Unimplemented as error:
+        print(name, error)
+        continue
+    np.savez(Path(sys.argv[1]) / name, *[shard for [shard] in results])
+"""
+ENDS_THE_PROCESS = frozenset({"divide", "remainder"})
+"""An integer divided by zero is a signal in the interpreter."""
+FEWEST = 45
+NAMES = [name for name in CASES if write(name).without(LACKING).results]
+
+
+def restricted(name: str) -> ProgramText:
+    """Returns a case as far as the interpreter can run it."""
+    return write(name).without(LACKING)
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with the interpreter's results, a file for each case that it can run."""
+    folder = tmp_path_factory.mktemp("interpreted")
+    paths = [str(TESTS), str(TESTS.parent / "examples/plugin-reference/src")]
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(folder), *sorted({*NAMES} - ENDS_THE_PROCESS)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert child.returncode == 0, child.stdout + child.stderr[-3000:]
+    assert len(list(folder.iterdir())) >= FEWEST, child.stdout
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_the_interpreter(name: str, interpreted: Path) -> None:
+    file = interpreted / f"{name}.npz"
+    program = restricted(name)
+    client = BackendClient(NumpyBackend(check_types=True))
+    executable = client.compile(Program(program.text().encode()), CompileOptions())
+    [device] = client.devices()
+    puts = [(client.buffer_from_host(a, device),) for a in program.arguments]
+    results = [shard.to_host() for [shard] in executable.execute(puts)]
+    if not file.exists():  # the interpreter lacks an operation; ours ran it all the same
+        return
+    with np.load(file) as wanted:
+        assert len(results) == len(wanted.files)
+        for i, found in enumerate(results):
+            assert_close(found, wanted[f"arr_{i}"], f"{name}, result {i}", ULPS.get(name, 8))
