@@ -100,8 +100,8 @@ def test_the_programs_compared_with_xla_hold_nearly_every_operation() -> None:
 def test_what_is_refused_names_the_operation_the_place_and_the_reason() -> None:
     text = main(
         '%t = stablehlo.create_token : !stablehlo.token\n'
-        '%r:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]]} : (!stablehlo.token) -> '
-        '(tensor<2xf32>, !stablehlo.token) loc("train.py":12:3)\n'
+        '%r:2 = "stablehlo.infeed"(%t) {infeed_config = "", layout = [[0]]} : (!stablehlo.token) '
+        '-> (tensor<2xf32>, !stablehlo.token) loc("train.py":12:3)\n'
         "return %r#0 : tensor<2xf32>", "", "tensor<2xf32>",
     )  # fmt: skip
     with pytest.raises(Unimplemented) as raised:
@@ -113,7 +113,8 @@ def test_what_is_refused_names_the_operation_the_place_and_the_reason() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "%r = stablehlo.add %x, %x : tensor<2x!quant.uniform<i8:f32, 1.0>> return %y : tensor<2xf32>",
+        "%r = stablehlo.add %x, %x : tensor<2x!quant.uniform<i8:f32, 1.0>> "
+        "return %y : tensor<2xf32>",
         "%r = stablehlo.uniform_quantize %y : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, "
         "1.0>> return %y : tensor<2xf32>",
     ],
@@ -172,9 +173,11 @@ def test_tuples_tokens_calls_and_composites() -> None:
       %t = stablehlo.create_token : !stablehlo.token
       %u = stablehlo.after_all %t, %t : !stablehlo.token
       %p = stablehlo.tuple %x, %u : tuple<tensor<2xf32>, !stablehlo.token>
-      %y = stablehlo.get_tuple_element %p[0] : (tuple<tensor<2xf32>, !stablehlo.token>) -> tensor<2xf32>
+      %y = stablehlo.get_tuple_element %p[0] :
+        (tuple<tensor<2xf32>, !stablehlo.token>) -> tensor<2xf32>
       %z = func.call @twice(%y) : (tensor<2xf32>) -> tensor<2xf32>
-      %c = stablehlo.composite "my.twice" %z {decomposition = @twice} : (tensor<2xf32>) -> tensor<2xf32>
+      %c = stablehlo.composite "my.twice" %z {decomposition = @twice} :
+        (tensor<2xf32>) -> tensor<2xf32>
       return %c : tensor<2xf32>
     }
     func.func private @twice(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -200,10 +203,13 @@ def test_random_numbers_are_in_range() -> None:
     floats, integers, normal, small = (
         r.astype("f8") for [r] in run(program.text(), *([a] for a in program.arguments))
     )
-    assert -1 <= floats.min() < -0.9 and 2.9 < floats.max() < 3
+    assert -1 <= floats.min() < -0.9
+    assert 2.9 < floats.max() < 3
     assert set(np.unique(integers)) == {-2, -1, 0, 1, 2, 3, 4}
-    assert abs(normal.mean() - 7) < 0.5 and 1.5 < normal.std() < 2.5
-    assert 0 <= small.min() and small.max() < 1
+    assert abs(normal.mean() - 7) < 0.5
+    assert 1.5 < normal.std() < 2.5
+    assert small.min() >= 0
+    assert small.max() < 1
 
 
 def test_integer_powers_wrap_and_negative_ones_are_zero() -> None:
@@ -223,7 +229,8 @@ def test_integer_powers_wrap_and_negative_ones_are_zero() -> None:
         ("uint4", "[15, 0, 3]", [15, 0, 3]),
         ("bfloat16", "[1.5, 0x7F80, -0.0]", [1.5, np.inf, -0.0]),
         ("float8_e4m3fn", "[448.0, 0x7F, 1.0]", [448, np.nan, 1]),
-        ("complex64", "[(1.0, -2.0), (0x7F800000, 0.0), (0.0, 3.0)]", [1 - 2j, complex(np.inf, 0), 3j]),
+        ("complex64", "[(1.0, -2.0), (0x7F800000, 0.0), (0.0, 3.0)]",
+         [1 - 2j, complex(np.inf, 0), 3j]),
         ("bool", "[true, false, true]", [True, False, True]),
         ("uint64", "[18446744073709551615, 0, 1]", [2**64 - 1, 0, 1]),
         ("int8", "-3", [-3, -3, -3]),
@@ -272,7 +279,8 @@ def test_collectives_over_replicas() -> None:
     line = f'"stablehlo.all_gather"(%x) {{all_gather_dim = 0 : i64, {GROUPS}}} : ({VECTOR})'
     [gathered] = run(collective(line, "tensor<8xf32>"), x, replicas=4)
     np.testing.assert_array_equal(gathered[3], np.concatenate([x[2], x[3]]))
-    line = f'"stablehlo.reduce_scatter"(%x) {SUM} {{scatter_dimension = 0 : i64, {GROUPS}}} : ({VECTOR})'
+    attributes = f"scatter_dimension = 0 : i64, {GROUPS}"
+    line = f'"stablehlo.reduce_scatter"(%x) {SUM} {{{attributes}}} : ({VECTOR})'
     [scattered] = run(collective(line, "tensor<2xf32>"), x, replicas=4)
     np.testing.assert_array_equal(scattered[1], (x[0] + x[1])[2:])
     attributes = (
@@ -407,7 +415,8 @@ def test_results_can_be_read_contiguously() -> None:
     x = program.argument(np.arange(6, dtype="f4").reshape(2, 3))
     program.apply("transpose", [x], [typed((3, 2), "float32")], "permutation = array<i64: 1, 0>")
     [[result]] = run(program.text(), [program.arguments[0]])
-    assert result.flags.c_contiguous and result.shape == (3, 2)
+    assert result.flags.c_contiguous
+    assert result.shape == (3, 2)
 
 
 def test_what_memory_cannot_hold_is_resource_exhausted() -> None:

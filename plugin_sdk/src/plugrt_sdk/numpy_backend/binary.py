@@ -103,16 +103,27 @@ def minimum(dtype: Dtype) -> Function:
 
 
 def _maximum_of_floats(x: Array, y: Array) -> Array:
-    # Of zeros of unlike sign NumPy takes either; their sum is +0.
     larger = np.maximum(x, y)
-    zeros = (larger == 0) & (x == y)
-    return np.where(zeros, x + y, larger) if zeros.any() else larger
+    ties = _ties_of_zeros(larger, x, y)
+    return larger if ties is None else np.where(ties, x + y, larger)
 
 
 def _minimum_of_floats(x: Array, y: Array) -> Array:
     smaller = np.minimum(x, y)
-    zeros = (smaller == 0) & (x == y)
-    return np.where(zeros, -((-x) - y), smaller) if zeros.any() else smaller
+    ties = _ties_of_zeros(smaller, x, y)
+    return smaller if ties is None else np.where(ties, -((-x) - y), smaller)
+
+
+def _ties_of_zeros(chosen: Array, x: Array, y: Array) -> Array | None:
+    """Returns where both are zero, of which NumPy takes either sign; None if nowhere.
+
+    Most arrays have no zeros, and most that have some (``maximum(x, 0)``) have no ties.
+    """
+    zeros = chosen == 0
+    if not zeros.any():
+        return None
+    ties: Array = zeros & (x == y)
+    return ties if ties.any() else None
 
 
 def power(dtype: Dtype) -> Function:

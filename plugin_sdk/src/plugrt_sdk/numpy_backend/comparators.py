@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,16 @@ class SortKey:
     of: Callable[[Sequence[Array]], Array]
     descending: bool
     total: bool
+    """Whether floats are in total order; else zeros are equal, and so are NaNs."""
+    nans_first: bool
     expression: Expression
 
 
 def sort_keys(op: Operation) -> list[SortKey]:
     """Returns the keys that a comparator orders by, the first one first; [] where it does not.
 
-    Recognised are ``a < b`` and ``a > b`` of one key, and the chains of these that JAX and plugrt
+    Recognised are ``a < b`` and ``a > b`` of one key, such a one ``or (a == a and b != b)``, which
+    puts NaNs last (or first, the other way round), and the chains of these that JAX and plugrt
     write: ``a0 < b0 or (a0 == b0 and ...)`` and ``select(a0 == b0, ..., a0 < b0)``, where each key
     is any function of elements that is the same on both sides.
     """
@@ -63,6 +66,8 @@ class _Reader:
             return [key] if key else []
         operands = list(made_by.operands)
         if made_by.name == "stablehlo.or":
+            if key := self._with_nans(operands):
+                return [key]
             for first, second in (operands, operands[::-1]):
                 both = _operation(second)
                 if both is not None and both.name == "stablehlo.and":
@@ -76,17 +81,57 @@ class _Reader:
 
     def _chain(self, less: ir.Value, equal: ir.Value, rest: ir.Value) -> list[SortKey]:
         """Returns the keys of "less, or equal and the rest"."""
-        smaller, same = _operation(less), _operation(equal)
-        if smaller is None or same is None or smaller.name != "stablehlo.compare":
-            return []
-        key = self._strict(smaller)
-        if key is None or same.name != "stablehlo.compare" or _direction(same) != "EQ":
-            return []
-        sides = self._sides(same)
-        if sides is None or sides[0] != key.expression or _is_total(same) != key.total:
+        first = self.keys(less)
+        if len(first) != 1 or not self._is_equality(equal, first[0]):
             return []
         others = self.keys(rest)
-        return [key, *others] if others else []
+        return [*first, *others] if others else []
+
+    def _is_equality(self, value: ir.Value, key: SortKey) -> bool:
+        """Whether a value says that a key is the same: by ``==``, or neither before nor after."""
+        made_by = _operation(value)
+        if made_by is None:
+            return False
+        if made_by.name == "stablehlo.compare":
+            sides = self._sides(made_by)
+            same = sides is not None and sides[0] == key.expression
+            return same and _direction(made_by) == "EQ" and _is_total(made_by) == key.total
+        either = _operation(made_by.operands[0]) if made_by.name == "stablehlo.not" else None
+        if either is None or either.name != "stablehlo.or":
+            return False
+        before, after = (self.keys(v) for v in either.operands)
+        if len(before) != 1 or len(after) != 1:
+            return False
+        turned = not before[0].descending, not before[0].nans_first
+        return (
+            before[0].expression == after[0].expression == key.expression
+            and (after[0].descending, after[0].nans_first) == turned
+        )
+
+    def _with_nans(self, operands: list[ir.Value]) -> SortKey | None:
+        """Returns the key of "less, or a number before one that is none"."""
+        for less, rest in (operands, operands[::-1]):
+            strict, both = _operation(less), _operation(rest)
+            if strict is None or both is None or both.name != "stablehlo.and":
+                continue
+            key = self._strict(strict) if strict.name == "stablehlo.compare" else None
+            for number, none in (list(both.operands), list(both.operands)[::-1]):
+                a, b = self._self_compare(number, "EQ"), self._self_compare(none, "NE")
+                if key and a and b and a[1] == b[1] == key.expression and {a[0], b[0]} == {0, 1}:
+                    return replace(key, nans_first=a[0] == 1)
+        return None
+
+    def _self_compare(
+        self, value: ir.Value, direction: str
+    ) -> tuple[int | None, Expression] | None:
+        """Returns what is compared with itself, which tells NaNs from numbers."""
+        compare = _operation(value)
+        if compare is None or compare.name != "stablehlo.compare":
+            return None
+        left, right = compare.operands
+        if left != right or _direction(compare) != direction or _is_total(compare):
+            return None
+        return self._expression(left)
 
     def _strict(self, compare: ir.Operation) -> SortKey | None:
         """Returns the key of a ``<`` or ``>``."""
@@ -96,7 +141,7 @@ class _Reader:
         expression, swapped = sides
         value = compare.operands[0]
         descending = (direction == "GT") != swapped
-        return SortKey(self._function(value), descending, _is_total(compare), expression)
+        return SortKey(self._function(value), descending, _is_total(compare), False, expression)
 
     def _sides(self, compare: ir.Operation) -> tuple[Expression, bool] | None:
         """Returns the key on both sides, and whether the second argument's is on the left."""
@@ -119,11 +164,9 @@ class _Reader:
         sides = {side for side, _ in known if side is not None}
         if len(sides) > 1:
             return None
-        attributes = str(made_by.attributes) if len(made_by.attributes) else ""
         side = sides.pop() if sides else None
-        text = made_by.get_asm() if made_by.name == "stablehlo.constant" else attributes
         kind = str(made_by.results[0].type)
-        return side, (made_by.name, text.partition(" = ")[2] or text, kind, *(e for _, e in known))
+        return side, (made_by.name, _attributes(made_by), kind, *(e for _, e in known))
 
     def _function(self, value: ir.Value) -> Callable[[Sequence[Array]], Array]:
         """Returns the function from the operands to the key."""
@@ -144,6 +187,14 @@ class _Reader:
 def _operation(value: ir.Value) -> ir.Operation | None:
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def _attributes(operation: ir.Operation) -> str:
+    """Returns what tells an operation from others of its name: its text without values' names."""
+    if operation.name == "stablehlo.constant":
+        return str(operation.get_asm()).partition(" = ")[2]
+    names = [n if isinstance(n, str) else n.name for n in operation.attributes]
+    return ", ".join(f"{name} = {operation.attributes[name]}" for name in names)
 
 
 def _direction(compare: ir.Operation) -> str:

@@ -49,14 +49,25 @@ def _order_by_keys(keys: Sequence[SortKey], arrays: Sequence[Array], axis: int) 
 
 def _sortable(key: SortKey, values: Array) -> Array:
     """Returns integers or floats whose ascending order is the key's."""
+    if is_float(values.dtype):
+        return _sortable_floats(key, values)
     if values.dtype == BOOL:
         values = values.view(np.uint8)
-    elif is_float(values.dtype):
-        # Compared as numbers, zeros are equal; NaNs, which have no place then, are last.
-        values = bits_to_order(values if key.total else values + values.dtype.type(0))
-    else:
-        values = values.astype(wide_dtype(values.dtype), copy=False)
+    values = values.astype(wide_dtype(values.dtype), copy=False)
     return np.invert(values) if key.descending else values
+
+
+def _sortable_floats(key: SortKey, values: Array) -> Array:
+    if key.total:
+        order = bits_to_order(values)
+        return np.invert(order) if key.descending else order
+    values = values.astype(wide_dtype(values.dtype), copy=False)
+    if not key.nans_first:  # where NumPy puts them, too
+        return -values if key.descending else values
+    order = bits_to_order(values + values.dtype.type(0))  # -0 becomes 0
+    order = np.invert(order) if key.descending else order
+    first: Array = np.where(np.isnan(values), np.iinfo(order.dtype).min, order)
+    return first
 
 
 def _order_by_network(
