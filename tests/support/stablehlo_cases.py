@@ -15,8 +15,8 @@ from support.stablehlo_text import (
     NARROW,
     ProgramText,
     body,
-    dtype_of,
     integral,
+    named_dtype,
     sample,
     typed,
 )
@@ -127,7 +127,7 @@ def select(rng: np.random.Generator) -> ProgramText:
 def clamp(rng: np.random.Generator) -> ProgramText:
     program = ProgramText()
     for dtype in ("int32", "uint8", "float32", "bfloat16"):
-        low, high = (program.argument(dtype_of(dtype).type(v)) for v in (1, 2))
+        low, high = (program.argument(named_dtype(dtype).type(v)) for v in (1, 2))
         x = program.argument(sample(rng, (4, 5), dtype))
         program.apply("clamp", [low, x, high], [typed((4, 5), dtype)])
     return program
@@ -148,7 +148,7 @@ def convert(rng: np.random.Generator) -> ProgramText:
             x = program.argument(sample(rng, (31,), source))
         else:
             with np.errstate(all="ignore"):
-                x = program.argument(_FROM.astype(dtype_of(source)))
+                x = program.argument(_FROM.astype(named_dtype(source)))
         for target in _CONVERTED:
             program.apply("convert", [x], [typed((31,), target)])
     return program
@@ -306,7 +306,7 @@ _BODIES = {"add": 0, "multiply": 1, "maximum": -3, "minimum": 3}
 
 def _start(name: str, dtype: str) -> Any:
     value = 0 if name == "maximum" and dtype[0] == "u" else _BODIES[name]
-    return dtype_of(dtype).type(value)
+    return named_dtype(dtype).type(value)
 
 
 @_case

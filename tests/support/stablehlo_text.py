@@ -21,7 +21,7 @@ EIGHTS = ("float8_e4m3fn", "float8_e5m2")
 COMPLEX = ("complex64", "complex128")
 
 
-def dtype_of(name: str) -> np.dtype[Any]:
+def named_dtype(name: str) -> np.dtype[Any]:
     """Returns the dtype of a name, ml_dtypes' included."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
@@ -118,7 +118,7 @@ class ProgramText:
 
 def typed(shape: Sequence[int], dtype: Any) -> str:
     """Returns the spelling of a type."""
-    return tensor_name(tuple(shape), dtype_of(dtype) if isinstance(dtype, str) else dtype)
+    return tensor_name(tuple(shape), named_dtype(dtype) if isinstance(dtype, str) else dtype)
 
 
 def body(operation: str, dtype: str) -> str:
@@ -131,7 +131,7 @@ def body(operation: str, dtype: str) -> str:
 
 def sample(rng: np.random.Generator, shape: Sequence[int], name: str) -> np.ndarray[Any, Any]:
     """Returns random values of a dtype: integers of its range, floats with special ones."""
-    dtype = dtype_of(name)
+    dtype = named_dtype(name)
     if name == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if "int" in name:
@@ -155,8 +155,8 @@ def integral(rng: np.random.Generator, shape: Sequence[int], name: str) -> np.nd
     low = 0 if name.startswith("u") else -3
     values = rng.integers(low, 4, shape)
     if "complex" in name:
-        return (values + 1j * rng.integers(low, 4, shape)).astype(dtype_of(name))
-    return values.astype(dtype_of(name))
+        return (values + 1j * rng.integers(low, 4, shape)).astype(named_dtype(name))
+    return values.astype(named_dtype(name))
 
 
 def assert_close(found: Any, wanted: Any, what: str, ulps: float = 8) -> None:

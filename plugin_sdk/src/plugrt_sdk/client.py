@@ -84,7 +84,7 @@ class BackendClient(Client):
         try:
             handle = self.backend.put(host, ours.id)
         except MemoryError as error:
-            raise self._session.exhausted(f"an array {tensor_type}", error) from error
+            raise self._session.exhausted(f"an array {tensor_type}", error) from None
         return BackendBuffer(self._session, handle, tensor_type, ours)
 
     @with_argument_errors

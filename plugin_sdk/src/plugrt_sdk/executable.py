@@ -97,7 +97,7 @@ class BackendLoadedExecutable(LoadedExecutable):
             results = self._launch(handles)
         except MemoryError as error:
             what = f"the launch of {self._executable.name!r}"
-            raise self._session.exhausted(what, error) from error
+            raise self._session.exhausted(what, error) from None
         expected = self._executable.output_types
         if len(results) != len(expected) or any(len(r) != len(self._devices) for r in results):
             raise Internal(

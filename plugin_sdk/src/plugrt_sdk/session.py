@@ -26,10 +26,14 @@ class Session:
         return self.client.backend_name
 
     def exhausted(self, what: str, error: MemoryError) -> ResourceExhausted:
-        """Returns the error for what found no memory: as it is, or Python's with PJRT's code."""
+        """Returns the error for what found no memory: as it is, or Python's with PJRT's code.
+
+        The traceback is that of the author's method.
+        """
         if isinstance(error, ResourceExhausted):
             return error
-        return ResourceExhausted(f"{self.backend_name} has no memory for {what}: {error}")
+        found = ResourceExhausted(f"{self.backend_name} has no memory for {what}: {error}")
+        return found.with_traceback(error.__traceback__)
 
     def require_open(self) -> None:
         """Raises `FailedPrecondition` after `close`."""

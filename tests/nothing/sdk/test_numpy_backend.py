@@ -26,7 +26,7 @@ from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
 from support.stablehlo_cases import CASES, write
-from support.stablehlo_text import ProgramText, dtype_of, typed
+from support.stablehlo_text import ProgramText, named_dtype, typed
 
 
 def run(
@@ -195,7 +195,7 @@ def test_random_numbers_are_in_range() -> None:
         ("float32", -1, 3, "UNIFORM"), ("int32", -2, 5, "UNIFORM"), ("float64", 7, 2, "NORMAL"),
         ("bfloat16", 0, 1, "UNIFORM"),
     ):  # fmt: skip
-        bounds = [program.argument(dtype_of(dtype).type(v)) for v in (low, high)]
+        bounds = [program.argument(named_dtype(dtype).type(v)) for v in (low, high)]
         program.apply(
             "rng", [*bounds, shape], [typed((50, 20), dtype)],
             f"rng_distribution = #stablehlo<rng_distribution {distribution}>",
@@ -241,9 +241,9 @@ def test_constants_of_every_kind(dtype: str, literal: str, wanted: list[Any]) ->
     kind = typed((3,), dtype)
     text = main(f"%r = stablehlo.constant dense<{literal}> : {kind}\nreturn %r : {kind}", "", kind)
     [[result]] = run(text)
-    assert result.dtype == dtype_of(dtype)
+    assert result.dtype == named_dtype(dtype)
     exact = (
-        np.complex128 if "complex" in dtype else dtype_of(dtype) if "64" in dtype else np.float64
+        np.complex128 if "complex" in dtype else named_dtype(dtype) if "64" in dtype else np.float64
     )
     np.testing.assert_array_equal(result.astype(exact), np.array(wanted, exact))
     big = np.resize(result, 300)

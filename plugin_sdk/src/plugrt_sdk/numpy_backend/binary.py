@@ -13,10 +13,10 @@ from plugrt_sdk.numpy_backend.data_types import (
     Dtype,
     Function,
     bits_to_order,
+    dtype_kind,
     is_complex,
     is_float,
     is_integer,
-    kind_of,
     wide_dtype,
     widened,
 )
@@ -40,14 +40,14 @@ def divide(dtype: Dtype) -> Function:
         return np.divide
     all_ones = (
         wide_dtype(dtype).type(-1)
-        if kind_of(dtype) == "i"
+        if dtype_kind(dtype) == "i"
         else np.invert(wide_dtype(dtype).type(0))
     )
 
     def quotient(x: Array, y: Array) -> Array:
         # The floor is one too small where the signs differ and there is a remainder.
         floor = np.floor_divide(x, y)
-        if kind_of(dtype) == "i":
+        if dtype_kind(dtype) == "i":
             floor = floor + (((x ^ y) < 0) & (floor * y != x))
         result: Array = np.where(y == 0, all_ones, floor)
         return result
@@ -128,7 +128,7 @@ def _ties_of_zeros(chosen: Array, x: Array, y: Array) -> Array | None:
 
 def power(dtype: Dtype) -> Function:
     """Returns the power; a negative power of an integer is 0, but for 1 and -1."""
-    if kind_of(dtype) != "i":
+    if dtype_kind(dtype) != "i":
         return np.power
 
     def integer_power(x: Array, y: Array) -> Array:

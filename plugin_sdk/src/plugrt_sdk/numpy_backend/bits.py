@@ -8,9 +8,9 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     Function,
+    bit_width,
     bits_dtype,
-    bits_of,
-    kind_of,
+    dtype_kind,
     wide_dtype,
     widened,
 )
@@ -19,8 +19,8 @@ from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 def _unsigned(array: Array, dtype: Dtype) -> Array:
     """Returns the bits of integers, in an unsigned dtype that NumPy computes with."""
-    if bits_of(dtype) < 8:
-        narrow: Array = array.astype(np.uint8) & np.uint8((1 << bits_of(dtype)) - 1)
+    if bit_width(dtype) < 8:
+        narrow: Array = array.astype(np.uint8) & np.uint8((1 << bit_width(dtype)) - 1)
         return narrow
     return array.view(bits_dtype(dtype))
 
@@ -32,7 +32,7 @@ def population_count(dtype: Dtype) -> Function:
 
 def count_leading_zeros(dtype: Dtype) -> Function:
     """Returns the function that counts the zeros above the highest one."""
-    width = bits_of(dtype)
+    width = bit_width(dtype)
     steps = [s for s in (32, 16, 8, 4, 2, 1) if s < width]
 
     def count(x: Array) -> Array:
@@ -48,7 +48,7 @@ def count_leading_zeros(dtype: Dtype) -> Function:
 
 def _shift_left(op: Operation) -> Function:
     dtype = op.dtype
-    if bits_of(dtype) >= 8:
+    if bit_width(dtype) >= 8:
         return np.left_shift  # a count at or above the width, or below 0, gives 0
     return lambda x, s: np.left_shift(
         _unsigned(x, dtype), np.minimum(_unsigned(s, dtype), np.uint8(8))
@@ -57,15 +57,15 @@ def _shift_left(op: Operation) -> Function:
 
 def _shift_right_arithmetic(op: Operation) -> Function:
     dtype = op.dtype
-    if kind_of(dtype) == "i" and bits_of(dtype) >= 8:
+    if dtype_kind(dtype) == "i" and bit_width(dtype) >= 8:
         return np.right_shift
-    signed = np.dtype(np.int8) if bits_of(dtype) < 8 else np.dtype(f"i{dtype.itemsize}")
-    if kind_of(dtype) == "u" and bits_of(dtype) < 8:
-        unit = np.int8(8 - bits_of(dtype))
+    signed = np.dtype(np.int8) if bit_width(dtype) < 8 else np.dtype(f"i{dtype.itemsize}")
+    if dtype_kind(dtype) == "u" and bit_width(dtype) < 8:
+        unit = np.int8(8 - bit_width(dtype))
         return lambda x, s: np.right_shift(
             (x.astype(np.int8) << unit) >> unit, _clamped(s, dtype)
         ).astype(dtype)
-    if bits_of(dtype) < 8:
+    if bit_width(dtype) < 8:
         return lambda x, s: np.right_shift(x.astype(np.int8), _clamped(s, dtype)).astype(dtype)
     return lambda x, s: np.right_shift(x.view(signed), s.view(signed)).view(dtype)
 
@@ -76,9 +76,9 @@ def _clamped(count: Array, dtype: Dtype) -> Array:
 
 def _shift_right_logical(op: Operation) -> Function:
     dtype = op.dtype
-    if bits_of(dtype) < 8:
+    if bit_width(dtype) < 8:
         return lambda x, s: np.right_shift(_unsigned(x, dtype), _unsigned(s, dtype)).astype(dtype)
-    if kind_of(dtype) == "u":
+    if dtype_kind(dtype) == "u":
         return np.right_shift
     return lambda x, s: np.right_shift(_unsigned(x, dtype), _unsigned(s, dtype)).view(dtype)
 

@@ -12,9 +12,9 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     bits_dtype,
+    dtype_kind,
     is_complex,
     is_float,
-    kind_of,
 )
 
 _LITERAL = re.compile(r"dense<(.*)> : ", re.DOTALL)
@@ -54,7 +54,7 @@ def _parse(text: str, kind: TensorType) -> Array:
 
 
 def _elements(tokens: list[str], dtype: Dtype) -> Array:
-    if kind_of(dtype) == "b":
+    if dtype_kind(dtype) == "b":
         return np.array([t == "true" for t in tokens], dtype)
     if is_complex(dtype):
         part: Dtype = np.dtype(f"f{dtype.itemsize // 2}")

@@ -15,7 +15,7 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     Function,
-    bits_of,
+    bit_width,
     is_complex,
     is_float,
     is_integer,
@@ -45,7 +45,7 @@ def product_dtype(left: Dtype, right: Dtype, result: Dtype, terms: int) -> Dtype
     if BOOL in (left, right):
         return BOOL
     if is_integer(result):
-        if bits_of(left) + bits_of(right) + max(terms - 1, 0).bit_length() <= 53:
+        if bit_width(left) + bit_width(right) + max(terms - 1, 0).bit_length() <= 53:
             return _FLOAT64
         return result
     if is_complex(result):

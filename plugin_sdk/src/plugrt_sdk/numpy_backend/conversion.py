@@ -9,8 +9,8 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     Function,
+    bit_width,
     bits_dtype,
-    bits_of,
     integer_info,
     is_complex,
     is_float,
@@ -68,7 +68,7 @@ def _convert(op: Operation) -> Function:
 
 def _bitcast_convert(op: Operation) -> Function:
     source, shape, target = op.operand_types[0].dtype, op.shape, op.dtype
-    if bits_of(source) % 8 or bits_of(target) % 8:
+    if bit_width(source) % 8 or bit_width(target) % 8:
         return _sub_byte_cast(source, target, shape)
     rank = len(op.operand_types[0].shape)
 
@@ -82,7 +82,7 @@ def _bitcast_convert(op: Operation) -> Function:
 
 def _sub_byte_cast(source: Dtype, target: Dtype, shape: tuple[int, ...]) -> Function:
     """Returns a cast of elements that take less than a byte, which NumPy keeps one in a byte."""
-    narrow, wide = bits_of(source), bits_of(target)
+    narrow, wide = bit_width(source), bit_width(target)
 
     def cast(x: Array) -> Array:
         mask = (1 << min(narrow, 64)) - 1

@@ -21,7 +21,7 @@ INT64: Dtype = np.dtype(np.int64)
 
 
 @cache
-def kind_of(dtype: Dtype) -> str:
+def dtype_kind(dtype: Dtype) -> str:
     """Returns ``b`` (boolean), ``i`` (signed), ``u`` (unsigned), ``f`` or ``c`` (complex)."""
     name = element_name(dtype)
     if name == "i1":
@@ -31,17 +31,17 @@ def kind_of(dtype: Dtype) -> str:
 
 def is_integer(dtype: Dtype) -> bool:
     """Whether a dtype is a signed or unsigned integer's, booleans apart."""
-    return kind_of(dtype) in "iu"
+    return dtype_kind(dtype) in "iu"
 
 
 def is_float(dtype: Dtype) -> bool:
     """Whether a dtype is a real floating one."""
-    return kind_of(dtype) == "f"
+    return dtype_kind(dtype) == "f"
 
 
 def is_complex(dtype: Dtype) -> bool:
     """Whether a dtype is a complex one."""
-    return kind_of(dtype) == "c"
+    return dtype_kind(dtype) == "c"
 
 
 class IntegerInfo(NamedTuple):
@@ -63,7 +63,7 @@ def integer_info(dtype: Dtype) -> IntegerInfo:
 
 
 @cache
-def bits_of(dtype: Dtype) -> int:
+def bit_width(dtype: Dtype) -> int:
     """Returns the bits of an element: 4 for int4, which takes a byte on the host."""
     if dtype == BOOL:
         return 1
@@ -84,7 +84,7 @@ def wide_dtype(dtype: Dtype) -> Dtype:
 
     Floats of 8 and 16 bits are computed in float32 and rounded once, as XLA does on CPUs.
     """
-    kind, bits = kind_of(dtype), bits_of(dtype)
+    kind, bits = dtype_kind(dtype), bit_width(dtype)
     if kind == "f" and bits <= 16:
         return FLOAT32
     if kind in "iu" and bits < 8:

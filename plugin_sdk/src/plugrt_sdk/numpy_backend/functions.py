@@ -14,15 +14,15 @@ from plugrt_sdk.numpy_backend.constants import constant_value
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.operation import Operation
-from plugrt_sdk.numpy_backend.partitions import symbols_of
+from plugrt_sdk.numpy_backend.partitions import read_symbols
 from plugrt_sdk.numpy_backend.source import FunctionSource, assigned
 from plugrt_sdk.numpy_backend.table import (
     ELEMENTWISE,
     FOLDED,
     JOINT,
     TERMINATORS,
-    joint_lowering_of,
-    lowering_of,
+    find_joint_lowering,
+    find_lowering,
 )
 
 _MOST_FOLDED = 1 << 16
@@ -40,7 +40,7 @@ class ModuleCompiler:
     def __init__(self, module: ir.Module, grid: Grid, *, check: bool = False) -> None:
         self.grid = grid
         self._check = check
-        self.symbols = symbols_of(module)
+        self.symbols = read_symbols(module)
         self._constants: dict[ir.Value, Array] = {}
         self._functions: dict[tuple[str, bool], Function] = {}
         self._joint: dict[str, bool] = {}
@@ -118,12 +118,12 @@ class ModuleCompiler:
 
     def lower(self, op: Operation) -> Function:
         """Returns the function of an operation, for one device."""
-        function = lowering_of(op)(op)
+        function = find_lowering(op)(op)
         return checked(op, function) if self._check else function
 
     def lower_joint(self, op: Operation) -> Function:
         """Returns the joint function of an operation."""
-        return joint_lowering_of(op)(op)
+        return find_joint_lowering(op)(op)
 
     def _is_elementwise(self, block: ir.Block) -> bool:
         for view in block.operations:

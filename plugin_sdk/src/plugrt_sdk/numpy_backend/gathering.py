@@ -18,7 +18,7 @@ from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 from plugrt_sdk.numpy_backend.windows import at_places, distinct_passes
 
 
-def starts_of(
+def split_starts(
     indices: Array, vector_dim: int, index_map: Sequence[int]
 ) -> tuple[dict[int, Array], tuple[int, ...]]:
     """Returns for each indexed dimension the starts of the slices, and the batch's shape."""
@@ -100,7 +100,7 @@ def _gather_of(numbers: _GatherNumbers, shape: Sequence[int], sizes: Sequence[in
     order = [*indexed, *whole]
 
     def run(x: Array, indices: Array) -> Array:
-        starts, batch = starts_of(indices, vector_dim, index_map)
+        starts, batch = split_starts(indices, vector_dim, index_map)
         starts.update(zip(batching, batch_index(batch, index_batching, vector_dim), strict=True))
         places = []
         for d in indexed:
@@ -161,7 +161,7 @@ def _scatter(op: Operation) -> Function:
 
     def run(*values: Any) -> list[Array]:
         inputs, indices, updates = values[:count], values[count], values[count + 1 : 2 * count + 1]
-        starts, batch = starts_of(indices, vector_dim, index_map)
+        starts, batch = split_starts(indices, vector_dim, index_map)
         starts.update(zip(batching, batch_index(batch, index_batching, vector_dim), strict=True))
         # The flat place of each update; a window that does not fit is left out as a whole.
         flat: Any = np.zeros((*batch, *[1] * len(kept)), INT64)

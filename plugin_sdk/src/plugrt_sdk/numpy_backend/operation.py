@@ -11,7 +11,7 @@ from plugrt.errors import Unimplemented, UnsupportedDtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line
-from plugrt.stablehlo.types import dtype_of
+from plugrt.stablehlo.types import ir_type_to_dtype
 from plugrt_sdk.numpy_backend.data_types import Dtype, Function
 from plugrt_sdk.numpy_backend.devices import Grid
 
@@ -100,7 +100,7 @@ class Operation:
 
     def _dtype(self, element: ir.Type) -> Dtype:
         try:
-            return dtype_of(element)
+            return ir_type_to_dtype(element)
         except UnsupportedDtype:
             reason = (
                 "quantised types are not supported"

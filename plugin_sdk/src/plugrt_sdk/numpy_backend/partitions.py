@@ -22,7 +22,7 @@ from plugrt.stablehlo.shardings import (
     read_shardy,
     read_shardy_list,
 )
-from plugrt.stablehlo.types import tensor_type_of
+from plugrt.stablehlo.types import ir_type_to_tensor_type
 from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -31,7 +31,7 @@ Parts = list[Slices]
 """For each partition the part of an array that it holds."""
 
 
-def symbols_of(module: ir.Module) -> dict[str, Any]:
+def read_symbols(module: ir.Module) -> dict[str, Any]:
     """Returns the functions and meshes of a module by name."""
     return {
         op.attributes["sym_name"].value: op.operation
@@ -44,11 +44,11 @@ class Signature:
     """The types of ``main``'s parameters and results, and the parts that partitions hold."""
 
     def __init__(self, module: ir.Module, partitions: int) -> None:
-        symbols = symbols_of(module)
+        symbols = read_symbols(module)
         main = symbols["main"]
         kind = main.attributes["function_type"].value
-        self.inputs = [tensor_type_of(t) for t in kind.inputs]
-        self.results = [tensor_type_of(t) for t in kind.results]
+        self.inputs = [ir_type_to_tensor_type(t) for t in kind.inputs]
+        self.results = [ir_type_to_tensor_type(t) for t in kind.results]
         self.input_parts = _parts(main, "arg_attrs", self.inputs, symbols, partitions)
         self.result_parts = _parts(main, "res_attrs", self.results, symbols, partitions)
 

@@ -18,8 +18,8 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     Function,
+    bit_width,
     bits_dtype,
-    bits_of,
     is_float,
 )
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -117,7 +117,7 @@ _GENERATORS = {"THREE_FRY": _threefry_bits, "PHILOX": _philox_bits, "DEFAULT": _
 def _rng_bit_generator(op: Operation) -> Function:
     generate = _GENERATORS[op.word("rng_algorithm", "DEFAULT")]
     kind = op.result_types[1]
-    bits = bits_of(kind.dtype)
+    bits = bit_width(kind.dtype)
     if kind.dtype == BOOL:
         op.refuse("it has no random booleans")
 

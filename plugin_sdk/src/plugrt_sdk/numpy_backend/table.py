@@ -99,7 +99,7 @@ FOLDED = frozenset(
 """The operations on constants that are run when a program is compiled."""
 
 
-def lowering_of(op: Operation) -> Lowering:
+def find_lowering(op: Operation) -> Lowering:
     """Returns the lowering of an operation; raises `Unimplemented` where there is none."""
     lowering = OPERATIONS.get(op.name)
     if lowering is None:
@@ -107,7 +107,7 @@ def lowering_of(op: Operation) -> Lowering:
     return lowering
 
 
-def joint_lowering_of(op: Operation) -> Lowering:
+def find_joint_lowering(op: Operation) -> Lowering:
     """Returns the joint lowering of an operation that exchanges data, or holds one that does."""
     lowering = _JOINT_FORMS.get(op.name)
     if lowering is None:
