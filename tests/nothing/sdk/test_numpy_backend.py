@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import plugrt
 from plugrt.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -25,6 +26,7 @@ from plugrt_sdk.numpy_backend import plugin, table
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from support.distributions import run_python
 from support.stablehlo_cases import CASES, write
 from support.stablehlo_text import ProgramText, named_dtype, typed
 
@@ -440,3 +442,19 @@ def test_the_plugin_is_below_the_cpu_and_takes_the_number_of_devices() -> None:
     assert [d.kind for d in client.devices()] == ["NumPy"] * 3
     assert client.platform == plugin.name == "numpy"
     assert plugin.priority < 0
+
+
+def test_it_is_used_where_it_is_named_and_never_chosen() -> None:
+    code = """
+import sys, plugrt
+try:
+    print([d.platform for d in plugrt.devices()])
+except plugrt.errors.PlugrtError as error:
+    print(type(error).__name__)
+print("plugrt_sdk.client" in sys.modules)
+"""
+    named = run_python(code, JAX_PLATFORMS="numpy")
+    assert named.stdout.split() == ["['numpy']", "True"], named.stderr
+    others = sorted({row.name for row in plugrt.plugins.table()} - {"numpy"})
+    unnamed = run_python(code, PLUGRT_PLUGINS_BLOCK=",".join(others))
+    assert unnamed.stdout.split() == ["PluginUnavailable", "False"], unnamed.stderr

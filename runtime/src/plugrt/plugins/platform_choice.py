@@ -149,6 +149,8 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
                 warn(row, error)
             else:
                 loaded.append(row)
+    # A negative priority is that of a backend for those who ask for it by name.
+    loaded = [row for row in loaded if (row.priority or 0) >= 0]
     loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")
     row, client = start_first_working(

@@ -46,7 +46,10 @@ class Plugin:
     platform: str = ""
     """The platform its client reports, when that differs from ``name``."""
     priority: int = 400
-    """The highest available priority is the default backend (cpu 0, tpu 300, cuda 500)."""
+    """The highest available priority is the default backend (cpu 0, tpu 300, cuda 500).
+
+    A plugin whose priority is negative is never the default: it is used where it is named.
+    """
     experimental: bool = False
     """Whether choosing it prints one warning that it is experimental."""
     aliases: Sequence[str] = ()
