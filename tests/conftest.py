@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -83,7 +84,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest tests first, so that no worker waits for one at the end."""
+    """Puts the longest tests first, so that no worker waits for one at the end.
+
+    Refuses names with an address in them: each worker would have its own, and xdist would stop.
+    """
+    addresses = [item.nodeid for item in items if re.search(r" at 0x[0-9a-f]{4,}", item.nodeid)]
+    if addresses:
+        raise pytest.UsageError(f"tests are named after addresses, give them ids: {addresses[:5]}")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
