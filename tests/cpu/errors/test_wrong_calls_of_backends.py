@@ -68,7 +68,9 @@ def test_semantics_may_be_numbers(semantics: Any) -> None:
     assert buffer.to_host().tolist() == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("wrong", [None, 3, "text", object(), [None]], ids=["None", "int", "str", "object", "list"])
+@pytest.mark.parametrize(
+    "wrong", [None, 3, "text", object(), [None]], ids=["None", "int", "str", "object", "list"]
+)
 def test_value_types_check_their_fields(wrong: Any) -> None:
     """Before a library takes them: that one may read an integer as an address."""
     for make in (

@@ -47,7 +47,9 @@ def test_only_arrays_are_put_also_where_their_type_is_known(client: Client, devi
         client.buffer_from_host(buffer, device)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("place", [None, "device", 0, object()], ids=["None", "str", "int", "object"])
+@pytest.mark.parametrize(
+    "place", [None, "device", 0, object()], ids=["None", "str", "int", "object"]
+)
 def test_places_are_those_of_the_client(client: Client, device: Device, place: Any) -> None:
     with pytest.raises(InvalidArgument, match="is not a device of"):
         client.buffer_from_host(HOST, place)
