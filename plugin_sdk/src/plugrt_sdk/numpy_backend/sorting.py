@@ -28,8 +28,14 @@ def _sort(op: Operation) -> Function:
     keys = sort_keys(op)
     combine, places = combiner(op, count)
 
+    alone = len(keys) == count == 1 and keys[0].expression == ("key", 0)
+
     def run(*values: Any) -> list[Any]:
         arrays = [np.asarray(x) for x in values[:count]]
+        if alone:
+            found = _sorted_values(keys[0], arrays[0], axis)
+            if found is not None:
+                return [found]
         if keys:
             order = _order_by_keys(keys, arrays, axis)
         else:
@@ -45,6 +51,23 @@ def _order_by_keys(keys: Sequence[SortKey], arrays: Sequence[Array], axis: int) 
     if len(columns) == 1:
         return np.argsort(columns[0], axis=axis, kind="stable")
     return np.lexsort(columns[::-1], axis=axis)  # the last of them is lexsort's first
+
+
+def _sorted_values(key: SortKey, x: Array, axis: int) -> Array | None:
+    """Returns the values in order; None where equal ones differ, and their order matters.
+
+    NumPy sorts values ten times as fast as it finds their order.
+    """
+    if not is_float(x.dtype):
+        if wide_dtype(x.dtype) != x.dtype:
+            return None
+        ordered = np.sort(x, axis)
+    else:
+        if not key.total and (np.isnan(x).any() or np.signbit(x[x == 0]).any()):
+            return None
+        # Total order is that of integers, and the way back is the same.
+        ordered = bits_to_order(np.sort(bits_to_order(x), axis).view(x.dtype)).view(x.dtype)
+    return np.flip(ordered, axis) if key.descending else ordered
 
 
 def _sortable(key: SortKey, values: Array) -> Array:

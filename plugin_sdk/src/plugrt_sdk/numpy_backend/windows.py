@@ -62,14 +62,19 @@ class Windows:
             for n, w, s, d in zip(shape, self.sizes, self.strides, self.dilations, strict=True)
         ]
 
-    def of_one_axis(self, axis: int) -> Windows:
-        """Returns windows that extend along one axis only, without padding."""
-        ones = (1,) * len(self.sizes)
-        only = [
-            tuple(v if d == axis else 1 for d, v in enumerate(values))
-            for values in (self.sizes, self.strides, self.dilations)
-        ]
-        return Windows(only[0], only[1], ones, only[2], [])
+    @property
+    def scanned_axis(self) -> tuple[int, bool] | None:
+        """The axis along which windows take all up to their place, and whether from the end."""
+        wide = [axis for axis, size in enumerate(self.sizes) if size > 1]
+        plain = {*self.strides, *self.base_dilations, *self.dilations} == {1}
+        if len(wide) != 1 or not plain:
+            return None
+        [axis] = wide
+        reach = self.sizes[axis] - 1
+        if any(map(any, (*self.padding[:axis], *self.padding[axis + 1 :]))):
+            return None
+        backwards = self.padding[axis] == [0, reach]
+        return (axis, backwards) if backwards or self.padding[axis] == [reach, 0] else None
 
 
 def _reduce_window(op: Operation) -> Function:
@@ -91,8 +96,14 @@ def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
         if windows.sizes[axis] > 1 or windows.strides[axis] > 1 or windows.sizes[axis] == 0
     ]
 
+    scanned = windows.scanned_axis
+
     def run(x: Array, start: Any) -> Array:
         begun = np.asarray(start).astype(wide)
+        if scanned is not None and x.size and windows.sizes[scanned[0]] >= x.shape[scanned[0]]:
+            return _scan(ufunc, np.asarray(x).astype(wide, copy=False), begun, scanned).astype(
+                dtype, copy=False
+            )
         x = windows.padded(np.asarray(x).astype(wide, copy=False), begun)
         for axis in axes:
             x = _reduce_axis(ufunc, x, windows, axis)
@@ -102,18 +113,25 @@ def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
     return run
 
 
+def _scan(ufunc: Any, x: Array, start: Array, along: tuple[int, bool]) -> Array:
+    """Returns the running totals along an axis, from its end if the flag is set."""
+    axis, backwards = along
+    x = np.flip(x, axis) if backwards else x
+    total: Array = ufunc(ufunc.accumulate(x, axis, x.dtype), start)
+    return np.flip(total, axis) if backwards else total
+
+
 def _reduce_axis(ufunc: Any, x: Array, windows: Windows, axis: int) -> Array:
-    """Reduces windows along an axis: one pass a position of the window, or a running total."""
+    """Reduces windows along an axis: one pass a position, or log2(size) passes by doubling."""
     size, stride, dilation = (v[axis] for v in (windows.sizes, windows.strides, windows.dilations))
     span = (size - 1) * dilation + 1
     count = 0 if x.shape[axis] < span else (x.shape[axis] - span) // stride + 1
     before = (slice(None),) * axis
     if not count:
         return x[(*before, slice(0, 0))]
-    if size > 32:
-        view = windows.of_one_axis(axis).view(x)
-        result: Array = ufunc.reduce(view, tuple(range(x.ndim, 2 * x.ndim)), x.dtype)
-        return result
+    if size > 8:
+        places = slice(0, (count - 1) * stride + 1, stride)
+        return _by_doubling(ufunc, x, size, dilation, axis)[(*before, places)]
     parts = [
         x[(*before, slice(i * dilation, i * dilation + (count - 1) * stride + 1, stride))]
         for i in range(size)
@@ -122,6 +140,29 @@ def _reduce_axis(ufunc: Any, x: Array, windows: Windows, axis: int) -> Array:
     for part in parts[1:]:
         total = ufunc(total, part)
     return total
+
+
+def _by_doubling(ufunc: Any, x: Array, size: int, dilation: int, axis: int) -> Array:
+    """Returns the totals of all windows of a size, put together of those of powers of two."""
+    before = (slice(None),) * axis
+
+    def joined(first: Array, second: Array, offset: int) -> Array:
+        later = second[(*before, slice(offset, None))]
+        length = min(first.shape[axis], later.shape[axis])
+        total: Array = ufunc(first[(*before, slice(length))], later[(*before, slice(length))])
+        return total
+
+    power, of_power, done = 1, x, 0
+    total: Array | None = None
+    while True:
+        if size & power:
+            total = of_power if total is None else joined(total, of_power, done * dilation)
+            done += power
+        if done == size:
+            assert total is not None
+            return total
+        of_power = joined(of_power, of_power, power * dilation)
+        power *= 2
 
 
 def _general(op: Operation, windows: Windows, count: int) -> Function:
