@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import re
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,18 @@ def test_every_operation_is_run_or_refused_with_a_reason() -> None:
     )
     assert not {*table.OPERATIONS, *table.JOINT} & {*table.REFUSED}
     assert all(table.REFUSED.values())
+
+
+def test_the_page_is_current() -> None:
+    root = Path(__file__).parents[3]
+    spec = importlib.util.spec_from_file_location(
+        "numpy_backend_page", root / "docs/generate/numpy_backend.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    assert generator.page() == generator.PAGE.read_text(), "run make docs"
 
 
 def test_no_operation_is_listed_twice() -> None:
