@@ -272,6 +272,32 @@ def test_constants_of_every_kind(dtype: str, literal: str, wanted: list[Any]) ->
         np.testing.assert_array_equal(run(text)[0][0], big)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 5, 3), (3, 5)])
+def test_the_qr_decomposition_that_jax_writes(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    a = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+    small = min(shape[-2:])
+    program = ProgramText()
+    x = program.argument(a)
+    taus = typed((*shape[:-2], small), dtype)
+    packed, tau = program.apply("custom_call", [x], [x[1], taus], 'call_target_name = "Qr"')
+    kind = typed((*shape[:-1], small), dtype)
+    if shape[-2] >= shape[-1]:
+        program.apply(
+            "custom_call", [packed, tau], [kind],
+            'call_target_name = "ProductOfElementaryHouseholderReflectors"',
+        )  # fmt: skip
+        [r], _, [q] = run(program.text(), [a])
+        np.testing.assert_allclose(q @ np.triu(r[..., :small, :]), a, atol=1e-5)
+        identity = np.broadcast_to(np.eye(small), r[..., :small, :].shape)
+        np.testing.assert_allclose(np.conj(np.swapaxes(q, -1, -2)) @ q, identity, atol=1e-5)
+    else:
+        [r], [t] = run(program.text(), [a])
+        assert t.shape == (small,)
+        np.testing.assert_allclose(np.abs(np.diag(r)[0]), np.linalg.norm(a[:, 0]), rtol=1e-5)
+
+
 # --- several devices -------------------------------------------------------------------------
 
 GROUPS = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"

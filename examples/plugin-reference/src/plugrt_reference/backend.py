@@ -14,9 +14,8 @@ import numpy.typing as npt
 from plugrt.errors import Unimplemented
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.bindings import MLIRError, hlo, ir
-from plugrt.stablehlo.modules import parse
 from plugrt.stablehlo.types import element_type, ir_type_to_tensor_type
-from plugrt_sdk import Backend
+from plugrt_sdk import Backend, read_module
 
 HostArray = npt.NDArray[Any]
 Launch = Callable[[Sequence[Sequence[HostArray]]], list[list[HostArray]]]
@@ -73,7 +72,7 @@ class Reference(Backend):
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         if options.num_replicas * options.num_partitions > 1:
             raise Unimplemented("the reference backend runs programs on one device")
-        module = parse(program.code)
+        module = read_module(program)
         _require_types(module)
         _require_operations(module)
 

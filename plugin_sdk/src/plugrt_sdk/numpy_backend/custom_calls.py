@@ -27,7 +27,7 @@ def _qr(op: Operation) -> Function:
 
 
 def _householder_product(op: Operation) -> Function:
-    """``ProductOfHouseholderReflectors``: the columns of Q from vectors and taus (orgqr)."""
+    """``ProductOfElementaryHouseholderReflectors``: Q's columns from vectors and taus (orgqr)."""
 
     def product(a: Array, taus: Array) -> Array:
         rows, columns = a.shape[-2:]
@@ -45,7 +45,7 @@ def _householder_product(op: Operation) -> Function:
 
 TARGETS: dict[str, Lowering] = {
     "LayoutConstraint": _pass_on,
-    "ProductOfHouseholderReflectors": _householder_product,
+    "ProductOfElementaryHouseholderReflectors": _householder_product,
     "Qr": _qr,
     "SPMDFullToShardShape": _pass_on,
     "SPMDShardToFullShape": _pass_on,
