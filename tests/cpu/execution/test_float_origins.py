@@ -17,7 +17,8 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.errors import FloatingPointFault
+from plugrt.errors import FloatingPointFault, InvalidArgument
+from plugrt.execution import compiler, float_origins
 from plugrt.transforms.jit import jit
 from support.jax_oracle import jax
 
@@ -320,6 +321,23 @@ def test_the_branch_that_was_taken_is_to_blame(index: int, said: str) -> None:
     call = plugrt.compile(CASE)
     message = message_of(lambda x: call(x, np.int32(index)), X)
     assert re.search(rf"comes from stablehlo\.{said} of its text", message), message
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_the_probed_program_is_not_fused(knows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA's CPU compiler took time by the square of the operations; a backend may not be XLA."""
+    asked = []
+
+    def compile_program(client: Any, code: Any, options: Any, inputs: Any) -> Any:
+        asked.append(dict(options.env_overrides))
+        if options.env_overrides and not knows:
+            raise InvalidArgument("there is no option xla_disable_hlo_passes")
+        return compiler.compile_program(client, code, options, inputs)
+
+    monkeypatch.setattr(float_origins, "compile_program", compile_program)
+    message = message_of(pmapped(MADE["fori, third"], X), X)
+    assert "comes from stablehlo.sqrt" in message
+    assert asked == [{"xla_disable_hlo_passes": "fusion"}, {}][: 1 if knows else 2]
 
 
 # --- random nests --------------------------------------------------------------------------------

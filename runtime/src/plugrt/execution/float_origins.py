@@ -14,9 +14,12 @@ from plugrt.execution.compiler import compile_program
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
-from plugrt.interface import Program, TensorType
+from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 
 _PASSED_IN = "it was passed in, no operation made it"
+_UNFUSED = {"xla_disable_hlo_passes": "fusion"}
+"""XLA's CPU compiler fuses the check of each value with all that the value is made of: for some
+hundred operations it would take minutes."""
 
 
 def find_origin(
@@ -46,7 +49,7 @@ def find_origin(
     births = intern_signature(shape, np.dtype(np.int64), where, True)
     inputs = [TensorType(*program.types[i][:2]) for i in plan.kept]
     try:
-        executable = compile_program(client, code, launch.compile_options(), inputs)
+        executable = _compile_unfused(client, code, launch.compile_options(), inputs)
         plan = replace(plan, sources=(("result", 0),), literals=(), donated=())
         probed = LoadedProgram(plan, program.types, launch, executable, program.constants, [births])
         [found] = probed.make_runner(avals)(values)
@@ -59,3 +62,12 @@ def find_origin(
     return origin or (
         "value by value the program makes none, so that the compiler's fusion is the cause"
     )
+
+
+def _compile_unfused(
+    client: Client, code: Program, options: CompileOptions, inputs: Sequence[TensorType]
+) -> LoadedExecutable:
+    try:
+        return compile_program(client, code, replace(options, env_overrides=_UNFUSED), inputs)
+    except PjrtError:  # a backend that is not XLA's need not know its options
+        return compile_program(client, code, options, inputs)
