@@ -276,7 +276,9 @@ def test_constants_of_every_kind(dtype: str, literal: str, wanted: list[Any]) ->
 @pytest.mark.parametrize("shape", [(4, 4), (2, 5, 3), (3, 5)])
 def test_the_qr_decomposition_that_jax_writes(dtype: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(5)
-    a = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+    a = rng.normal(size=shape).astype(dtype)
+    if dtype == "complex128":
+        a += 1j * rng.normal(size=shape)
     small = min(shape[-2:])
     program = ProgramText()
     x = program.argument(a)
