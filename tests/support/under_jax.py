@@ -1,7 +1,8 @@
 """What stock JAX does with exported plugins: run in a child process, a function an argument.
 
 ``python -m support.under_jax BACKEND FUNCTION…``: BACKEND is ``adder`` or ``late`` (2 devices), or
-``cpu`` (plugrt's cpu plugin with 4 devices). Prints ``ok FUNCTION`` for each that ended well.
+``cpu`` or ``numpy`` (plugrt's cpu plugin, or the NumPy backend, with 4 devices). Prints
+``ok FUNCTION`` for each that ended well.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ def make(**options: Any) -> Client:
         from plugrt_cpu.create_client import start
 
         made.append(start({"num_devices": 4}))
+    elif BACKEND == "numpy":
+        from plugrt_sdk.numpy_backend import plugin
+
+        made.append(plugin.create_client({"num_devices": 4}))
     else:
         made.append(LateClient(2) if BACKEND == "late" else BackendClient(Adder(2)))
     client: Client = made[-1]
@@ -68,7 +73,7 @@ def _double(x: Any) -> Any:
 
 def devices() -> None:
     found = jax.devices()
-    assert len(found) == (4 if BACKEND == "cpu" else 2)
+    assert len(found) == (4 if BACKEND in ("cpu", "numpy") else 2)
     assert {d.platform for d in found} == {NAME}
     assert [d.id for d in found] == list(range(len(found)))
     assert repr(found[0]) == f"{NAME.capitalize()}Device(id=0)"

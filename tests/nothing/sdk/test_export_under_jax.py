@@ -6,8 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from plugrt_sdk.export.library import export_library
 from support import children
 from support.requirements import needs_jax
 
@@ -30,6 +32,28 @@ def run(backend: str, *functions: str) -> None:
 @pytest.mark.parametrize("backend", ["adder", "late"])
 def test_a_python_backend(backend: str) -> None:
     run(backend, *SHARED)
+
+
+def test_the_numpy_backend() -> None:
+    run("numpy", "devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",
+        "transforms", "several_devices", "caches", "eight_threads", "no_handle_left",
+        "exit_with_live_arrays")  # fmt: skip
+
+
+def test_the_numpy_backend_as_a_library_that_the_environment_names(tmp_path: Path) -> None:
+    path = export_library("numpy", tmp_path / "libpjrt_numpy.so")
+    variables = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"np:{path}", "JAX_PLATFORMS": "np"}
+    environment = {**os.environ, **variables, "XLA_FLAGS": ""}
+    done = children.run([sys.executable, "-c", GRADIENT], timeout=250, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = [float(word) for word in done.stdout.split()]
+    np.testing.assert_allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5)
+
+
+GRADIENT = """
+import jax, jax.numpy as jnp
+print(*jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0)).tolist())
+"""
 
 
 def test_results_that_are_ready_later() -> None:
