@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import DeletedBuffer, Internal
 from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
 from plugrt_sdk.backend import Handle
@@ -83,6 +84,7 @@ class BackendBuffer(Buffer):
         copy = self._session.backend.copy(self.handle, target.id)
         return BackendBuffer(self._session, copy, self._type, target)
 
+    @with_argument_errors
     def copy_to_memory(self, memory: Memory) -> BackendBuffer:
         if memory is self._device.default_memory():
             return self.copy_to_device(self._device)

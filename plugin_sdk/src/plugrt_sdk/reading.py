@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.interface import Program, TensorType
 from plugrt.programs.loading import parse_program
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir
 
 
+@with_argument_errors
 def read_module(program: Program) -> ir.Module:
     """Returns the StableHLO module of a program: jaxlib's ``jaxlib.mlir.ir.Module``.
 
@@ -31,6 +33,7 @@ def read_module(program: Program) -> ir.Module:
     return module
 
 
+@with_argument_errors
 def result_types(program: Program) -> Sequence[TensorType]:
     """Returns the shape and dtype of each result of a program's ``main``; errors as `read_module`.
 

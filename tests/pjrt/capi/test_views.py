@@ -144,7 +144,7 @@ def test_references_are_taken_and_released_one_at_a_time(client: Client, device:
     buffer = client.buffer_from_host(LARGE, device)
     buffer.block_until_ready()
     with ThreadPoolExecutor(1) as pool:
-        with buffer._spec.handle.reference_lock:
+        with buffer._spec.handle.lock:
             read = pool.submit(buffer.to_host)
             with pytest.raises(TimeoutError):
                 read.result(0.1)
