@@ -43,7 +43,7 @@ anew; `make bench` runs all of `benchmarks/`, which also measures start-up, tran
 tracing and libraries.
 """
 
-WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 860, 210, 40, 74, 28, 46
+WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 940, 300, 40, 74, 28, 46
 STYLE = """
     .back { fill: #ffffff } text { font: 13px sans-serif; fill: #1c2430 }
     .soft { fill: #5b6675; font-size: 12px }
@@ -60,10 +60,10 @@ STYLE = """
 
 
 def draw(data: dict[str, Any]) -> str:
-    """Returns the picture: for each call the first run's ratio and the last one's."""
+    """Returns the picture: for each call the last run's ratio, and the first one's if it has it."""
     before, now = data["runs"][0], data["runs"][-1]
-    names = [name for name in now["ratios"] if name in before["ratios"]]
-    every = [run["ratios"][name] for run in (before, now) for name in names]
+    names = list(now["ratios"])
+    every = [*now["ratios"].values(), *before["ratios"].values()]
     low = min(-1, math.floor(math.log2(min(every))))
     high = max(1, math.ceil(math.log2(max(every))))
     height = TOP + STEP * len(names) + BOTTOM
@@ -91,19 +91,29 @@ def draw(data: dict[str, Any]) -> str:
                  "to the left of 1 plugrt is faster; each line doubles</text>")  # fmt: skip
     for number, name in enumerate(names):
         y = TOP + STEP * number + STEP // 2
-        old, new = before["ratios"][name], now["ratios"][name]
-        side, anchor = (-10, "end") if new < old else (10, "start")
+        old, new = before["ratios"].get(name), now["ratios"][name]
+        improved = old is None or new < old
+        parts.append(f'  <text x="{LEFT - 20}" y="{y + 4}" text-anchor="end">{escape(name)}</text>')
+        if old is not None:
+            parts += [
+                f'  <line class="line" x1="{place(old)}" y1="{y}" x2="{place(new)}" y2="{y}"/>',
+                f'  <circle class="before" cx="{place(old)}" cy="{y}" r="5"/>',
+                _write_figure(old, place(old), y, left=not improved),
+            ]
         parts += [
-            f'  <text x="{LEFT - 20}" y="{y + 4}" text-anchor="end">{escape(name)}</text>',
-            f'  <line class="line" x1="{place(old)}" y1="{y}" x2="{place(new)}" y2="{y}"/>',
-            f'  <circle class="before" cx="{place(old)}" cy="{y}" r="5"/>',
             f'  <circle class="now" cx="{place(new)}" cy="{y}" r="6"/>',
-            f'  <text class="soft figure" x="{float(place(new)) + side:.1f}" y="{y + 4}" '
-            f'text-anchor="{anchor}">{new:.2f}</text>',
-            f'  <text class="soft figure" x="{float(place(old)) - side:.1f}" y="{y + 4}" '
-            f'text-anchor="{"start" if side < 0 else "end"}">{old:.2f}</text>',
+            _write_figure(new, place(new), y, left=improved),
         ]
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _write_figure(ratio: float, x: str, y: int, *, left: bool) -> str:
+    """Returns a ratio in digits beside its dot."""
+    side, anchor = (-10, "end") if left else (10, "start")
+    return (
+        f'  <text class="soft figure" x="{float(x) + side:.1f}" y="{y + 4}" '
+        f'text-anchor="{anchor}">{ratio:.2f}</text>'
+    )
 
 
 def _key(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -95,4 +95,6 @@ def test_a_new_run_takes_the_place_of_the_last(data: dict[str, Any]) -> None:
         "python": "3.12", "jax": "1", "jaxlib": "2", "numpy": "3",
     }  # fmt: skip
     assert "| new |  | 2.00 |" in generate.page(data)
-    assert len(dots(generate.draw(data), "now")) == 1, "only what both runs have is compared"
+    picture = generate.draw(data)
+    assert len(dots(picture, "now")) == 2
+    assert len(dots(picture, "before")) == 1, "the new one was not measured before"
