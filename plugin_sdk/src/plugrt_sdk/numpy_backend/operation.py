@@ -138,6 +138,8 @@ class Operation:
         if not self.has(name):
             return []
         attribute = self.attribute(name)
+        if not isinstance(attribute, ir.DenseElementsAttr):  # axes of a mesh, since StableHLO 1.22
+            self.refuse(f"{name} is not a table of integers: {attribute!s:.60}")
         rows, columns = ir.RankedTensorType(attribute.type).shape
         splat = attribute.is_splat
         flat = (

@@ -63,6 +63,7 @@ _QUANTISED = "quantised types are not supported"
 REFUSED: dict[str, str] = {
     "stablehlo.async_done": "asynchronous operations are not supported",
     "stablehlo.async_start": "asynchronous operations are not supported",
+    "stablehlo.collective_reduce": "new in jaxlib 0.12, and not supported yet",
     "stablehlo.cross-replica-sum": _DEPRECATED,
     "stablehlo.einsum": _DEPRECATED,
     "stablehlo.infeed": _NO_HOST,
