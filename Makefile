@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors lint types format docs docs-site bench plot version \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors test-xla-cpu lint types format docs docs-site bench plot version \
 	release wheels clean help
 
 help:
@@ -43,6 +43,10 @@ test: $(STAMP)
 ## make test-fresh   the newcomer's test: demo and test in a clone, with empty HOME and caches
 test-fresh:
 	tools/fresh.sh demo test
+
+## make test-xla-cpu the areas of tests/cpu again, on a real PJRT library (2 minutes)
+test-xla-cpu: $(STAMP)
+	PLUGRT_TEST_XLA_CPU=1 $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py
 
 ## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
 test-vendors: $(STAMP)

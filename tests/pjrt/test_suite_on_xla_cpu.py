@@ -2,6 +2,9 @@
 
 They run on the cpu plugin by themselves; here they run in two child processes on ``xla_cpu``.
 What the library cannot do, its capabilities say, and the tests ask for those.
+
+This takes over two minutes of the processor, so `make test` skips it, and says so: `make
+test-xla-cpu` runs it, which CI does for each change.
 """
 
 from __future__ import annotations
@@ -19,12 +22,8 @@ import pytest
 
 from support.xla_cpu import library_path, needs_library
 
-pytestmark = [
-    needs_library,
-    pytest.mark.long,
-    pytest.mark.timeout(1200),
-]
 TESTS = Path(__file__).parents[1]
+SWITCH = "PLUGRT_TEST_XLA_CPU"
 FEWEST = {
     "array_api": 1300,
     "execution": 220,
@@ -73,6 +72,10 @@ def run_areas(areas: Sequence[str], report: Path) -> subprocess.CompletedProcess
     )  # fmt: skip
 
 
+@needs_library
+@pytest.mark.skipif(not os.environ.get(SWITCH), reason="a minute long: make test-xla-cpu runs it")
+@pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("areas", HALVES, ids="+".join)
 def test_areas(areas: list[str], tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
@@ -94,6 +97,15 @@ def area_of(case: ElementTree.Element) -> str:
 
 def test_every_area_is_in_one_half() -> None:
     assert sorted(area for half in HALVES for area in half) == sorted(FEWEST)
+
+
+def test_what_is_skipped_here_runs_in_ci() -> None:
+    root = TESTS.parent
+    target = re.search(r"^test-xla-cpu:.*\n((?:\t.*\n)+)", (root / "Makefile").read_text(), re.M)
+    assert target
+    assert f"{SWITCH}=1" in target[1]
+    assert str(Path(__file__).relative_to(root)) in target[1]
+    assert re.search(r"^tools/fresh\.sh .*\btest-xla-cpu\b", (root / ".ci/run").read_text(), re.M)
 
 
 def test_what_is_left_out_is_there() -> None:
