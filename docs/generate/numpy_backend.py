@@ -21,6 +21,14 @@ JAX_PLATFORMS=numpy python my_program.py
 JAX_PLATFORMS=numpy PLUGRT_CLIENT_CREATE_OPTIONS=numpy:num_devices:8 python my_program.py
 ```
 
+Stock JAX has it too, by the same package's entry point, where `JAX_PLATFORMS` names it and in no
+other process:
+
+```sh
+JAX_PLATFORMS=numpy python my_jax_program.py
+JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_jax_program.py
+```
+
 It is an example of a backend in Python, a second opinion on what a program computes, and a device
 that can be stepped through with a debugger: a program becomes one Python function, a line an
 operation, with the operation and the source line beside it in tracebacks.

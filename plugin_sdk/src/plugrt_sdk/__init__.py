@@ -6,8 +6,9 @@ and `result_types` read the programs that it is to compile.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from plugrt_sdk.lazy_names import names_from
 
 if TYPE_CHECKING:
     from plugrt_sdk.backend import Backend, Handle
@@ -24,25 +25,16 @@ __all__ = [
     "result_types",
 ]
 
-_MODULES = {
-    "Backend": "plugrt_sdk.backend",
-    "BackendClient": "plugrt_sdk.client",
-    "BackendPlugin": "plugrt_sdk.plugin",
-    "Handle": "plugrt_sdk.backend",
-    "read_module": "plugrt_sdk.reading",
-    "result_types": "plugrt_sdk.reading",
-}
-
 if not TYPE_CHECKING:  # a type checker reports a missing name as an error
-
-    def __getattr__(name: str) -> Any:
-        """Imports a public name when it is first used.
-
-        The plugins of this package and of authors are imported wherever a default backend is
-        chosen: they need `BackendPlugin`, and the client, with all of plugrt, only once chosen.
-        """
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_MODULES[name]), name)
-        globals()[name] = value
-        return value
+    # An author's plugin needs `BackendPlugin` to be found, and the client only once it is chosen.
+    __getattr__ = names_from(
+        __name__,
+        {
+            "Backend": "plugrt_sdk.backend",
+            "BackendClient": "plugrt_sdk.client",
+            "BackendPlugin": "plugrt_sdk.plugin",
+            "Handle": "plugrt_sdk.backend",
+            "read_module": "plugrt_sdk.reading",
+            "result_types": "plugrt_sdk.reading",
+        },
+    )

@@ -82,31 +82,36 @@ def test_the_process_ends_well_with_live_arrays(backend: str) -> None:
 
 OFFER = """
 def initialize():
-    from plugrt_sdk import BackendClient
     from plugrt_sdk.export import register_with_jax
-    from support.late_client import Adder
 
     def make(devices):
+        from plugrt_sdk import BackendClient
+        from support.late_client import Adder
+
         return BackendClient(Adder(devices))
 
     register_with_jax("adder", make, options={"devices": 3}, only_when_named=ONLY)
 """
 ASK = """
+import sys
 import jax
 import numpy as np
 print(jax.default_backend(), len(jax.devices()))
+print(*sorted(m for m in ("plugrt", "plugrt_sdk.numpy_backend") if m in sys.modules))
 print(np.asarray(jax.jit(lambda x: x + x)(np.float32([1, 2, 3]))).tolist())
 """
 
 
 @pytest.mark.parametrize(
-    ("only", "platforms", "expected"),
-    [(False, None, "adder 3"), (True, None, "cpu 1"), (True, "cpu, adder", "cpu 1"),
-     (True, "adder", "adder 3")],
+    ("only", "platforms", "expected", "imported"),
+    [(False, None, "adder 3", "plugrt"), (True, None, "cpu 1", ""),
+     (True, "cpu, adder", "cpu 1", "plugrt"), (True, "adder", "adder 3", "plugrt"),
+     (True, "numpy", "numpy 2", "plugrt plugrt_sdk.numpy_backend")],
 )  # fmt: skip
-def test_jax_finds_a_module_that_registers(
-    tmp_path: Path, only: bool, platforms: str | None, expected: str
+def test_jax_finds_plugins_and_imports_what_is_named(
+    tmp_path: Path, only: bool, platforms: str | None, expected: str, imported: str
 ) -> None:
+    """A module of ours, beside the entry point of plugrt-sdk, which offers ``numpy`` if named."""
     (tmp_path / "jax_plugins").mkdir()
     (tmp_path / "jax_plugins/adder.py").write_text(f"ONLY = {only}\n{OFFER}")
     variables = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{TESTS}", "JAX_NUM_CPU_DEVICES": "1"}
@@ -114,6 +119,8 @@ def test_jax_finds_a_module_that_registers(
     environment.pop("JAX_PLATFORMS", None)
     if platforms is not None:
         environment["JAX_PLATFORMS"] = platforms.replace(" ", "")
+    if platforms == "numpy":
+        environment["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = "num_devices:2"
     done = children.run([sys.executable, "-c", ASK], timeout=250, env=environment)
-    assert done.stdout.splitlines() == [expected, "[2.0, 4.0, 6.0]"], done.stderr
+    assert done.stdout.splitlines() == [expected, imported, "[2.0, 4.0, 6.0]"], done.stderr
     assert done.returncode == 0

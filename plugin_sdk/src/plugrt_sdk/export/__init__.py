@@ -5,7 +5,25 @@
 `register_with_jax` does the former, for an entry point of the group ``jax_plugins``.
 """
 
-from plugrt_sdk.export.capsule import ClientFactory, export_capsule
-from plugrt_sdk.export.jax_host import register_with_jax
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plugrt_sdk.lazy_names import names_from
+
+if TYPE_CHECKING:
+    from plugrt_sdk.export.capsule import ClientFactory, export_capsule
+    from plugrt_sdk.export.jax_host import register_with_jax
 
 __all__ = ["ClientFactory", "export_capsule", "register_with_jax"]
+
+if not TYPE_CHECKING:  # a type checker reports a missing name as an error
+    # JAX runs `register_with_jax` in every process that asks for devices: it must cost nothing.
+    __getattr__ = names_from(
+        __name__,
+        {
+            "ClientFactory": "plugrt_sdk.export.capsule",
+            "export_capsule": "plugrt_sdk.export.capsule",
+            "register_with_jax": "plugrt_sdk.export.jax_host",
+        },
+    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plugrt.interface import OptionValue
-from plugrt_sdk.export.capsule import ClientFactory, export_capsule
+if TYPE_CHECKING:
+    from plugrt.interface import OptionValue
+    from plugrt_sdk.export.capsule import ClientFactory
 
 
 def register_with_jax(
@@ -27,11 +28,14 @@ def register_with_jax(
     Nothing is started before JAX asks for the platform. Raises what `export_capsule` raises.
     """
     import jax
-    from jax._src.xla_bridge import register_plugin
 
     settings_of_jax: Any = jax.config  # which declares its options as it runs
     named = (settings_of_jax.jax_platforms or "").split(",")
     if only_when_named and name not in map(str.strip, named):
         return
+    from jax._src.xla_bridge import register_plugin
+
+    from plugrt_sdk.export.capsule import export_capsule
+
     capsule = export_capsule(client_factory, **{"platform": name, **settings})
     register_plugin(name, c_api=capsule, priority=priority, options=options)

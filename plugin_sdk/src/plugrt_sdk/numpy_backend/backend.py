@@ -18,17 +18,16 @@ from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
 class NumpyBackend(Backend):
     """Any number of devices in the memory of the process; handles are read-only NumPy arrays.
 
-    The keyword arguments are create options: ``num_devices``, and ``check_types``, which compares
-    the result of each operation with the type that MLIR inferred (for tests; it takes time).
+    The keyword arguments are create options: ``num_devices``, also in digits, as JAX hands over
+    what JAX_PJRT_CLIENT_CREATE_OPTIONS says, and ``check_types``, which compares the result of each
+    operation with the type that MLIR inferred (for tests; it takes time).
     """
 
     platform = "numpy"
     version = f"NumPy {np.__version__}"
 
-    def __init__(self, num_devices: int = 1, check_types: bool = False) -> None:
-        if num_devices < 1:
-            raise InvalidArgument(f"num_devices must be at least 1; {num_devices} was given")
-        self._count = num_devices
+    def __init__(self, num_devices: int | str = 1, check_types: bool = False) -> None:
+        self._count = _read_count(num_devices)
         self._check = check_types
         self.stablehlo_version = current_version()
 
@@ -51,3 +50,10 @@ class NumpyBackend(Backend):
         self, program: Program, options: CompileOptions
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
         return local_types(program, options)
+
+
+def _read_count(given: int | str) -> int:
+    count = int(given) if isinstance(given, int) or given.isdecimal() else 0
+    if count < 1:
+        raise InvalidArgument(f"num_devices must be a number from 1 on; {given!r} was given")
+    return count
