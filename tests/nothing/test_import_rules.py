@@ -26,6 +26,7 @@ LAYERS = [
         "files",
         "processes",
         "interface",
+        "interface_checks",
         "uninterrupted_imports",
         "settings",
         "monitoring",

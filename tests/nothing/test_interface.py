@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from plugrt import interface
+from plugrt import interface, interface_checks
 from plugrt.errors import Internal, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
     Capabilities,
@@ -111,8 +113,18 @@ def test_a_ready_event_tells_at_once() -> None:
     assert heard == [None, failure]
 
 
-def test_the_interface_imports_nothing_of_ours_but_errors() -> None:
-    source = interface.__file__
-    with open(source) as file:
-        ours = [line for line in file if line.startswith(("from plugrt", "import plugrt"))]
-    assert [line.split()[1] for line in ours] == ["plugrt.errors"]
+def test_the_interface_imports_nothing_of_ours_but_errors_and_its_checks() -> None:
+    assert _imports_of(interface) == ["plugrt.errors", "plugrt.interface_checks"]
+    assert _imports_of(interface_checks) == ["plugrt.errors"]
+
+
+def _imports_of(module: ModuleType) -> list[str]:
+    lines = Path(str(module.__file__)).read_text().splitlines()
+    return [line.split()[1] for line in lines if line.startswith(("from plugrt", "import plugrt"))]
+
+
+def test_the_public_names_are_the_classes_and_values_that_are_defined_there() -> None:
+    here = interface.__name__
+    made = {n for n, v in vars(interface).items() if getattr(v, "__module__", "") == here}
+    public = {name for name in made if not name.startswith("_")}
+    assert {*interface.__all__} == public | {"OptionValue", "Shards"}

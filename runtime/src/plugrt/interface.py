@@ -15,7 +15,6 @@ Two rules hold for every class here:
 from __future__ import annotations
 
 import enum
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -25,6 +24,42 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument, PjrtError, Unimplemented
+from plugrt.interface_checks import (
+    INTEGER,
+    check_assignable,
+    check_counts,
+    check_execute_options,
+    check_overrides,
+    check_parts,
+    device_id_rows,
+    is_iterable,
+    require_callback,
+    require_types,
+)
+
+__all__ = [
+    "Buffer",
+    "Capabilities",
+    "Client",
+    "CompileOptions",
+    "Device",
+    "DeviceAssignment",
+    "DeviceDescription",
+    "Event",
+    "Executable",
+    "ExecuteOptions",
+    "HostBufferSemantics",
+    "LoadedExecutable",
+    "Memory",
+    "MemoryAnalysis",
+    "OptionValue",
+    "Program",
+    "ReadyEvent",
+    "Shards",
+    "TensorType",
+    "Topology",
+    "require_buffers",
+]
 
 OptionValue = str | bool | int | float | list[int]
 """What a create option or an attribute may hold (``PJRT_NamedValue``)."""
@@ -77,7 +112,7 @@ class Program:
     name: str = "main"
 
     def __post_init__(self) -> None:
-        _require_types(self, {"code": bytes, "format": str, "name": str})
+        require_types(self, {"code": bytes, "format": str, "name": str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +122,7 @@ class DeviceAssignment:
     device_ids: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        if not _is_grid(self.device_ids):
-            raise ArgumentTypeError(
-                "DeviceAssignment takes rows of device ids, a sequence for each replica; got "
-                f"{self.device_ids!r:.60}"
-            )
-        # Whatever sequences and integers they were, NumPy's also: a tuple of tuples of int.
-        rows = tuple(tuple(map(operator.index, row)) for row in self.device_ids)
-        object.__setattr__(self, "device_ids", rows)
-        if not self.device_ids or not self.device_ids[0]:
-            raise InvalidArgument("a device assignment needs at least one replica and partition")
-        if len({len(row) for row in self.device_ids}) != 1:
-            raise InvalidArgument(
-                "every replica of a device assignment needs as many partitions; found "
-                f"{[len(row) for row in self.device_ids]}"
-            )
-        flat = self.flat
-        if len(set(flat)) != len(flat):
-            raise InvalidArgument(f"a device appears twice in the device assignment {flat}")
+        object.__setattr__(self, "device_ids", device_id_rows(self.device_ids))
 
     @property
     def num_replicas(self) -> int:
@@ -120,42 +138,6 @@ class DeviceAssignment:
     def flat(self) -> tuple[int, ...]:
         """All device ids, replica-major: the order of `LoadedExecutable.addressable_devices`."""
         return tuple(i for row in self.device_ids for i in row)
-
-
-_INTEGER = (int, np.integer)
-_INT32 = np.iinfo(np.int32)
-
-
-def _is_grid(rows: object) -> bool:
-    return _is_row(rows) and all(
-        _is_row(row) and all(isinstance(i, _INTEGER) for i in row)
-        for row in rows  # type: ignore[attr-defined]
-    )
-
-
-def _is_row(row: object) -> bool:
-    if isinstance(row, np.ndarray):
-        return row.ndim > 0
-    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
-
-
-def _is_iterable(value: object) -> bool:
-    try:
-        iter(value)  # type: ignore[call-overload]
-    except TypeError:  # also of an array without dimensions, which is a collections.abc.Iterable
-        return False
-    return True
-
-
-def _require_types(value: object, types: Mapping[str, Any]) -> None:
-    """Raises `ArgumentTypeError` unless the fields of a value are of these types."""
-    for name, expected in types.items():
-        found = getattr(value, name)
-        if not isinstance(found, expected):
-            wanted = getattr(expected, "__name__", str(expected))
-            raise ArgumentTypeError(
-                f"{type(value).__name__}: {name} is {found!r:.60}, not {wanted}"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,27 +159,11 @@ class CompileOptions:
     encoded: bytes | None = None
 
     def __post_init__(self) -> None:
-        self._check_types()
-        if self.num_replicas < 1 or self.num_partitions < 1:
-            raise InvalidArgument(
-                f"num_replicas and num_partitions must be at least 1; got {self.num_replicas} "
-                f"and {self.num_partitions}"
-            )
+        require_types(self, _OPTION_TYPES)
+        check_overrides(self.env_overrides)
         a = self.device_assignment
-        if a and (a.num_replicas, a.num_partitions) != (self.num_replicas, self.num_partitions):
-            raise InvalidArgument(
-                f"the device assignment is {a.num_replicas} x {a.num_partitions} but the options "
-                f"ask for {self.num_replicas} replicas x {self.num_partitions} partitions"
-            )
-
-    def _check_types(self) -> None:
-        _require_types(self, _OPTION_TYPES)
-        for name, value in self.env_overrides.items():
-            if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
-                raise ArgumentTypeError(
-                    "env_overrides are XLA options by name, each a str, bool, int or float; got "
-                    f"{name!r:.60}: {value!r:.60}"
-                )
+        assigned = (a.num_replicas, a.num_partitions) if a else None
+        check_counts(self.num_replicas, self.num_partitions, assigned)
 
 
 _OPTION_TYPES: Mapping[str, Any] = {
@@ -222,16 +188,8 @@ class ExecuteOptions:
     non_donatable_input_indices: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_types(self, {"launch_id": _INTEGER, "non_donatable_input_indices": tuple | list})
-        for i in self.non_donatable_input_indices:
-            if not isinstance(i, _INTEGER):
-                raise ArgumentTypeError(
-                    f"ExecuteOptions: non_donatable_input_indices holds {i!r:.60}, not an index"
-                )
-        if not _INT32.min <= self.launch_id <= _INT32.max:
-            raise InvalidArgument(
-                f"ExecuteOptions: launch_id is {self.launch_id}, which does not fit 32 bits"
-            )
+        require_types(self, {"launch_id": INTEGER, "non_donatable_input_indices": tuple | list})
+        check_execute_options(self.launch_id, self.non_donatable_input_indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +304,6 @@ class Event(ABC):
     @abstractmethod
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
         """Calls ``callback(error or None)`` exactly once, now or later, on any thread."""
-
-
-def require_callback(callback: object) -> None:
-    """Raises `ArgumentTypeError` unless it is callable: a call fails on another thread."""
-    if not callable(callback):
-        raise ArgumentTypeError(f"on_ready calls a function; got {callback!r:.60}")
 
 
 class ReadyEvent(Event):
@@ -559,7 +511,7 @@ class Buffer(_BackendObject, ABC):
 
 def require_buffers(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
     """Returns the buffers as a tuple; raises `ArgumentTypeError` if they are something else."""
-    if _is_iterable(buffers):
+    if is_iterable(buffers):
         found = tuple(buffers)
         if all(isinstance(buffer, Buffer) for buffer in found):
             return found
@@ -833,22 +785,8 @@ class Client(_BackendObject, ABC):
 
     def default_device_assignment(self, num_replicas: int, num_partitions: int) -> DeviceAssignment:
         """Returns the backend's choice of devices; replica-major in id order by default."""
-        if not (isinstance(num_replicas, _INTEGER) and isinstance(num_partitions, _INTEGER)):
-            raise ArgumentTypeError(
-                "default_device_assignment takes two integers; got "
-                f"{num_replicas!r:.60} and {num_partitions!r:.60}"
-            )
-        if num_replicas < 1 or num_partitions < 1:
-            raise InvalidArgument(
-                "a device assignment has one replica and one partition at least; asked for "
-                f"{num_replicas} x {num_partitions}"
-            )
-        need, ids = num_replicas * num_partitions, [d.id for d in self.devices()]
-        if need > len(ids):
-            raise InvalidArgument(
-                f"{num_replicas} replicas x {num_partitions} partitions need {need} devices; "
-                f"{self.backend_name} has {len(ids)}"
-            )
+        ids = [d.id for d in self.devices()]
+        check_assignable(num_replicas, num_partitions, len(ids), self.backend_name)
         rows = (ids[r * num_partitions : (r + 1) * num_partitions] for r in range(num_replicas))
         return DeviceAssignment(tuple(map(tuple, rows)))
 
@@ -885,7 +823,7 @@ class Client(_BackendObject, ABC):
         Returns the `shards` of each, or what its launchers return instead. A backend overrides this
         where one call is cheaper than the loop.
         """
-        if not _is_iterable(arrays):
+        if not is_iterable(arrays):
             raise ArgumentTypeError(f"shards_from_host takes several arrays; got {arrays!r:.60}")
         return [self.shards((self.buffer_from_host(array, device),)) for array in arrays]
 
@@ -902,13 +840,7 @@ class Client(_BackendObject, ABC):
         ``memory_kind`` None is the default memory of each device. Returns their `shards`. A backend
         overrides this where one call is cheaper than the loop.
         """
-        if not (_is_row(arrays) and _is_row(devices)):
-            raise ArgumentTypeError(
-                "buffers_from_host takes a sequence of arrays and one of devices; got "
-                f"{arrays!r:.60} and {devices!r:.60}"
-            )
-        if len(arrays) != len(devices):
-            raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(devices)} devices")
+        check_parts(arrays, devices)
         return self.shards(
             [
                 self.buffer_from_host(array, device, _memory_of(device, memory_kind), semantics)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import DeletedBuffer, PjrtError
-from plugrt.interface import Event, require_callback
+from plugrt.interface import Event
+from plugrt.interface_checks import require_callback
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 
 

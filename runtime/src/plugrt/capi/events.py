@@ -12,6 +12,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.errors import PjrtError
+from plugrt.interface_checks import require_callback
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class Event(interface.Event):
             self._handle.sweep()
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
-        interface.require_callback(callback)
+        require_callback(callback)
         key = next(_keys)
         _waiting[key] = (self, callback)
         try:

@@ -1,0 +1,145 @@
+"""What `plugrt.interface` checks of the values that callers and backends hand to its classes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ArgumentTypeError, InvalidArgument
+
+INTEGER = (int, np.integer)
+"""The types of integers, for `isinstance`."""
+_INT32 = np.iinfo(np.int32)
+
+
+def is_sequence(value: object) -> bool:
+    """Whether it has a length and items that are numbered; not so text, bytes and 0-d arrays."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def is_iterable(value: object) -> bool:
+    """Whether `iter` takes it."""
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:  # also of an array without dimensions, which is a collections.abc.Iterable
+        return False
+    return True
+
+
+def require_types(value: object, types: Mapping[str, Any]) -> None:
+    """Raises `ArgumentTypeError` unless the fields of a value are of these types."""
+    for name, expected in types.items():
+        found = getattr(value, name)
+        if not isinstance(found, expected):
+            wanted = getattr(expected, "__name__", str(expected))
+            raise ArgumentTypeError(
+                f"{type(value).__name__}: {name} is {found!r:.60}, not {wanted}"
+            )
+
+
+def require_callback(callback: object) -> None:
+    """Raises `ArgumentTypeError` unless it is callable: a call fails on another thread."""
+    if not callable(callback):
+        raise ArgumentTypeError(f"on_ready calls a function; got {callback!r:.60}")
+
+
+def device_id_rows(device_ids: Any) -> tuple[tuple[int, ...], ...]:
+    """Returns a device assignment's ids, in whatever sequences they come, as tuples of `int`.
+
+    Raises `ArgumentTypeError` for what are no rows of integers, `InvalidArgument` for rows that are
+    empty or of different lengths, and for a device that appears twice.
+    """
+    if not (is_sequence(device_ids) and all(_is_row_of_ids(row) for row in device_ids)):
+        raise ArgumentTypeError(
+            "DeviceAssignment takes rows of device ids, a sequence for each replica; got "
+            f"{device_ids!r:.60}"
+        )
+    rows = tuple(tuple(map(operator.index, row)) for row in device_ids)
+    if not rows or not rows[0]:
+        raise InvalidArgument("a device assignment needs at least one replica and partition")
+    if len({len(row) for row in rows}) != 1:
+        raise InvalidArgument(
+            "every replica of a device assignment needs as many partitions; found "
+            f"{[len(row) for row in rows]}"
+        )
+    flat = tuple(i for row in rows for i in row)
+    if len(set(flat)) != len(flat):
+        raise InvalidArgument(f"a device appears twice in the device assignment {flat}")
+    return rows
+
+
+def _is_row_of_ids(row: Any) -> bool:
+    return is_sequence(row) and all(isinstance(i, INTEGER) for i in row)
+
+
+def check_overrides(env_overrides: Mapping[Any, Any]) -> None:
+    """Raises `ArgumentTypeError` unless they are XLA's options, plain values by name."""
+    for name, value in env_overrides.items():
+        if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
+            raise ArgumentTypeError(
+                "env_overrides are XLA options by name, each a str, bool, int or float; got "
+                f"{name!r:.60}: {value!r:.60}"
+            )
+
+
+def check_counts(num_replicas: int, num_partitions: int, assigned: tuple[int, int] | None) -> None:
+    """Raises `InvalidArgument` for less than one, and for others than a device assignment has."""
+    if num_replicas < 1 or num_partitions < 1:
+        raise InvalidArgument(
+            f"num_replicas and num_partitions must be at least 1; got {num_replicas} "
+            f"and {num_partitions}"
+        )
+    if assigned and assigned != (num_replicas, num_partitions):
+        raise InvalidArgument(
+            f"the device assignment is {assigned[0]} x {assigned[1]} but the options "
+            f"ask for {num_replicas} replicas x {num_partitions} partitions"
+        )
+
+
+def check_assignable(num_replicas: Any, num_partitions: Any, available: int, owner: str) -> None:
+    """Raises unless they are integers for which the ``available`` devices of ``owner`` suffice."""
+    if not (isinstance(num_replicas, INTEGER) and isinstance(num_partitions, INTEGER)):
+        raise ArgumentTypeError(
+            "default_device_assignment takes two integers; got "
+            f"{num_replicas!r:.60} and {num_partitions!r:.60}"
+        )
+    if num_replicas < 1 or num_partitions < 1:
+        raise InvalidArgument(
+            "a device assignment has one replica and one partition at least; asked for "
+            f"{num_replicas} x {num_partitions}"
+        )
+    need = num_replicas * num_partitions
+    if need > available:
+        raise InvalidArgument(
+            f"{num_replicas} replicas x {num_partitions} partitions need {need} devices; "
+            f"{owner} has {available}"
+        )
+
+
+def check_execute_options(launch_id: int, kept: Sequence[Any]) -> None:
+    """Raises for a launch id that does not fit 32 bits, and for what is no argument's index."""
+    for i in kept:
+        if not isinstance(i, INTEGER):
+            raise ArgumentTypeError(
+                f"ExecuteOptions: non_donatable_input_indices holds {i!r:.60}, not an index"
+            )
+    if not _INT32.min <= launch_id <= _INT32.max:
+        raise InvalidArgument(
+            f"ExecuteOptions: launch_id is {launch_id}, which does not fit 32 bits"
+        )
+
+
+def check_parts(arrays: Any, devices: Any) -> None:
+    """Raises unless both are sequences, of one length."""
+    if not (is_sequence(arrays) and is_sequence(devices)):
+        raise ArgumentTypeError(
+            "buffers_from_host takes a sequence of arrays and one of devices; got "
+            f"{arrays!r:.60} and {devices!r:.60}"
+        )
+    if len(arrays) != len(devices):
+        raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(devices)} devices")
