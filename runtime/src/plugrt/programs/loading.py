@@ -189,6 +189,7 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
         raise MissingTraceExtra(
             'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
         )
+    from plugrt.stablehlo.attributes import symbol_of
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refusals import refuse_endless_calls
     from plugrt.stablehlo.types import ir_type_to_tensor_type
@@ -198,12 +199,12 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
         (
             op
             for op in module.body.operations
-            if op.operation.name == "func.func" and _symbol(op) == "main"
+            if op.operation.name == "func.func" and symbol_of(op) == "main"
         ),
         None,
     )
     if main is None:
-        names = [name for name in map(_symbol, module.body.operations) if name is not None]
+        names = [name for name in map(symbol_of, module.body.operations) if name is not None]
         raise ProgramError(
             f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
         )
@@ -215,15 +216,6 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
     except UnsupportedDtype as error:
         raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
     return module, inputs, results
-
-
-def _symbol(op: ir.OpView) -> str | None:
-    """Returns the name of a function or another symbol; None where an operation has none."""
-    if "sym_name" not in op.attributes:
-        return None
-    # Only operations of unknown dialects may have such an attribute of another type.
-    name = getattr(op.attributes["sym_name"], "value", None)
-    return name if isinstance(name, str) else None
 
 
 def convert_for_client(program: Program, client: Client) -> Program:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from plugrt.stablehlo.attributes import attribute_names, constant_literal, find_attribute
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.dot import DotWriter
 from plugrt.stablehlo.locations import file_and_line, name_at
@@ -116,20 +117,17 @@ class _ModuleGraph:
 
 
 def _attributes(operation: ir.Operation) -> list[str]:
-    shown = []
-    for named in operation.attributes:
-        name, attribute = (
-            (named, operation.attributes[named])
-            if isinstance(named, str)
-            else (named.name, named.attr)
-        )
-        if name not in _HIDDEN:
-            shown.append(f"{name} = {_attribute(attribute)}")
-    return shown
+    return [
+        f"{name} = {_attribute(find_attribute(operation, name), operation)}"
+        for name in attribute_names(operation)
+        if name not in _HIDDEN
+    ]
 
 
-def _attribute(attribute: ir.Attribute) -> str:
+def _attribute(attribute: ir.Attribute | None, operation: ir.Operation) -> str:
     """Returns an attribute's text; big constants are not written out, which takes long."""
+    if attribute is None:  # the value of a complex constant, most likely
+        return f"dense<{constant_literal(operation, _MOST_ELEMENTS) or '...'}>"
     if isinstance(attribute, ir.DenseElementsAttr):
         if not attribute.is_splat and len(attribute) > _MOST_ELEMENTS:
             return f"{len(attribute)} elements"

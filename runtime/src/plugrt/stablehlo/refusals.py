@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from plugrt.errors import ProgramError
+from plugrt.stablehlo.attributes import find_attribute, text_of
 from plugrt.stablehlo.bindings import ir
 
 DEEPEST = 500
@@ -41,7 +43,7 @@ def refuse_deep_nesting(text: bytes, name: str) -> None:
 def refuse_endless_calls(module: ir.Module, name: str) -> None:
     """Raises `ProgramError` where functions call themselves, or one that has no body."""
     functions = {
-        op.attributes["sym_name"].value: op.operation
+        text_of(op.attributes["sym_name"]): op.operation
         for op in module.body.operations
         if op.operation.name == "func.func"
     }
@@ -61,21 +63,28 @@ def refuse_endless_calls(module: ir.Module, name: str) -> None:
         )
 
 
+_CALLS = ("callee", "called_computations", "decomposition")
+"""The attributes in which operations name functions."""
+
+
 def _called_symbols(operation: ir.Operation) -> Iterator[str]:
     """Yields the symbols that the calls within an operation name."""
     waiting = [op for region in operation.regions for block in region for op in block]
     while waiting:
         op = waiting.pop().operation
         if "call" in op.name or "composite" in op.name:
-            for i in range(len(op.attributes)):
-                yield from re.findall(r'@"?([\w.$-]+)', _symbols(op.attributes[i].attr))
+            for name in _CALLS:
+                yield from _symbols(find_attribute(op, name))
         waiting += [inner for region in op.regions for block in region for inner in block]
 
 
-def _symbols(attribute: ir.Attribute) -> str:
-    """Returns the text of an attribute that is a symbol, or a list of them; else nothing."""
-    text = str(attribute)
-    return text if text.startswith(("@", "[@")) else ""
+def _symbols(attribute: Any) -> Iterator[str]:
+    """Yields the symbols that an attribute is, or holds as a list."""
+    if isinstance(attribute, ir.FlatSymbolRefAttr):
+        yield text_of(attribute)
+    elif isinstance(attribute, ir.ArrayAttr):
+        for each in attribute:
+            yield from _symbols(each)
 
 
 def _find_cycle(calls: dict[str, list[str]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plugrt.stablehlo.attributes import attribute_names
 from plugrt.stablehlo.bindings import func, hlo, ir
 
 
@@ -33,13 +34,12 @@ def retype(
 
     Its results keep their uses, and it is left for the caller to erase.
     """
-    # By index: iteration yields names in jaxlib 0.10.2, attributes in some other versions.
-    given = [old.attributes[i] for i in range(len(old.attributes))]
+    given = {name: old.attributes[name] for name in attribute_names(old)}
     new = ir.Operation.create(
         old.name,
         results=results,
         operands=operands,
-        attributes={**{a.name: a.attr for a in given}, **attributes},
+        attributes={**given, **attributes},
         regions=len(old.regions),
         loc=old.location,
         ip=ir.InsertionPoint(old),

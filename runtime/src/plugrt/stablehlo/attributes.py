@@ -1,0 +1,58 @@
+"""Reading of attributes whose values jaxlib's bindings do not always give."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from plugrt.errors import ProgramError
+from plugrt.stablehlo.bindings import ir
+
+_VALUE = re.compile(r"<\{value = dense<([^>]*)>")
+
+
+def attribute_names(operation: Any) -> list[str]:
+    """Returns the names of an operation's attributes.
+
+    Iteration yields names in jaxlib 0.10.2, attributes in some other versions. Never by index:
+    jaxlib 0.10.2 ends the process at one that it has no class for, such as ``dense<(1.0, 2.0)>``.
+    """
+    return [each if isinstance(each, str) else each.name for each in operation.attributes]
+
+
+def find_attribute(operation: Any, name: str) -> Any:
+    """Returns an attribute; None for one that is missing, or that the bindings have no class for.
+
+    jaxlib 0.10.2 has none for arrays of complex numbers.
+    """
+    if name not in operation.attributes:
+        return None
+    try:
+        return operation.attributes[name]
+    except TypeError:
+        return None
+
+
+def text_of(attribute: Any) -> str:
+    """Returns the text of a string or symbol; raises `ProgramError` for one that is not UTF-8."""
+    try:
+        return str(attribute.value)
+    except RuntimeError as error:  # nanobind's
+        raise ProgramError(f"the program has a name that is not UTF-8: {attribute}") from error
+
+
+def symbol_of(operation: Any) -> str | None:
+    """Returns the name of a function or another symbol; None where an operation has none."""
+    # Only operations of unknown dialects may have such an attribute of another type.
+    name = find_attribute(operation, "sym_name")
+    return text_of(name) if isinstance(name, ir.StringAttr) else None
+
+
+def constant_literal(constant: ir.Operation, most: int | None = None) -> str:
+    """Returns what stands in ``dense<...>`` of a ``stablehlo.constant``, as MLIR writes it.
+
+    Empty for more than ``most`` elements, and for a value that is not written so.
+    """
+    # The generic form puts the value first: attributes of the program's own may hold any text.
+    found = _VALUE.search(constant.get_asm(print_generic_op_form=True, large_elements_limit=most))
+    return found[1] if found else ""
