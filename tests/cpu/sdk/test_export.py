@@ -7,17 +7,14 @@ alone.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
@@ -29,10 +26,7 @@ from plugrt.interface import (
     Program,
 )
 from plugrt.plugins import LibraryPlugin
-from plugrt.stablehlo.modules import parse
-from plugrt.stablehlo.op_shardings import main_shardings
 from plugrt_cpu.create_client import start
-from plugrt_cpu.jaxlib_import import import_jaxlib
 from plugrt_sdk.export import export_capsule
 from plugrt_sdk.export.library import export_library
 from support import children
@@ -212,31 +206,3 @@ def test_a_peer_finds_no_fault_with_the_library(tmp_path: Path) -> None:
     done = children.run([sys.executable, "-m", "pypjrt.conform", path], timeout=250)
     assert done.returncode == 0, done.stdout
     assert done.stdout.strip().endswith("0 FAIL"), done.stdout
-
-
-# --- shardings ------------------------------------------------------------------------------------
-
-
-@needs_jax
-@pytest.mark.parametrize("shape", [(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8)], ids=str)
-def test_shardings_of_a_program_are_those_that_jax_stated(shape: tuple[int, ...]) -> None:
-    _, hlo = import_jaxlib()
-    names = "xyz"[: len(shape)]
-    mesh = Mesh(np.array(jax.devices("cpu")[:8]).reshape(shape), tuple(names))
-    specs = [PartitionSpec(order[:k] or None, order[k:n] or None)
-             for order in itertools.permutations(names) for n in range(len(names) + 1)
-             for k in range(n + 1)]  # fmt: skip
-    for spec in specs:
-        stated = NamedSharding(mesh, spec)
-        lowered = jax.jit(lambda x: x * 2, in_shardings=stated, out_shardings=stated)
-        text = lowered.lower(jax.ShapeDtypeStruct((8, 8), np.float32)).as_text()
-        found = main_shardings(parse(text))
-        assert found is not None
-        for [sharding] in found:
-            read = hlo.OpSharding()
-            read.ParseFromString(sharding)
-            assert hlo.HloSharding.from_proto(read) == stated._to_xla_hlo_sharding(2), spec
-
-
-def test_a_program_without_a_mesh_states_no_shardings() -> None:
-    assert main_shardings(parse(ADD)) is None

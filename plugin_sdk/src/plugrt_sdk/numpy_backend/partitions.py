@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from plugrt.interface import TensorType
+from plugrt.stablehlo.attributes import symbol_of, text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.shardings import (
+    WHOLE,
     Slices,
     TensorSharding,
     read_gspmd,
@@ -33,11 +35,8 @@ Parts = list[Slices]
 
 def read_symbols(module: ir.Module) -> dict[str, Any]:
     """Returns the functions and meshes of a module by name."""
-    return {
-        op.attributes["sym_name"].value: op.operation
-        for op in module.body.operations
-        if "sym_name" in op.attributes
-    }
+    named = ((symbol_of(op), op.operation) for op in module.body.operations)
+    return {name: operation for name, operation in named if name is not None}
 
 
 class Signature:
@@ -74,7 +73,7 @@ def _parts(
 ) -> list[Parts]:
     given = list(main.attributes[key]) if key in main.attributes else [None] * len(types)
     return [
-        _sharding(attributes, symbols, partitions).slices(kind.shape)
+        _sharding(attributes, symbols, partitions).slices(kind.shape, partitions)
         for attributes, kind in zip(given, types, strict=True)
     ]
 
@@ -84,8 +83,8 @@ def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> Tens
     if attributes is not None and "sdy.sharding" in attributes:
         return read_shardy(attributes["sdy.sharding"], symbols)
     if attributes is not None and "mhlo.sharding" in attributes:
-        return read_gspmd(attributes["mhlo.sharding"].value, partitions)
-    return TensorSharding((), (0,) * partitions)
+        return read_gspmd(text_of(attributes["mhlo.sharding"]), partitions)
+    return WHOLE
 
 
 def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
@@ -110,11 +109,11 @@ def _manual_computation(op: Operation) -> Function:
     meshes = op.module.symbols
     given = read_shardy_list(op.attribute("in_shardings"), meshes)
     gives = read_shardy_list(op.attribute("out_shardings"), meshes)
-    inputs = [s.slices(t.shape, axes) for s, t in zip(given, op.operand_types, strict=True)]
-    results = [s.slices(t.shape, axes) for s, t in zip(gives, op.result_types, strict=True)]
-    types = op.result_types
+    types, everyone = op.result_types, op.module.grid.everyone
+    n = len(everyone)
+    inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, op.operand_types, strict=True)]
+    results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
     body = op.module.joint_body(op.ir.regions[0])
-    everyone = op.module.grid.everyone
 
     def run(*values: Any) -> list[Array]:
         lists = [divide(x, parts) for x, parts in zip(values[:count], inputs, strict=True)]

@@ -14,6 +14,7 @@ from plugrt.errors import ProgramError, Unimplemented
 from plugrt.stablehlo.bindings import ir, shardy
 
 Slices = tuple[slice, ...]
+_MOST_DEVICES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,30 @@ class Axis:
 class TensorSharding:
     """For each dimension the axes that it is divided over, the slowest first."""
 
-    dimensions: tuple[tuple[Axis, ...], ...]
-    positions: tuple[int, ...]
-    """For each device (partition id) its position in the mesh, row-major."""
+    dimensions: tuple[tuple[Axis, ...], ...] = ()
+    devices: tuple[int, ...] = ()
+    """For each position in the mesh, row-major, the device (partition id); () means any mesh."""
 
-    def slices(self, shape: Sequence[int], axes: Collection[str] | None = None) -> list[Slices]:
+    @property
+    def counts(self) -> list[int]:
+        """Into how many parts each dimension is divided."""
+        return [math.prod(axis.size for axis in own) for own in self.dimensions]
+
+    def slices(
+        self, shape: Sequence[int], partitions: int, axes: Collection[str] | None = None
+    ) -> list[Slices]:
         """Returns the part of an array that each device holds, by partition id.
 
-        ``axes`` are the names of those that count, None for all. Raises `Unimplemented` where a
-        dimension is not a multiple of the parts.
+        ``axes`` are the names of those that count, None for all. Raises `ProgramError` where the
+        mesh is of other devices than the ``partitions``, and `Unimplemented` where a dimension is
+        not a multiple of the parts.
         """
+        devices = self.devices or tuple(range(partitions))
+        if sorted(devices) != list(range(partitions)):
+            raise ProgramError(
+                f"a sharding is over the devices {_shown(devices)}; the program was compiled for "
+                f"{partitions} partitions, which are numbered from 0"
+            )
         kept = [
             [axis for axis in own if axes is None or axis.name in axes]
             for own in self.dimensions[: len(shape)]
@@ -50,33 +65,51 @@ class TensorSharding:
                     f"an array of shape {tuple(shape)} is divided over axes "
                     f"{[[a.name for a in own] for own in kept]} that do not divide it evenly"
                 )
+        positions = np.argsort(devices).tolist()
         return [
             tuple(_part(n, own, position) for n, own in zip(shape, kept, strict=True))
-            for position in self.positions
+            for position in positions
         ]
 
+    def tile(self, position: int) -> tuple[int, ...]:
+        """Returns for each dimension which of its parts lies at a position of the mesh."""
+        return tuple(_index(own, position) for own in self.dimensions)
 
-def _part(size: int, axes: Sequence[Axis], position: int) -> slice:
+
+WHOLE = TensorSharding()
+"""The sharding of an array that every device has whole."""
+
+
+def _shown(devices: Sequence[int]) -> str:
+    return f"{list(devices[:8])}{' and so on' if len(devices) > 8 else ''}"
+
+
+def _index(axes: Sequence[Axis], position: int) -> int:
     index = 0
     for axis in axes:
         index = index * axis.size + position // axis.divisor % axis.size
-    width = size // math.prod(axis.size for axis in axes)
+    return index
+
+
+def _part(size: int, axes: Sequence[Axis], position: int) -> slice:
+    index, width = _index(axes, position), size // math.prod(axis.size for axis in axes)
     return slice(index * width, (index + 1) * width)
 
 
 def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorSharding:
-    """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name."""
+    """Reads an ``#sdy.sharding``; ``meshes`` has the ``sdy.mesh`` operations by name.
+
+    Raises `Unimplemented` for an array of which devices hold partial sums (``unreduced``).
+    """
     sdy = shardy()
     sharding = sdy.TensorShardingAttr(attribute)
+    if list(sharding.unreduced_axes):
+        raise Unimplemented(f"the sharding {attribute} leaves partial sums on the devices")
     reference = sharding.mesh_or_ref
     if isinstance(reference, ir.FlatSymbolRefAttr):
         reference = meshes[reference.value].attributes["mesh"]
     mesh = sdy.MeshAttr(reference)
     sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, mesh.axes)}
-    count = math.prod(sizes.values())
-    ids = list(mesh.device_ids) or list(range(count))
-    if sorted(ids) != list(range(count)):
-        raise ProgramError(f"the mesh {mesh} does not number its {count} devices from 0")
     names = list(sizes)
     divisors = {n: math.prod(sizes[m] for m in names[i + 1 :]) for i, n in enumerate(names)}
 
@@ -93,7 +126,9 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
         tuple(map(axis_of, dimension.axes))
         for dimension in map(sdy.DimensionShardingAttr, sharding.dimension_shardings)
     )
-    return TensorSharding(dimensions, tuple(int(i) for i in np.argsort(ids)))
+    # A mesh of no axes is of any devices; with a device it is that one alone.
+    every = range(math.prod(sizes.values())) if sizes else ()
+    return TensorSharding(dimensions, tuple(mesh.device_ids) or tuple(every))
 
 
 def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, Any]) -> list[TensorSharding]:
@@ -108,26 +143,48 @@ def read_manual_axes(attribute: ir.Attribute) -> list[str]:
     return re.findall(r'"([^"]+)"', str(attribute))
 
 
-_TILES = re.compile(r"devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))")
+_TILES = re.compile(
+    r"\{devices=\[(\d[\d,]*)\](?:<=\[(\d[\d,]*)\](?:T\((\d[\d,]*)\))?|(\d[\d,]*))"
+    r"( last_tile_dim_replicate| last_tile_dims=\{replicated\})?\}"
+)
 
 
-def read_gspmd(text: str, devices: int) -> TensorSharding:
-    """Reads XLA's text of a sharding, such as ``{devices=[2,1]<=[2]}`` or ``{replicated}``."""
-    found = _TILES.search(text)
+def read_gspmd(text: str, partitions: int) -> TensorSharding:
+    """Reads XLA's text of a sharding, such as ``{devices=[2,1]<=[2]}`` or ``{replicated}``.
+
+    Raises `Unimplemented` for other kinds (``maximal``, ``manual``, tuples), and `ProgramError` for
+    one that is not over the ``partitions``.
+    """
+    if text == "{replicated}":
+        return WHOLE
+    found = _TILES.fullmatch(text)
     if found is None:
-        if "replicated" not in text or "maximal" in text:
-            raise Unimplemented(f"the sharding {text!r} is neither of tiles nor replicated")
-        return TensorSharding((), (0,) * devices)
-    tiles, shape, order, listed = found.groups()
-    sizes = [int(n) for n in tiles.split(",")]
-    if listed:
-        ids = np.array([int(n) for n in listed.split(",")])
-    else:
-        ids = np.arange(math.prod(sizes)).reshape([int(n) for n in shape.split(",")])
-        ids = ids.transpose([int(n) for n in order.split(",")] if order else None).reshape(-1)
+        raise Unimplemented(f"the sharding {text!r:.100} is neither of tiles nor replicated")
+    tiles, shape, order, listed, copies = found.groups()
+    sizes = _numbers(tiles)
+    devices = _numbers(listed) if listed else _iota(_numbers(shape), order)
+    if math.prod(sizes) != partitions or sorted(devices) != list(range(partitions)):
+        raise ProgramError(
+            f"the sharding {text!r:.100} is not over the program's {partitions} partitions"
+        )
     axes = [
         (Axis(str(i), n, math.prod(sizes[i + 1 :])),) if n > 1 else () for i, n in enumerate(sizes)
     ]
-    if "last_tile_dim_replicate" in text:
-        axes = axes[:-1]
-    return TensorSharding(tuple(axes), tuple(int(i) for i in np.argsort(ids)))
+    return TensorSharding(tuple(axes[:-1] if copies else axes), tuple(devices))
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(n) for n in text.split(",") if n]
+
+
+def _iota(shape: Sequence[int], order: str | None) -> list[int]:
+    """Returns 0, 1, 2, … as an array of a shape, with its dimensions in an order, row-major.
+
+    [] for what is no order, and for more than any machine has devices.
+    """
+    count, axes = math.prod(shape), list(range(len(shape)))
+    axes = _numbers(order) if order else axes
+    if count > _MOST_DEVICES or sorted(axes) != list(range(len(shape))):
+        return []
+    ids: list[int] = np.arange(count).reshape(shape).transpose(axes).reshape(-1).tolist()
+    return ids
