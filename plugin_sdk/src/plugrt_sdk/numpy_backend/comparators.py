@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt.stablehlo.attributes import attribute_names
 from plugrt.stablehlo.bindings import ir
 from plugrt_sdk.numpy_backend.bodies import free_values
 from plugrt_sdk.numpy_backend.constants import constant_value
@@ -176,8 +177,7 @@ class _Reader:
         made_by = _operation(value)
         assert made_by is not None
         if made_by.name == "stablehlo.constant":
-            kind = Operation(made_by, self._op.module).result_types[0]
-            constant = constant_value(made_by, kind)
+            constant = constant_value(Operation(made_by, self._op.module))
             return lambda arrays: constant
         function = self._op.module.lower(Operation(made_by, self._op.module))
         parts = [self._function(v) for v in made_by.operands]
@@ -193,7 +193,7 @@ def _attributes(operation: ir.Operation) -> str:
     """Returns what tells an operation from others of its name: its text without values' names."""
     if operation.name == "stablehlo.constant":
         return str(operation.get_asm()).partition(" = ")[2]
-    names = [n if isinstance(n, str) else n.name for n in operation.attributes]
+    names = attribute_names(operation)
     return ", ".join(f"{name} = {operation.attributes[name]}" for name in names)
 
 

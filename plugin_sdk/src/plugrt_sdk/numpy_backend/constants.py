@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
 from plugrt.interface import TensorType
+from plugrt.stablehlo.attributes import constant_literal
 from plugrt.stablehlo.bindings import ir
 from plugrt_sdk.numpy_backend.data_types import (
     Array,
@@ -16,31 +18,33 @@ from plugrt_sdk.numpy_backend.data_types import (
     is_complex,
     is_float,
 )
+from plugrt_sdk.numpy_backend.operation import Operation
 
-_LITERAL = re.compile(r"dense<(.*)> : ", re.DOTALL)
 _TOKEN = re.compile(r"0x[0-9A-Fa-f]+|true|false|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
-def constant_value(operation: ir.Operation, kind: TensorType) -> Array:
+def constant_value(op: Operation) -> Array:
     """Returns a read-only array; one of equal elements takes the memory of one."""
+    kind, operation = op.result_types[0], op.ir
     if kind.dtype.kind in "biuf" and kind.dtype.isbuiltin == 1:
         attribute = operation.attributes["value"]
         if isinstance(attribute, ir.DenseElementsAttr):
             if attribute.is_splat and kind.shape and 0 not in kind.shape:
-                scalar = _parse(str(attribute), TensorType((), kind.dtype))
-                return np.broadcast_to(scalar, kind.shape)
+                scalar = _elements(_TOKEN.findall(constant_literal(operation)), kind.dtype)
+                return np.broadcast_to(scalar[0], kind.shape)
             # A copy: the attribute's memory is the module's, and booleans come as bits.
             array = np.array(attribute, dtype=kind.dtype).reshape(kind.shape)
             array.flags.writeable = False
             return array
-    return _parse(operation.get_asm(large_elements_limit=None), kind)
+    literal = constant_literal(operation)
+    if not literal and math.prod(kind.shape):
+        op.refuse("its elements are not in the program's text, but in a resource")
+    return _parse(literal, kind)
 
 
-def _parse(text: str, kind: TensorType) -> Array:
-    """Reads ``dense<...>``: the bindings give no buffer of small or complex elements."""
-    found = _LITERAL.search(text)
-    literal = found[1] if found else ""
-    size = int(np.prod(kind.shape, dtype=np.int64))
+def _parse(literal: str, kind: TensorType) -> Array:
+    """Reads a ``dense<...>``: the bindings give no buffer of small or complex elements."""
+    size = math.prod(kind.shape)
     if literal.startswith('"0x'):
         array = np.frombuffer(bytes.fromhex(literal[3:-1]), kind.dtype)
     else:

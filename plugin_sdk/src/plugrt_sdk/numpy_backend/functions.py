@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import Internal
+from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt_sdk.numpy_backend.bodies import RegionBody, free_values
 from plugrt_sdk.numpy_backend.constants import constant_value
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.failures import lower
 from plugrt_sdk.numpy_backend.operation import Operation
 from plugrt_sdk.numpy_backend.partitions import read_symbols
 from plugrt_sdk.numpy_backend.source import FunctionSource, assigned
@@ -102,7 +105,7 @@ class ModuleCompiler:
         """Computes the results of an operation now, if they do not depend on arguments."""
         if operation.name == "stablehlo.constant":
             op = Operation(operation, self)
-            self._constants[operation.results[0]] = constant_value(operation, op.result_types[0])
+            self._constants[operation.results[0]] = constant_value(op)
             return True
         if operation.name not in FOLDED:
             return False
@@ -110,7 +113,7 @@ class ModuleCompiler:
         if any(value is None for value in operands):
             return False
         op = Operation(operation, self)
-        if int(np.prod(op.shape, dtype=np.int64)) > _MOST_FOLDED or -1 in op.shape:
+        if -1 in op.shape or math.prod(op.shape) > _MOST_FOLDED:
             return False
         with np.errstate(all="ignore"):
             self._constants[operation.results[0]] = np.asarray(self.lower(op)(*operands))
@@ -118,12 +121,12 @@ class ModuleCompiler:
 
     def lower(self, op: Operation) -> Function:
         """Returns the function of an operation, for one device."""
-        function = find_lowering(op)(op)
+        function = lower(find_lowering(op), op)
         return checked(op, function) if self._check else function
 
     def lower_joint(self, op: Operation) -> Function:
         """Returns the joint function of an operation."""
-        return find_joint_lowering(op)(op)
+        return lower(find_joint_lowering(op), op)
 
     def _is_elementwise(self, block: ir.Block) -> bool:
         for view in block.operations:
@@ -160,6 +163,8 @@ class BlockCompiler:
 
     def compile(self) -> Function:
         *operations, end = self._operations
+        if end.name not in TERMINATORS:
+            Operation(end, self._module).refuse("control flow is by regions, not by branches")
         steps = [op for op in operations if not self._module.add_constants(op)]
         uses = [list(self._uses(op)) for op in steps]
         dead = self._dead_after(uses, end)
@@ -175,7 +180,7 @@ class BlockCompiler:
         left = f"{assigned(targets)} = " if targets else ""
         unused = [v for v in operation.results if not any(True for _ in v.uses)]
         dead = [self._names[value] for value in [*gone, *unused]]
-        comment = f"{op.name} {op.where}".replace("\n", " ")
+        comment = f"{op.name} ({op.where})"
         if not self._joint:
             function = self._source.bind(self._module.lower(op), "f")
             arguments = ", ".join(map(self._reference, used))
@@ -247,7 +252,7 @@ class BlockCompiler:
 def called_symbol(operation: ir.Operation) -> str | None:
     """Returns the function that a call or a composite names; None for other operations."""
     key = {"func.call": "callee", "stablehlo.composite": "decomposition"}.get(operation.name)
-    return str(operation.attributes[key].value) if key else None
+    return text_of(operation.attributes[key]) if key else None
 
 
 def checked(op: Operation, function: Function) -> Function:

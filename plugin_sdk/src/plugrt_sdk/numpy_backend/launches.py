@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_sdk.backend import Launch
 from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.failures import with_operations_named
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
 from plugrt_sdk.numpy_backend.partitions import Signature, assemble, divide
 from plugrt_sdk.reading import read_module
@@ -22,13 +24,18 @@ def compile_launch(program: Program, options: CompileOptions, *, check: bool = F
     legalize_chlo(module)
     grid = Grid(options.num_replicas, options.num_partitions)
     with module.context:
-        compiler = ModuleCompiler(module, grid, check=check)
-        if compiler.function_is_joint("main"):
-            return _joint_launch(compiler.joint_function("main"), grid)
-        main = compiler.function("main")
-        if grid.partitions > 1:
-            return _partitioned_launch(main, grid, Signature(module, grid.partitions))
-        return _separate_launch(main, grid.replicas)
+        launch = _launch(module, ModuleCompiler(module, grid, check=check))
+    return with_operations_named(launch)
+
+
+def _launch(module: ir.Module, compiler: ModuleCompiler) -> Launch:
+    grid = compiler.grid
+    if compiler.function_is_joint("main"):
+        return _joint_launch(compiler.joint_function("main"), grid)
+    main = compiler.function("main")
+    if grid.partitions > 1:
+        return _partitioned_launch(main, grid, Signature(module, grid.partitions))
+    return _separate_launch(main, grid.replicas)
 
 
 def local_types(

@@ -9,9 +9,10 @@ from typing import Any, NoReturn, Protocol
 
 from plugrt.errors import Unimplemented, UnsupportedDtype
 from plugrt.interface import TensorType
+from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line
-from plugrt.stablehlo.types import ir_type_to_dtype
+from plugrt.stablehlo.types import check_size, ir_type_to_dtype
 from plugrt_sdk.numpy_backend.data_types import Dtype, Function
 from plugrt_sdk.numpy_backend.devices import Grid
 
@@ -19,6 +20,7 @@ Lowering = Callable[["Operation"], Function]
 """Makes the function of an operation: it takes the operands and returns the result, or a tuple if
 there is not exactly one. Everything that is in attributes and types is settled beforehand."""
 
+_MOST_DIMENSIONS = 64
 _LAST_WORD = re.compile(r"(\w+)>*$")
 
 
@@ -96,7 +98,11 @@ class Operation:
         shape = (
             found.shape if found.has_static_shape else [_size(found, i) for i in range(found.rank)]
         )
-        return TensorType(tuple(shape), self._dtype(found.element_type))
+        kind = TensorType(tuple(shape), self._dtype(found.element_type))
+        if len(kind.shape) > _MOST_DIMENSIONS:
+            self.refuse(f"NumPy's arrays have {_MOST_DIMENSIONS} dimensions at most, not {found}")
+        check_size(kind.shape, kind.dtype)
+        return kind
 
     def _dtype(self, element: ir.Type) -> Dtype:
         try:
@@ -159,7 +165,7 @@ class Operation:
 
     def string(self, name: str, default: str = "") -> str:
         """Returns an attribute that is a string or a symbol."""
-        return str(self.attribute(name).value) if self.has(name) else default
+        return text_of(self.attribute(name)) if self.has(name) else default
 
     def word(self, name: str, default: str = "") -> str:
         """Returns the value of an enumeration, such as ``LT``."""
