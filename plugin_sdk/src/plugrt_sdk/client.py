@@ -47,6 +47,7 @@ class BackendClient(Client):
             device_to_device_copy=True,
             multiple_devices=several,
             collectives=several,
+            partitions=several and type(backend).device_types is not Backend.device_types,
             strided_put=True,
             stablehlo_current_version=backend.stablehlo_version,
         )
