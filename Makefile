@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-broken test-vendors test-xla-cpu lint types format docs docs-site bench plot version \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-broken test-vendors test-xla-cpu lint types format docs docs-site bench plot version \
 	release wheels clean help
 
 help:
@@ -59,6 +59,10 @@ test-optimised: $(STAMP)
 ## make test-jaxlib  the suite on each jaxlib minor from 0.9 on
 test-jaxlib: $(STAMP)
 	$(BIN)/python tools/test_jaxlib.py
+
+## make test-jax-versions  exported plugins under the stock JAX of the oldest supported jaxlib, 0.9
+test-jax-versions: $(STAMP)
+	$(BIN)/python tools/test_jaxlib.py 0.9 -- -k under_jax
 
 ## make test-broken  five times as many libraries that break the C API's rules (4 minutes)
 test-broken: $(STAMP)

@@ -1,8 +1,9 @@
 """What stock JAX does with exported plugins: run in a child process, a function an argument.
 
-``python -m support.under_jax BACKEND FUNCTION…``: BACKEND is ``adder`` or ``late`` (2 devices), or
-``cpu`` or ``numpy`` (plugrt's cpu plugin, or the NumPy backend, with 4 devices). Prints
-``ok FUNCTION`` for each that ended well.
+``python -m support.under_jax BACKEND FUNCTION…``. BACKEND is ``adder``, ``late`` (2 devices) or
+``cpu`` (plugrt's cpu plugin, 4 devices), registered as a capsule; ``numpy``, which JAX finds by the
+entry point of plugrt-sdk; or ``np``, a library that PJRT_NAMES_AND_LIBRARY_PATHS names. The last
+two are the NumPy backend with 4 devices. Prints ``ok FUNCTION`` for each that ended well.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from plugrt_sdk.export import _core, export_capsule
 from support.late_client import Adder, LateClient
 
 BACKEND = sys.argv[1] if len(sys.argv) > 1 else "adder"
-os.environ["JAX_PLATFORMS"] = f"{BACKEND},cpu" if BACKEND != "cpu" else "exported,cpu"
+NAME = "exported" if BACKEND == "cpu" else BACKEND
+IS_NUMPY = BACKEND in ("numpy", "np")
+os.environ["JAX_PLATFORMS"] = f"{NAME},cpu"
+if IS_NUMPY:
+    os.environ["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = "num_devices:4"
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
@@ -44,18 +49,14 @@ def make(**options: Any) -> Client:
         from plugrt_cpu.create_client import start
 
         made.append(start({"num_devices": 4}))
-    elif BACKEND == "numpy":
-        from plugrt_sdk.numpy_backend import plugin
-
-        made.append(plugin.create_client({"num_devices": 4}))
     else:
         made.append(LateClient(2) if BACKEND == "late" else BackendClient(Adder(2)))
     client: Client = made[-1]
     return client
 
 
-NAME = "exported" if BACKEND == "cpu" else BACKEND
-xla_bridge.register_plugin(NAME, c_api=export_capsule(make, platform=NAME))
+if not IS_NUMPY:
+    xla_bridge.register_plugin(NAME, c_api=export_capsule(make, platform=NAME))
 ONE = np.float32([1, 2, 3])
 
 
@@ -73,10 +74,12 @@ def _double(x: Any) -> Any:
 
 def devices() -> None:
     found = jax.devices()
-    assert len(found) == (4 if BACKEND in ("cpu", "numpy") else 2)
-    assert {d.platform for d in found} == {NAME}
+    assert len(found) == (4 if BACKEND == "cpu" or IS_NUMPY else 2)
+    platform = "numpy" if IS_NUMPY else NAME  # what the exported plugin says, under any name
+    assert {d.platform for d in found} == {platform}
     assert [d.id for d in found] == list(range(len(found)))
-    assert repr(found[0]) == f"{NAME.capitalize()}Device(id=0)"
+    assert repr(found[0]) == f"{platform.capitalize()}Device(id=0)"
+    assert jax.devices(NAME) == found
 
 
 def dtypes() -> None:
@@ -223,9 +226,47 @@ def transforms() -> None:
     assert jax.lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0) == 12
     assert jax.lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(5.0))[0] == 10
     assert jax.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1) == 2
+
+
+def random() -> None:
+    """The numbers are those of JAX's own CPU."""
+
+    def draw() -> list[Any]:
+        key = jax.random.key(7)
+        bits = jax.random.bits(key, (5,))
+        return [bits, jax.random.normal(key, (3,)), jax.random.permutation(key, 8)]
+
     with jax.default_device(jax.devices("cpu")[0]):
-        expected = np.asarray(jax.random.normal(jax.random.key(0), (3,)))
-    np.testing.assert_allclose(jax.random.normal(jax.random.key(0), (3,)), expected, rtol=1e-5)
+        expected = [np.asarray(drawn) for drawn in draw()]
+    for drawn, wanted in zip(draw(), expected, strict=True):
+        np.testing.assert_allclose(drawn, wanted, rtol=1e-5)
+
+
+def donation() -> None:
+    """Donated or not, which depends on the rules that JAX has for a platform, results are right."""
+    donated, kept = jax.device_put(ONE), jax.device_put(ONE)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Some donated buffers were not usable")
+        result = jax.jit(lambda x, y: x + y, donate_argnums=0)(donated, kept)
+    np.testing.assert_array_equal(result, 2 * ONE)
+    np.testing.assert_array_equal(kept, ONE)
+    if donated.is_deleted():
+        with pytest.raises(RuntimeError, match="deleted"):
+            np.asarray(donated)
+    else:
+        np.testing.assert_array_equal(donated, ONE)
+
+
+def errors() -> None:
+    """What cannot be compiled or launched has its code and its words, wherever it is waited for."""
+    missing = jax.ffi.ffi_call("nosuch", jax.ShapeDtypeStruct((3,), np.float32))
+    with pytest.raises(RuntimeError, match=r"^UNIMPLEMENTED: .*it has no custom call 'nosuch'"):
+        jax.jit(missing)(ONE)
+    too_large = jax.jit(lambda x: jnp.broadcast_to(x, (1 << 45,)) + 1)
+    for wait in (jax.block_until_ready, np.asarray):
+        with pytest.raises(RuntimeError, match=r"^RESOURCE_EXHAUSTED: .*Unable to allocate 128"):
+            wait(too_large(ONE[0]))
+    np.testing.assert_array_equal(double(ONE), 2 * ONE)
 
 
 def several_devices() -> None:

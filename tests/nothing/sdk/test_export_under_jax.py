@@ -7,7 +7,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 import pytest
 from packaging.version import Version
 
@@ -19,6 +18,9 @@ pytestmark = needs_jax
 TESTS = Path(__file__).parents[2]
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip
+COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "transforms",
+            "random", "several_devices", "donation", "errors", "caches", "eight_threads",
+            "no_handle_left", "exit_with_live_arrays")  # fmt: skip
 
 
 def run(backend: str, *functions: str) -> None:
@@ -36,34 +38,16 @@ def test_a_python_backend(backend: str) -> None:
     run(backend, *SHARED)
 
 
-def test_the_numpy_backend() -> None:
-    run("numpy", "devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception",
-        "transforms", "caches", "eight_threads", "no_handle_left",
-        "exit_with_live_arrays")  # fmt: skip
-
-
-@pytest.mark.skipif(
-    Version(version("jaxlib")) >= Version("0.12"),
-    reason="the NumPy backend does not know the replica groups by mesh axes that JAX 0.12 writes",
-)
-def test_the_numpy_backend_on_several_devices() -> None:
-    run("numpy", "several_devices")
-
-
-def test_the_numpy_backend_as_a_library_that_the_environment_names(tmp_path: Path) -> None:
-    path = export_library("numpy", tmp_path / "libpjrt_numpy.so")
-    variables = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"np:{path}", "JAX_PLATFORMS": "np"}
-    environment = {**os.environ, **variables, "XLA_FLAGS": ""}
-    done = children.run([sys.executable, "-c", GRADIENT], timeout=250, env=environment)
-    assert done.returncode == 0, done.stderr
-    found = [float(word) for word in done.stdout.split()]
-    np.testing.assert_allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5)
-
-
-GRADIENT = """
-import jax, jax.numpy as jnp
-print(*jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0)).tolist())
-"""
+@pytest.mark.parametrize("name", ["np", "numpy"])
+def test_the_numpy_backend(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a library that the environment names, and by the entry point of plugrt-sdk."""
+    if name == "np":
+        library = export_library("numpy", tmp_path / "libpjrt_numpy.so")
+        monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"np:{library}")
+    functions = [*COMPLETE]
+    if Version(version("jaxlib")) >= Version("0.12"):  # whose replica groups by mesh axes are new
+        functions.remove("several_devices")
+    run(name, *functions)
 
 
 def test_results_that_are_ready_later() -> None:
