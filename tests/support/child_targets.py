@@ -131,6 +131,14 @@ def flood(argument: Any, say: Say) -> None:
     say(done=True)
 
 
+def steps(argument: list[float], say: Say) -> None:
+    """Takes 0.2 s for each step, and says how long it might take; hangs after the last."""
+    for number, seconds in enumerate(argument):
+        say(within=seconds, number=number)
+        time.sleep(0.2)
+    time.sleep(600)
+
+
 def nested(argument: dict[str, Any], say: Say) -> None:
     """Runs another child, with more time than this one has."""
     from plugrt.processes.run_in_child import run_in_child

@@ -105,6 +105,28 @@ def test_who_does_not_end_is_ended(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("token")
+def test_a_function_limits_its_own_steps() -> None:
+    heard: list[tuple[int, float]] = []
+
+    def hear(line: dict[str, Any]) -> None:
+        if "number" in line:
+            heard.append((line["number"], time.monotonic()))
+
+    limits = [60.0, 60.0, 0.5]
+    outcome = run_in_child(f"{HERE}:steps", limits, 60, on_line=hear)
+    assert outcome.how == "deadline"
+    assert [number for number, _ in heard] == [0, 1, 2]
+    assert [line["number"] for line in outcome.lines[1:]] == [0, 1, 2]
+    assert heard[-1][1] - heard[0][1] > 0.2, "lines come while the function runs"
+
+
+@pytest.mark.usefixtures("token")
+def test_the_limit_of_a_step_does_not_prolong_the_whole() -> None:
+    outcome = run_in_child(f"{HERE}:steps", [600.0], 1.0)
+    assert (outcome.how, outcome.lines[1]["number"]) == ("deadline", 0)
+
+
+@pytest.mark.usefixtures("token")
 def test_daemons_are_ended_and_counted(tmp_path: Path) -> None:
     outcome = run("daemon", str(tmp_path / "pids"))
     assert outcome.succeeded

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -24,6 +25,8 @@ _MAX_REPORT = 32 * 2**20
 _MAX_NOISE = 4096
 _LAST_READS = 1000
 _TICK = 0.5
+_WITHIN = b'{"within": '
+"""How the line begins that `run_in_child` describes."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -65,8 +68,11 @@ class _Keeper:
     def __init__(self, child: int, parent: int, request: dict[str, Any], pipes: list[int]) -> None:
         self._child, self._parent, self._request = child, parent, request
         self._names = dict(zip(pipes, ("report", "output", "errors"), strict=True))
-        self._found = {name: bytearray() for name in self._names.values()}
-        self._printed = 0
+        self._found = {"output": bytearray(), "errors": bytearray()}
+        self._printed = self._reported = 0
+        self._line = b""
+        """The last line of the report as far as it has come."""
+        self._last = math.inf
         self._limit = time.monotonic() + STARTUP_SECONDS
         self._wakes = _wake_on_child()
 
@@ -120,10 +126,9 @@ class _Keeper:
             del self._names[number]
             return
         if name == "report":
-            if not self._found[name]:  # the imports are done: the target's time begins
-                self._limit = time.monotonic() + self._request["seconds"]
-            if len(self._found[name]) < _MAX_REPORT:
-                self._found[name] += content
+            if not self._reported:  # the imports are done: the target's time begins
+                self._limit = self._last = time.monotonic() + self._request["seconds"]
+            self._pass_on(content)
             return
         self._found[name] += content
         if name == "output":  # of stdout the beginning is kept, of stderr the end
@@ -131,6 +136,18 @@ class _Keeper:
             del self._found[name][_MAX_NOISE:]
         else:
             del self._found[name][:-_MAX_NOISE]
+
+    def _pass_on(self, content: bytes) -> None:
+        """Writes a part of the report to the parent, and notes the limits that its lines state."""
+        self._reported += len(content)
+        if self._reported > _MAX_REPORT:
+            return
+        _write(content)
+        *lines, self._line = (self._line + content).split(b"\n")
+        for line in lines:
+            if line.startswith(_WITHIN):
+                seconds = json.loads(line)["within"]
+                self._limit = min(self._last, time.monotonic() + seconds)
 
     def _report(self, ended: tuple[str, int], left: int) -> None:
         last = {
@@ -140,10 +157,14 @@ class _Keeper:
             "output": self._found["output"].decode(errors="replace"),
             "errors": self._found["errors"].decode(errors="replace"),
         }
-        content = bytes(self._found["report"]) + b"\n" + json.dumps(last).encode() + b"\n"
-        with contextlib.suppress(BrokenPipeError):
-            while content:
-                content = content[os.write(1, content) :]
+        _write(b"\n" + json.dumps(last).encode() + b"\n")
+
+
+def _write(content: bytes) -> None:
+    """Writes to the parent, if it is still there."""
+    with contextlib.suppress(BrokenPipeError):
+        while content:
+            content = content[os.write(1, content) :]
 
 
 def _wake_on_child() -> int:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,12 @@ def _name(number: int) -> str:
 
 
 def run_in_child(
-    target: str, argument: Any, seconds: float, *, env: Mapping[str, str] | None = None
+    target: str,
+    argument: Any,
+    seconds: float,
+    *,
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
     """Runs ``target`` (``module:function``) in a child process and returns the outcome.
 
@@ -98,6 +103,10 @@ def run_in_child(
     appends a line to `Outcome.lines`: ``say(key=value, …)``. It may run for ``seconds``, or less
     within another child with an earlier deadline. No process of the child is left when this
     returns, or when this process ends in any way. ``env`` are variables to set for the child.
+
+    ``on_line`` is called here with each line as it comes. With a line whose first key is
+    ``within``, ``say(within=2.5, …)``, the function says how many seconds it may take from there
+    on, until another such line; ``seconds`` stays the limit of the whole.
     """
     until = float(os.environ.get(UNTIL, math.inf)) - _SPARE
     seconds = min(seconds, _LONGEST, max(until - time.monotonic(), 0.0))
@@ -118,24 +127,45 @@ def run_in_child(
         with contextlib.suppress(BrokenPipeError):  # it ended at once; its output tells why
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-        content = _read(process.stdout.fileno(), STARTUP_SECONDS + seconds + _GRACE)
+        lines, rest = [], []
+        for line in _read_lines(process.stdout.fileno(), STARTUP_SECONDS + seconds + _GRACE):
+            found = _parse(line)
+            if found is None:
+                rest.append(line)
+            else:
+                lines.append(found)
+                if on_line is not None and "ended" not in found:
+                    on_line(found)
     finally:
         _close_and_wait(process)
-    return _outcome(content, seconds)
+    return _outcome(lines, b"\n".join(rest), seconds)
 
 
-def _read(number: int, seconds: float) -> bytes:
-    """Reads until the end of the file or the deadline, and returns the bytes."""
+def _read_lines(number: int, seconds: float) -> Iterator[bytes]:
+    """Yields the lines of a file as they come, until its end or the deadline."""
     deadline = time.monotonic() + seconds
-    parts = []
+    begun: list[bytes] = []
     poll = select.poll()  # select() supports numbers below 1024 only
     poll.register(number, select.POLLIN | select.POLLHUP)
     while (left := deadline - time.monotonic()) > 0:
         part = os.read(number, 2**16) if poll.poll(left * 1000) else b""
         if not part:
             break
-        parts.append(part)
-    return b"".join(parts)
+        first, *more = part.split(b"\n")
+        begun.append(first)
+        for line in more:
+            yield b"".join(begun)
+            begun = [line]
+    yield b"".join(begun)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """Returns a line's object; None where the child was ended within it, or other code wrote it."""
+    try:
+        found = parse_json(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _close_and_wait(process: subprocess.Popen[bytes]) -> None:
@@ -152,17 +182,10 @@ def _close_and_wait(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _outcome(content: bytes, seconds: float) -> Outcome:
-    lines = []
-    for line in content.splitlines():
-        try:
-            found = parse_json(line)
-        except ValueError:  # the child was ended within a line, or other code wrote here
-            continue
-        if isinstance(found, dict):
-            lines.append(found)
+def _outcome(lines: list[dict[str, Any]], rest: bytes, seconds: float) -> Outcome:
     if not lines or "ended" not in lines[-1]:
-        return Outcome("lost", errors=content.decode(errors="replace"), seconds=seconds)
+        words = rest.decode(errors="replace")
+        return Outcome("lost", errors=words, lines=tuple(lines), seconds=seconds)
     last = lines.pop()
     how, code = last["ended"]
     return Outcome(
