@@ -18,7 +18,8 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-broken test-vendors test-xla-cpu lint types format docs docs-site bench plot version \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-broken test-vendors test-xla-cpu test-new \
+	lint types format docs docs-site bench plot version \
 	release wheels clean help
 
 help:
@@ -47,6 +48,10 @@ test-fresh:
 ## make test-xla-cpu the areas of tests/cpu again, on a real PJRT library (2 minutes)
 test-xla-cpu: $(STAMP)
 	PLUGRT_TEST_XLA_CPU=1 $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py
+
+## make test-new     what `plugrt new` writes: built, installed, found and run (a minute)
+test-new: $(STAMP)
+	PLUGRT_TEST_NEW=1 $(PYTEST) -q tests/cpu/packaging/test_new_packages.py
 
 ## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
 test-vendors: $(STAMP)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from plugrt_sdk.lazy_names import names_from
 
 if TYPE_CHECKING:
-    from plugrt_sdk.backend import Backend, Handle
+    from plugrt_sdk.backend import Backend, Handle, Launch
     from plugrt_sdk.client import BackendClient
     from plugrt_sdk.plugin import BackendPlugin
     from plugrt_sdk.reading import read_module, result_types
@@ -21,6 +21,7 @@ __all__ = [
     "BackendClient",
     "BackendPlugin",
     "Handle",
+    "Launch",
     "read_module",
     "result_types",
 ]
@@ -34,6 +35,7 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
             "BackendClient": "plugrt_sdk.client",
             "BackendPlugin": "plugrt_sdk.plugin",
             "Handle": "plugrt_sdk.backend",
+            "Launch": "plugrt_sdk.backend",
             "read_module": "plugrt_sdk.reading",
             "result_types": "plugrt_sdk.reading",
         },

@@ -1,4 +1,4 @@
-"""The commands that the SDK adds to ``plugrt``: `export`."""
+"""The commands that the SDK adds to ``plugrt``: `export` and `new`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import click
 
 from plugrt.plugins import hookimpl
 
+_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
+
 
 @hookimpl
 def plugrt_add_commands(cli: Any) -> None:
     """Adds the commands to the command line."""
     cli.add_command(export)
+    cli.add_command(new)
 
 
 @click.command()
@@ -32,3 +35,36 @@ def export(name: str, output: Path | None) -> None:
     from plugrt_sdk.export.library import export_library
 
     click.echo(export_library(name, output or Path(f"libpjrt_{name}.so")))
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--kind", type=click.Choice(["python", "library", "cpp"]), default="python", show_default=True,
+    help="What the device is driven with.",
+)  # fmt: skip
+@click.option(
+    "--path", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="The folder to make; NAME in this one by default.",
+)  # fmt: skip
+@click.option("--library", type=_FILE, help="With --kind library: the PJRT library to package.")
+@click.option("--torch-xla", is_flag=True, help="Offer it to PyTorch/XLA as well.")
+def new(name: str, kind: str, path: Path | None, library: Path | None, torch_xla: bool) -> None:
+    """Write a new plugin package, which runs from the first minute.
+
+    NAME is what users will install and write into JAX_PLATFORMS. The package is found by plugrt and
+    by stock JAX, and has tests, a CI workflow, a README and a licence. KIND is one of
+
+    \b
+    python   a backend in Python: four methods, which NumPy fills until yours do
+    library  an existing PJRT library (a shared library that exports GetPjrtApi)
+    cpp      a new PJRT library in C++: CMake, and a stub for each function of
+             the header that you point to (pjrt_c_api.h)
+    """
+    from plugrt_sdk.new_package import Kind, NewPackage, write_package
+    from plugrt_sdk.package_names import PackageName
+
+    package = NewPackage(PackageName(name), Kind(kind), path or Path(name), library, torch_xla)
+    for file in write_package(package):
+        click.echo(package.folder / file)
+    click.echo(f"\n{package.next_steps()}")

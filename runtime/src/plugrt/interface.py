@@ -38,6 +38,7 @@ from plugrt.interface_checks import (
 )
 
 __all__ = [
+    "VERSION",
     "Buffer",
     "Capabilities",
     "Client",
@@ -60,6 +61,15 @@ __all__ = [
     "Topology",
     "require_buffers",
 ]
+
+VERSION = (1, 0)
+"""The version, (major, minor), of what plugins implement: the classes of this module,
+`plugrt.plugins.Plugin`, the hooks, and `plugrt_sdk.Backend`.
+
+The minor version grows with what is added, which plugins may leave out; the major version with what
+would break a plugin that was written before. A plugin states the one that it is written for:
+`plugrt.plugins.Plugin.interface_version`.
+"""
 
 OptionValue = str | bool | int | float | list[int]
 """What a create option or an attribute may hold (``PJRT_NamedValue``)."""

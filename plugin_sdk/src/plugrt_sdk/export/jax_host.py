@@ -1,4 +1,4 @@
-"""`register_with_jax`: an exported plugin among JAX's own."""
+"""`register_with_jax` and `offer_to_jax`: an exported plugin among JAX's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plugrt.interface import OptionValue
+    from plugrt.interface import Client, OptionValue
+    from plugrt.plugins import Plugin
     from plugrt_sdk.export.capsule import ClientFactory
 
 
@@ -39,3 +40,28 @@ def register_with_jax(
 
     capsule = export_capsule(client_factory, **{"platform": name, **settings})
     register_plugin(name, c_api=capsule, priority=priority, options=options)
+
+
+def offer_to_jax(plugin: Plugin, **settings: Any) -> None:
+    """Registers a plugin of plugrt's with JAX, by the rules by which plugrt chooses it.
+
+    JAX sees the plugin's name and priority. A plugin that is never the default (its priority is
+    negative), or whose probe finds no device, is registered only where JAX's setting
+    ``jax_platforms`` names it; then the error is the probe's reason. (JAX itself fails in every
+    process where the device of an installed plugin is absent.) ``settings`` are those of
+    `export_capsule`.
+    """
+
+    def create(**options: OptionValue) -> Client:
+        from plugrt_sdk.export.plugin_client import create_client
+
+        return create_client(plugin, options)
+
+    only_when_named = plugin.priority < 0 or not plugin.probe().available
+    register_with_jax(
+        plugin.name,
+        create,
+        priority=plugin.priority,
+        only_when_named=only_when_named,
+        **settings,
+    )

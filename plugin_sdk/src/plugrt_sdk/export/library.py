@@ -15,11 +15,11 @@ from pathlib import Path
 
 from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
 from plugrt.interface import Client, OptionValue
-from plugrt.plugins import Plugin
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
 from plugrt_sdk.export.capsule import export_capsule
+from plugrt_sdk.export.plugin_client import create_client
 
 MARKER = b"plugrt-exported-plugin-name-is:\0"
 """What stands before the name in the library (``record`` in ``core/library/library.c``)."""
@@ -78,8 +78,7 @@ class PluginFactory:
 
     def __call__(self, **options: OptionValue) -> Client:
         table = process_backends().table
-        plugin: Plugin = load(_find(self._name), table)
-        return plugin.create_client({**plugin.client_options(table.config), **options})
+        return create_client(load(_find(self._name), table), options)
 
 
 def _find(name: str) -> Record:

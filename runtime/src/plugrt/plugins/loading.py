@@ -17,7 +17,7 @@ from plugrt.errors import (
     describe,
     read_message,
 )
-from plugrt.plugins import env_paths
+from plugrt.plugins import env_paths, versions
 from plugrt.plugins.log import logger, warn_if_slow
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State
@@ -125,6 +125,9 @@ def _load_offered(row: Record, offered: Any, table: Table) -> Plugin:
             "its author must make the names equal"
         )
     _warn_of_unnamed(row, plugins, table)
+    if misfit := versions.find_misfit(mine[0], row):
+        row.cure = misfit[1]
+        raise PluginIncompatible(f"{row}: {'; '.join(misfit)}")
     return mine[0]
 
 
@@ -145,7 +148,13 @@ def _warn_of_unnamed(row: Record, plugins: list[Plugin], table: Table) -> None:
 
 
 def fail(row: Record, error: PluginError, cause: BaseException | None = None) -> PluginError:
-    """Records a failure and its cause in the row and returns it, for the caller to raise."""
+    """Records a failure and its cause in the row and returns it, for the caller to raise.
+
+    What fails in a plugin that requires other versions of plugrt is incompatible, not broken.
+    """
+    if isinstance(error, PluginBroken) and (misfit := versions.find_broken_requirement(row)):
+        row.cure = misfit[1]
+        error = PluginIncompatible(f"{error}; {'; '.join(misfit)}")
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
     error.__cause__, row.failure = cause, error

@@ -59,6 +59,13 @@ class Plugin:
     JAX_PLATFORMS is unset. For an alias in JAX_PLATFORMS to cause the import, declare it as data:
     an entry point ``alias = "plugin"`` of the group ``plugrt.aliases``.
     """
+    interface_version: tuple[int, int] = (1, 0)
+    """The version of `plugrt.interface` that the plugin is written for: a literal, such as
+    ``(1, 0)``, and not ``interface.VERSION``, which is that of the plugrt that is installed.
+
+    A newer plugrt runs it as long as the major version is the same. One that says nothing is taken
+    to be written for the first.
+    """
     waits_for: str = ""
     """The likely reason of a slow start, for the warning about it."""
 
@@ -117,11 +124,20 @@ def find_fault(plugin: object) -> str:
         )
     if not isinstance(plugin.priority, int) or isinstance(plugin.priority, bool):
         return f"the priority of {plugin!r} is {plugin.priority!r}; it must be an int"
+    if not _is_version(plugin.interface_version):
+        return (
+            f"the interface_version of {plugin!r} is {plugin.interface_version!r}; it must be a "
+            "pair of numbers, such as (1, 0)"
+        )
     if isinstance(plugin.aliases, str):
         return f"the aliases of {plugin!r} are the text {plugin.aliases!r}; give a tuple of names"
     if not all(isinstance(alias, str) for alias in plugin.aliases):
         return f"the aliases of {plugin!r} are {plugin.aliases!r}; give a tuple of names"
     return ""
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, tuple) and list(map(type, value)) == [int, int]
 
 
 HOOK_PREFIX = "plugrt_"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from plugrt.errors import DuplicatePlugin, PluginError, RegistrationError, UnknownPlatform
-from plugrt.plugins import discovery, env_paths, precedence, vendors
+from plugrt.plugins import discovery, env_paths, precedence, vendors, versions
 from plugrt.plugins.log import Log
 from plugrt.plugins.plugin import Plugin, find_fault, implements_hooks
 from plugrt.plugins.record import Record, Source, State, sort_key
@@ -183,6 +183,8 @@ class Table:
         """
         if fault := find_fault(plugin):
             raise RegistrationError(f"register: {fault}")
+        if misfit := versions.find_misfit(plugin):
+            raise RegistrationError(f"register: {plugin!r}: {'; '.join(misfit)}")
         with self._lock:
             for row in self._registered:
                 if row.name == plugin.name:

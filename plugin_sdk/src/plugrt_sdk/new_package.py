@@ -1,0 +1,130 @@
+"""`write_package`: a new plugin package, from the templates that come with plugrt-sdk.
+
+The templates are packages as they are, of a plugin called ``my-chip``: what is written is a copy
+with another name. A kind's files lie in the folders of `LAYERS`; a later one replaces an earlier
+one's files.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from plugrt.errors import FileRefused, InvalidArgument
+from plugrt.plugins import distributions
+from plugrt_sdk.package_names import PackageName
+
+
+class Kind(enum.StrEnum):
+    """What a plugin is made of."""
+
+    PYTHON = "python"
+    LIBRARY = "library"
+    CPP = "cpp"
+
+
+LAYERS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.PYTHON: ("common", "python"),
+    Kind.LIBRARY: ("common", "library"),
+    Kind.CPP: ("common", "library", "cpp"),
+}
+"""Kind to the folders of its templates."""
+
+_GENERATED = ("__pycache__", ".ruff_cache", ".mypy_cache")
+
+
+@dataclass(frozen=True)
+class NewPackage:
+    """A package to be written. ``library`` is an existing PJRT library that it is to hold."""
+
+    name: PackageName
+    kind: Kind
+    folder: Path
+    library: Path | None = None
+    torch_xla: bool = False
+
+    def __post_init__(self) -> None:
+        if self.library is not None and self.kind is not Kind.LIBRARY:
+            raise InvalidArgument(
+                f"a plugin of kind {self.kind} has no library of its own to take {self.library} "
+                "for; the kind for an existing library is `--kind library`"
+            )
+
+    def next_steps(self) -> str:
+        """Returns what to do with the package, command by command."""
+        where = self.folder if self.folder.is_absolute() else f"./{self.folder}"
+        return f"""Next:
+  pip install {where}
+  JAX_PLATFORMS={self.name.text} plugrt doctor
+{self.folder / "README.md"} says what to replace, and in which order."""
+
+
+def write_package(package: NewPackage) -> list[Path]:
+    """Writes a package into its folder, which it makes; returns the files, relative to that.
+
+    Raises `FileRefused` if the folder exists and is not empty: nothing is ever overwritten.
+    """
+    contents = dict(_contents(package))
+    _require_new(package.folder)
+    for name, content in contents.items():
+        target = package.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return sorted(map(Path, contents))
+
+
+def _require_new(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() or folder.is_symlink():
+        what = "the folder is not empty" if folder.is_dir() else "it is there already"
+        cure = "name another folder (--path), or remove it"
+        raise FileRefused(17, f"{what}; {cure}", str(folder))
+
+
+def _contents(package: NewPackage) -> Iterator[tuple[str, bytes]]:
+    """Yields (path in the package, content) of each file; a later one replaces an earlier one."""
+    layers = [*LAYERS[package.kind], *(["torch_xla"] if package.torch_xla else [])]
+    for layer in layers:
+        for name, content in _template(files("plugrt_sdk") / "templates" / layer):
+            yield package.name.rename(name), _adapt(content, package).encode()
+    if package.library is not None:
+        name = f"src/{package.name.module}/libpjrt_{package.name.module}.so"
+        yield name, package.library.read_bytes()
+
+
+def _template(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]]:
+    for item in folder.iterdir():
+        if item.name in _GENERATED:
+            continue
+        if item.is_dir():
+            yield from _template(item, f"{inside}{item.name}/")
+        else:
+            yield f"{inside}{item.name}", item.read_text(encoding="utf-8")
+
+
+def _adapt(text: str, package: NewPackage) -> str:
+    """Returns a template's text with the package's name, and with bounds on what is ours."""
+    if not package.torch_xla:
+        text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
+    text = re.sub(r"# (with torch_xla:|end)\n", "", text)
+    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)"', _bounded, text))
+
+
+def _bounded(found: re.Match[str]) -> str:
+    return f'"{found[1]}{supported_range(distributions.version(found[1]) or "0")}"'
+
+
+def supported_range(version: str) -> str:
+    """Returns which versions a plugin written for ``version`` works with, as pip states it.
+
+    From that one to the next that may break: the next major version, while that is 0 the next minor
+    one.
+    """
+    major, minor = (*(int(number) for number in re.findall(r"\d+", version)[:2]), 0)[:2]
+    return f">={version},<{major + 1}" if major else f">={version},<0.{minor + 1}"

@@ -1,0 +1,95 @@
+"""Whether a plugin fits this plugrt: the interface that it was written for, and pip's ranges.
+
+A plugin states the version of `plugrt.interface` that it is written for
+(`Plugin.interface_version`), its distribution the versions of plugrt that it requires. The former
+decides. The latter, often narrower than need be, explains a failure, and says what to install: pip
+warns of a broken requirement only once, while it installs the other package.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from plugrt import interface
+from plugrt.plugins import distributions
+from plugrt.plugins.plugin import Plugin
+from plugrt.plugins.record import Record
+
+OURS = ("plugrt", "plugrt-sdk")
+"""The distributions whose versions a plugin may be too old or too new for."""
+
+_REQUIREMENT = re.compile(
+    r"^Requires-Dist:(?!.*\bextra\s*==)\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*\(?([^;)\n]*)", re.MULTILINE
+)
+_CLAUSE = re.compile(r"(<=|>=|==|!=|~=|<|>)\s*(\d+(?:\.\d+)*)(?![\d.*])")
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, ">": operator.gt, "~=": operator.ge,
+}  # fmt: skip
+
+
+def find_misfit(plugin: Plugin, row: Record | None = None) -> tuple[str, str] | None:
+    """Returns why the interface is not the one that a plugin needs, and the cure; None if it is.
+
+    One of the same major version and a lower or equal minor version works: what has been added
+    since is optional.
+    """
+    major, minor = interface.VERSION
+    wanted_major, wanted_minor = plugin.interface_version
+    if wanted_major == major and wanted_minor <= minor:
+        return None
+    reason = (
+        f"it is written for version {wanted_major}.{wanted_minor} of plugrt.interface, and plugrt "
+        f"{distributions.version('plugrt')} has {major}.{minor}"
+    )
+    theirs = " ".join(f'"{name}{clauses}"' for name, clauses in _read_requirements(row))
+    if plugin.interface_version > interface.VERSION:
+        return reason, f"pip install --upgrade {theirs or 'plugrt'}"
+    return reason, _cure((row and row.distribution) or plugin.name, theirs)
+
+
+def _cure(distribution: str, ours: str) -> str:
+    """Returns the lines to type: for a newer plugin, or for the plugrt that this one needs."""
+    newer = f"pip install --upgrade {distribution}"
+    return f"{newer} (or, for the one that is installed: pip install {ours})" if ours else newer
+
+
+def find_broken_requirement(row: Record) -> tuple[str, str] | None:
+    """Returns which version of ours a distribution excludes, and the cure; else None."""
+    for name, clauses in _read_requirements(row):
+        installed = distributions.version(name)
+        if installed and not _allows(clauses, installed):
+            reason = f"{row.who} requires {name}{clauses}, and {name} {installed} is installed"
+            return reason, _cure(row.distribution, f'"{name}{clauses}"')
+    return None
+
+
+def _read_requirements(row: Record | None) -> Iterator[tuple[str, str]]:
+    """Yields (name, clauses) of the requirements of ours that the row's distribution states."""
+    distribution = distributions.at(row.location) if row and row.location else None
+    try:
+        metadata = distribution.read("METADATA") if distribution else b""
+    except OSError:
+        return  # the row says so itself
+    for name, clauses in _REQUIREMENT.findall(metadata.decode(errors="replace")):
+        if name in OURS and clauses.strip():
+            yield name, clauses.replace(" ", "")
+
+
+def _allows(clauses: str, version: str) -> bool:
+    """Whether each clause that is understood allows a version, of which the numbers count."""
+    installed = _numbers(version)
+    return all(
+        _COMPARE[sign](installed, _numbers(bound)) for sign, bound in _CLAUSE.findall(clauses)
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in found[0].split(".")] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()  # 1.0 is 1
+    return tuple(numbers)

@@ -1,0 +1,146 @@
+"""Plugins that are written for another plugrt: they work, or are told as incompatible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plugrt import interface
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, RegistrationError
+from plugrt.plugins import Backends, distributions
+from plugrt.plugins.record import State
+from plugrt.settings.declarations import Config
+from support.distributions import install_plugin
+from support.fake_client import FakePlugin
+from support.registries import registry
+
+PLUGIN = """
+from support.fake_client import FakePlugin
+plugin = FakePlugin("chip")
+plugin.interface_version = {}
+"""
+
+
+def installed(site: Path, source: str, *requirements: str) -> Backends:
+    """Returns a registry with a plugin ``chip`` of chip-dist 3.2, which requires these."""
+    info = install_plugin(site, "chip", source, version="3.2")
+    lines = "".join(f"Requires-Dist: {requirement}\n" for requirement in requirements)
+    (info / "METADATA").write_text((info / "METADATA").read_text() + lines)
+    return Backends(Config({"JAX_PLATFORMS": "chip"}), path=[str(site)])
+
+
+def refused(backends: Backends, kind: type[PluginError] = PluginIncompatible) -> str:
+    """Returns the error of asking for ``chip``, which is also what the table says of it."""
+    with pytest.raises(kind) as error:
+        backends.get("chip")
+    assert type(error.value) is kind
+    (row,) = backends.table.rows
+    assert row.state is (State.INCOMPATIBLE if kind is PluginIncompatible else State.BROKEN)
+    assert row.reason in str(error.value)
+    assert row.cure in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("ours", [(1, 0), (1, 7)])
+@pytest.mark.parametrize(
+    "source", [PLUGIN.format((1, 0)), PLUGIN.replace("plugin.i", "# plugin.i")]
+)
+def test_an_older_minor_version_works(
+    site: Path, source: str, ours: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interface, "VERSION", ours)
+    assert installed(site, source).get("chip").platform == "chip"
+
+
+@pytest.mark.parametrize("theirs", [(1, 0), (1, 9), (0, 3)])
+def test_an_older_major_version_is_incompatible(
+    site: Path, theirs: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interface, "VERSION", (2, 1))
+    text = refused(installed(site, PLUGIN.format(theirs), "plugrt-sdk<0.2,>=0.1", "numpy<9"))
+    for fact in (
+        f"version {theirs[0]}.{theirs[1]} of plugrt.interface", "has 2.1", "chip-dist 3.2",
+        "pip install --upgrade chip-dist", 'pip install "plugrt-sdk<0.2,>=0.1")',
+    ):  # fmt: skip
+        assert fact in text
+
+
+@pytest.mark.parametrize("theirs", [(1, 1), (2, 0)])
+def test_a_newer_version_is_incompatible(site: Path, theirs: tuple[int, int]) -> None:
+    text = refused(installed(site, PLUGIN.format(theirs), "plugrt[trace] (>=0.3,<0.4)"))
+    assert f"version {theirs[0]}.{theirs[1]} of plugrt.interface" in text
+    assert '; pip install --upgrade "plugrt>=0.3,<0.4"; ' in text
+
+
+def test_a_newer_version_that_requires_nothing(site: Path) -> None:
+    text = refused(installed(site, PLUGIN.format((1, 1))))
+    assert "; pip install --upgrade plugrt; " in text
+
+
+@pytest.mark.parametrize("version", ["(1,)", "'1.0'", "1", "(1, '0')", "None", "(1, True)"])
+def test_a_version_that_is_none(site: Path, version: str) -> None:
+    text = refused(installed(site, PLUGIN.format(version)), PluginBroken)
+    assert "must be a pair of numbers, such as (1, 0)" in text
+
+
+def test_a_registered_plugin_for_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "VERSION", (3, 0))
+    with pytest.raises(RegistrationError, match=r"version 1\.0 of plugrt\.interface.*has 3\.0"):
+        registry(FakePlugin("chip"))
+
+
+FAILURES = {
+    "import": "from plugrt.interface import NoSuchClass",
+    "start": """
+from support.fake_client import FakePlugin
+class Old(FakePlugin):
+    def create_client(self, options, distributed=None):
+        raise TypeError("Can't instantiate abstract class OldClient")
+plugin = Old("chip")
+""",
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "plugrt<0.1",
+        "plugrt-sdk>=0.2,<0.3",
+        "plugrt (==0.0.9)",
+        "plugrt[trace]!=0.1.0",
+        "plugrt~=0.4",
+    ],
+)
+def test_what_fails_outside_the_required_range_is_incompatible(
+    site: Path, failure: str, requirement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributions, "version", lambda name: "0.1.0")
+    text = refused(installed(site, FAILURES[failure], requirement))
+    plain = requirement.replace("[trace]", "").replace(" (", "").replace(")", "")
+    name = plain.rstrip("0123456789.,<>=!~")
+    assert "NoSuchClass" in text or "OldClient" in text  # what failed is told too
+    assert f"chip-dist 3.2 requires {plain}, and {name} 0.1.0 is installed" in text
+    assert f'(or, for the one that is installed: pip install "{plain}")' in text
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    "requirement",
+    ["plugrt>=0.1,<0.2", "plugrt-sdk", "plugrt==0.1.*", "plugrt~=0.1.0", "numpy<0.1",
+     'plugrt<0.1; extra == "old"', "plugrt<=0.1"],
+)  # fmt: skip
+def test_what_fails_inside_the_required_range_is_broken(
+    site: Path, failure: str, requirement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributions, "version", lambda name: "0.1.0")
+    assert "requires" not in refused(installed(site, FAILURES[failure], requirement), PluginBroken)
+
+
+def test_what_works_outside_the_required_range_is_used(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The range that a package states is often narrower than need be."""
+    monkeypatch.setattr(distributions, "version", lambda name: "7.0")
+    assert installed(site, PLUGIN.format((1, 0)), "plugrt<0.2").get("chip").platform == "chip"

@@ -1,0 +1,149 @@
+"""`plugrt new`: which names it takes, which files it writes, and that they are clean.
+
+What the packages do once they are installed: tests/cpu/packaging/test_new_packages.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from plugrt import interface
+from plugrt.errors import FileRefused, InvalidArgument
+from plugrt_sdk.commands import new
+from plugrt_sdk.new_package import Kind, NewPackage, supported_range, write_package
+from plugrt_sdk.package_names import PackageName
+
+COMMON = [".github/workflows/test.yml", ".gitignore", "LICENSE", "README.md", "pyproject.toml"]
+
+
+def package(modules: str, tests: str) -> list[str]:
+    found = [f"src/deep_chip/{name}" for name in modules.split()]
+    return [*COMMON, *found, *(f"tests/{name}.py" for name in tests.split())]
+
+
+FILES = {
+    Kind.PYTHON: package(
+        "__init__.py backend.py for_jax.py for_plugrt.py probe.py py.typed",
+        "conftest test_client test_deep_chip test_under_jax",
+    ),
+}
+each_kind = pytest.mark.parametrize("kind", FILES, ids=str)
+LONGEST = "thirty-characters-of-a-name-ok"
+
+
+def generate(folder: Path, kind: Kind, name: str = "deep-chip") -> Path:
+    write_package(NewPackage(PackageName(name), kind, folder / name))
+    return folder / name
+
+
+@each_kind
+def test_the_files_of_a_package(kind: Kind, tmp_path: Path) -> None:
+    written = write_package(NewPackage(PackageName("deep-chip"), kind, tmp_path / "new"))
+    assert [str(file) for file in written] == sorted(FILES[kind])
+    found = [p for p in (tmp_path / "new").rglob("*") if p.is_file()]
+    assert sorted(p.relative_to(tmp_path / "new") for p in found) == written
+
+
+@each_kind
+def test_nothing_of_the_templates_name_is_left(kind: Kind, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind)
+    text = "".join(p.read_text() for p in folder.rglob("*") if p.is_file())
+    assert [word for word in ("my-chip", "my_chip", "MyChip", "MY_CHIP") if word in text] == []
+    assert all(word in text for word in ("deep-chip", "deep_chip", "DeepChip"))
+
+
+@pytest.mark.parametrize("name", ["x1", LONGEST])
+@each_kind
+def test_a_package_is_clean_whatever_its_name(kind: Kind, name: str, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind, name)
+    for command in (("check",), ("format", "--check")):
+        ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
+        done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@each_kind
+def test_a_package_states_what_it_is_written_for(kind: Kind, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    ours = [r for r in project["dependencies"] if r.startswith("plugrt")]
+    assert ours
+    assert all(">=" in r and ",<" in r for r in ours), ours
+    stated = (folder / "src/deep_chip/for_plugrt.py").read_text()
+    assert f"interface_version = {interface.VERSION}" in stated
+    assert project["entry-points"].keys() == {"plugrt.plugins", "jax_plugins"}
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("0.1.0", ">=0.1.0,<0.2"), ("0.12.3rc1", ">=0.12.3rc1,<0.13"), ("1.4.2", ">=1.4.2,<2"),
+     ("3", ">=3,<4")],
+)  # fmt: skip
+def test_the_range_ends_at_the_next_release_that_may_break(version: str, expected: str) -> None:
+    assert supported_range(version) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("cpu", ["already a platform", "plugrt-cpu", "my_cpu"]),
+        ("numpy", ["already a platform", "plugrt-sdk"]),
+        ("gpu", ["already a platform"]),
+        ("metal", ["already a platform", "my_metal"]),
+        ("class", ["keyword"]),
+        ("json", ["comes with Python"]),
+        ("plugrt", ["installed here already"]),
+        ("pytest", ["installed here already", "pytest_device"]),
+        ("MyChip", ["lower-case", "try mychip"]),
+        ("my chip", ["try my_chip"]),
+        ("9000", ["try my_chip"]),
+        ("CPU", ["try my_cpuchip"]),
+        ("../x", ["try x"]),
+        ("a--b", ["try a_b"]),
+        ("chip-", ["try chip"]),
+        ("", ["lower-case"]),
+        ("é", ["lower-case"]),
+        ("x" * 31, ["at most 30", "try " + "x" * 30]),
+    ],
+)
+def test_a_name_that_cannot_be_taken(name: str, facts: list[str]) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        PackageName(name)
+    for fact in (repr(name)[1:-1], *facts):
+        assert fact in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["mychip", "my-chip", "my_chip2", LONGEST])
+def test_a_name_in_each_place(name: str) -> None:
+    found = PackageName(name)
+    assert found.module == name.replace("-", "_")
+    assert found.module.isidentifier()
+    assert found.cls.isidentifier()
+    assert found.rename("my-chip: my_chip.MyChip, MY_CHIP") == (
+        f"{name}: {found.module}.{found.cls}, {found.module.upper()}"
+    )
+
+
+@pytest.mark.parametrize("there", ["folder/file", "folder"])
+def test_what_exists_is_not_overwritten(there: str, tmp_path: Path) -> None:
+    file = tmp_path / there
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(FileRefused, match="--path"):
+        write_package(NewPackage(PackageName("mychip"), Kind.PYTHON, tmp_path / "folder"))
+    assert file.read_text() == "mine"
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [file]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = CliRunner().invoke(new, ["mychip", "--path", str(tmp_path / "here")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "here/src/mychip/backend.py").is_file()
+    assert f"pip install {tmp_path}/here" in done.output
+    assert "JAX_PLATFORMS=mychip plugrt doctor" in done.output
