@@ -95,6 +95,19 @@ def test_every_package_is_in_a_layer() -> None:
             layer_number(path.stem)
 
 
+def test_the_architecture_has_these_layers() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| layer (`plugrt.…`) |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    of_each = [set(re.findall(r"`([^`]+?)/?`", re.sub(r"\(.*?\)", "", row))) for row in rows]
+    assert of_each == LAYERS
+    inner = re.findall(r"`(\w+)/` \((.*?)\)", "".join(rows))
+    assert inner
+    for package, names in inner:
+        for name in re.findall(r"`(\w+)/`", names):
+            assert (RUNTIME / package / name).is_dir(), f"{package}/{name}"
+
+
 def test_the_runtime_imports_neither_sdk_nor_plugins() -> None:
     ours = {"plugrt_sdk", *(p.name for p in PLUGINS)}
     assert len(ours) >= 2
