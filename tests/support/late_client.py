@@ -5,26 +5,15 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import PjrtError
-from plugrt.interface import (
-    Capabilities,
-    CompileOptions,
-    Device,
-    Event,
-    ExecuteOptions,
-    LoadedExecutable,
-    Program,
-    Shards,
-)
+from plugrt.interface import CompileOptions, Event, Program
 from plugrt.stablehlo.modules import parse
-from plugrt_sdk import Backend, BackendClient
-from plugrt_sdk.buffer import BackendBuffer
-from plugrt_sdk.executable import BackendLoadedExecutable
+from plugrt_sdk import Backend, PendingEvent
 
 Array = npt.NDArray[Any]
 
@@ -68,6 +57,9 @@ class Adder(Backend):
     def copy(self, handle: Array, device: int) -> Array:
         self._meet("copy")
         return handle.copy()
+
+    def replicas(self) -> int:
+        return self._count
 
     def close(self) -> None:
         self._meet("close")
@@ -115,83 +107,44 @@ class Worker:
         self._waiting.put(call)
 
 
-class LateEvent(Event):
-    """Ready when a worker came to it, and with the error that its buffer was made to have."""
+@dataclass(frozen=True)
+class LateArray:
+    """An array that is there later."""
 
-    def __init__(self, worker: Worker, error: PjrtError | None) -> None:
-        self._ready = threading.Event()
-        self._worker = worker
-        self._error = error
-        worker.later(self._ready.set)
-
-    def is_ready(self) -> bool:
-        return self._ready.is_set()
-
-    def wait(self) -> None:
-        self._ready.wait()
-        if self._error is not None:
-            raise self._error
-
-    def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
-        self._worker.later(lambda: callback(self._error))
+    value: Array
+    event: PendingEvent
 
 
-class LateBuffer(BackendBuffer):
-    """A buffer whose contents are there later."""
-
-    __slots__ = ("event",)
-
-    event: Event
-
-    def ready_event(self) -> Event:
-        return self.event
-
-    def to_host(self) -> Array:
-        self.event.wait()
-        return super().to_host()
-
-
-class LateExecutable(BackendLoadedExecutable):
-    """A program whose results are there later, or fail then with the client's ``late_error``."""
-
-    __slots__ = ("owner",)
-
-    owner: LateClient
-
-    def execute(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
-    ) -> Sequence[Shards]:
-        return [
-            tuple(self.owner.delay(buffer) for buffer in shards)
-            for shards in super().execute(arguments, options)
-        ]
-
-
-class LateClient(BackendClient):
-    """A client of `Adder` whose launches are asynchronous."""
+class LateAdder(Adder):
+    """`Adder`, whose arrays a worker completes later, or fails with ``late_error``."""
 
     def __init__(self, devices: int = 1) -> None:
-        super().__init__(Adder(devices))
-        self.worker = Worker()
-        self.late_error: PjrtError | None = None
+        super().__init__(devices)
+        self.late_error: BaseException | None = None
+        self._worker = Worker()
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(asynchronous_dispatch=True)
+    def _delay(self, value: Array) -> LateArray:
+        event, error = PendingEvent(), self.late_error
+        self._worker.later(event.complete if error is None else lambda: event.fail(error))
+        return LateArray(value, event)
 
-    def delay(self, buffer: Any) -> LateBuffer:
-        """Returns a buffer of the same handle that is ready later."""
-        late = LateBuffer(self._session, buffer.handle, buffer.type, buffer.device)
-        late.event = LateEvent(self.worker, self.late_error)
-        return late
+    def event(self, handle: LateArray) -> Event:
+        return handle.event
 
-    def buffer_from_host(self, array: Array, device: Device, *rest: Any) -> LateBuffer:
-        return self.delay(super().buffer_from_host(array, device, *rest))
+    def put(self, array: Array, device: int) -> LateArray:
+        return self._delay(super().put(array, device))
 
-    def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
-        made = super().compile(program, options)
-        late = LateExecutable(
-            self._session, made.executable, list(made.addressable_devices), made._launch
-        )
-        late.owner = self
-        return late
+    def get(self, handle: LateArray) -> Array:
+        return super().get(handle.value)
+
+    def copy(self, handle: LateArray, device: int) -> LateArray:
+        return self._delay(super().copy(handle.value, device))
+
+    def compile(self, program: Program, options: CompileOptions) -> Any:
+        launch = super().compile(program, options)
+
+        def later(arguments: Sequence[Sequence[LateArray]]) -> list[list[LateArray]]:
+            results = launch([[array.value for array in shards] for shards in arguments])
+            return [[self._delay(value) for value in shards] for shards in results]
+
+        return later

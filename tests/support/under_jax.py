@@ -25,7 +25,7 @@ from plugrt.errors import ResourceExhausted
 from plugrt.interface import Client
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
-from support.late_client import Adder, LateClient
+from support.late_client import Adder, LateAdder
 
 BACKEND = sys.argv[1] if len(sys.argv) > 1 else "adder"
 NAME = "exported" if BACKEND == "cpu" else BACKEND
@@ -50,7 +50,7 @@ def make(**options: Any) -> Client:
 
         made.append(start({"num_devices": 4}))
     else:
-        made.append(LateClient(2) if BACKEND == "late" else BackendClient(Adder(2)))
+        made.append(BackendClient(LateAdder(2) if BACKEND == "late" else Adder(2)))
     client: Client = made[-1]
     return client
 
@@ -140,11 +140,11 @@ def failures() -> None:
 def late_failure() -> None:
     x = jax.device_put(ONE)
     double(x)
-    made[-1].late_error = ResourceExhausted("too late")
+    made[-1].backend.late_error = ResourceExhausted("too late")
     for wait in (jax.block_until_ready, np.asarray):
         with pytest.raises(RuntimeError, match=r"^RESOURCE_EXHAUSTED: too late"):
             wait(double(x))
-    made[-1].late_error = None
+    made[-1].backend.late_error = None
 
 
 def two_threads_on_one_array() -> None:

@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING
 from plugrt_sdk.lazy_names import names_from
 
 if TYPE_CHECKING:
-    from plugrt_sdk.backend import Backend, Handle, Launch
+    from plugrt_sdk.backend import Backend
     from plugrt_sdk.client import BackendClient
+    from plugrt_sdk.compiled import Compiled, Handle, Launch
+    from plugrt_sdk.event import PendingEvent
     from plugrt_sdk.plugin import BackendPlugin
-    from plugrt_sdk.reading import read_module, result_types
+    from plugrt_sdk.reading import read_aliases, read_module, result_types
 
 __all__ = [
     "Backend",
     "BackendClient",
     "BackendPlugin",
+    "Compiled",
     "Handle",
     "Launch",
+    "PendingEvent",
+    "read_aliases",
     "read_module",
     "result_types",
 ]
@@ -34,8 +39,11 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
             "Backend": "plugrt_sdk.backend",
             "BackendClient": "plugrt_sdk.client",
             "BackendPlugin": "plugrt_sdk.plugin",
-            "Handle": "plugrt_sdk.backend",
-            "Launch": "plugrt_sdk.backend",
+            "Compiled": "plugrt_sdk.compiled",
+            "Handle": "plugrt_sdk.compiled",
+            "Launch": "plugrt_sdk.compiled",
+            "PendingEvent": "plugrt_sdk.event",
+            "read_aliases": "plugrt_sdk.reading",
             "read_module": "plugrt_sdk.reading",
             "result_types": "plugrt_sdk.reading",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,24 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
-from plugrt.programs.loading import parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
+from plugrt_sdk.capabilities import capabilities_of
+from plugrt_sdk.compiling import compile_program
 from plugrt_sdk.device import BackendDevice
-from plugrt_sdk.executable import BackendExecutable, BackendLoadedExecutable
+from plugrt_sdk.executable import BackendExecutable
+from plugrt_sdk.loaded_executable import BackendLoadedExecutable
+from plugrt_sdk.returns import require_handle
 from plugrt_sdk.session import Session
 
 
 class BackendClient(Client):
-    """The client of a `Backend`. Launches are synchronous: errors raise where they happen."""
+    """The client of a `Backend`.
+
+    What the backend does not override of the optional methods, its `capabilities` do not declare,
+    and the client refuses as `Unimplemented`. Errors of the author's methods raise where they
+    happen, those of a `PendingEvent` where the array is used.
+    """
 
     def __init__(self, backend: Backend) -> None:
         if not isinstance(backend, Backend):
@@ -42,15 +51,7 @@ class BackendClient(Client):
         self.backend = backend
         """The author's object."""
         self._session = Session(backend, self)
-        several = len(self._session.devices) > 1
-        self._capabilities = Capabilities(
-            device_to_device_copy=True,
-            multiple_devices=several,
-            collectives=several,
-            partitions=several and type(backend).device_types is not Backend.device_types,
-            strided_put=True,
-            stablehlo_current_version=backend.stablehlo_version,
-        )
+        self._capabilities = capabilities_of(self._session)
 
     @property
     def platform(self) -> str:
@@ -64,6 +65,15 @@ class BackendClient(Client):
     def capabilities(self) -> Capabilities:
         return self._capabilities
 
+    @property
+    def process_index(self) -> int:
+        return self._session.process_index
+
+    @property
+    def compiler_identity(self) -> str | None:
+        cls = type(self.backend)
+        return f"{cls.__module__}.{cls.__qualname__} {self.backend.version}"
+
     def devices(self) -> Sequence[BackendDevice]:
         return self._session.devices
 
@@ -76,33 +86,34 @@ class BackendClient(Client):
     ) -> BackendBuffer:
         if not isinstance(array, np.ndarray | np.generic):
             raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
-        ours = self._session.require_device(device)
+        session = self._session
+        ours = session.require_device(device)
         if memory is not None and memory is not ours.default_memory():
             raise InvalidArgument(f"{ours!r} has one memory, {ours.default_memory()!r}")
+        session.require_dtype(array.dtype)
         host = np.ascontiguousarray(array).reshape(array.shape)
         host.flags.writeable = False
         tensor_type = TensorType(host.shape, host.dtype)
         try:
-            handle = self.backend.put(host, ours.id)
+            handle = require_handle(self.backend, "put", self.backend.put(host, ours.id))
         except MemoryError as error:
-            raise self._session.exhausted(f"an array {tensor_type}", error) from None
-        return BackendBuffer(self._session, handle, tensor_type, ours)
+            raise session.exhausted(f"an array {tensor_type}", error) from None
+        return BackendBuffer(session, handle, tensor_type, ours.default_memory())
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:
-        self._session.require_open()
+        session = self._session
+        session.require_open()
+        session.require_counts(options)
         assignment = options.device_assignment or self.default_device_assignment(
             options.num_replicas, options.num_partitions
         )
-        devices = [self._session.require_device(self.lookup_device(i)) for i in assignment.flat]
-        inputs: Sequence[TensorType]
-        outputs: Sequence[TensorType]
-        _, inputs, outputs = parse_program(program)
-        if options.num_partitions > 1:
-            inputs, outputs = self.backend.device_types(program, options) or (inputs, outputs)
-        launch = self.backend.compile(program, options)
-        executable = BackendExecutable(program.name, options, tuple(inputs), tuple(outputs))
-        return BackendLoadedExecutable(self._session, executable, devices, launch)
+        devices = [self.lookup_device(i) for i in assignment.flat]
+        ours = [d for d in devices if d.process_index == self.process_index]
+        options = replace(options, device_assignment=assignment)
+        compiled = compile_program(self.backend, session.methods, program, options)
+        executable = BackendExecutable(self.backend, session.methods, compiled)
+        return BackendLoadedExecutable(session, executable, list(map(session.require_device, ours)))
 
     def close(self) -> None:
         self._session.close()

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from plugrt.interface import Client, Device, Memory
+from plugrt.interface import Client, Device, DeviceDescription, Memory, OptionValue
+from plugrt_sdk.backend import Backend
+from plugrt_sdk.returns import require_figures, wrong_return
 
 
 class BackendMemory(Memory):
-    """The one memory of a device."""
+    """A memory of one device."""
 
-    __slots__ = ("_device",)
+    __slots__ = ("_device", "_id", "_kind")
 
-    def __init__(self, device: BackendDevice) -> None:
+    def __init__(self, device: BackendDevice, index: int, kind: str) -> None:
         self._device = device
+        self._id = index
+        self._kind = kind
 
     @property
     def id(self) -> int:
-        return self._device.id
+        return self._id
 
     @property
     def kind(self) -> str:
-        return "device"
+        return self._kind
 
     @property
     def client(self) -> Client:
         return self._device.client
+
+    @property
+    def device(self) -> BackendDevice:
+        """The device whose memory it is."""
+        return self._device
 
     def addressable_by_devices(self) -> Sequence[Device]:
         return [self._device]
@@ -34,28 +43,62 @@ class BackendMemory(Memory):
 class BackendDevice(Device):
     """A device that a backend named."""
 
-    __slots__ = ("__weakref__", "_client", "_id", "_kind", "_memory")
+    __slots__ = ("__weakref__", "_backend", "_client", "_description", "_memories")
 
-    def __init__(self, client: Client, index: int, kind: str) -> None:
+    def __init__(self, client: Client, backend: Backend, description: DeviceDescription) -> None:
         self._client = client
-        self._id = index
-        self._kind = kind
-        self._memory = BackendMemory(self)
+        self._backend = backend
+        self._description = description
+        self._memories = [BackendMemory(self, description.id, "device")]
 
     @property
     def id(self) -> int:
-        return self._id
+        return self._description.id
 
     @property
     def client(self) -> Client:
         return self._client
 
     @property
+    def backend_name(self) -> str:
+        return self._client.backend_name
+
+    @property
     def kind(self) -> str:
-        return self._kind
+        return self._description.kind
 
-    def memories(self) -> Sequence[Memory]:
-        return [self._memory]
+    @property
+    def process_index(self) -> int:
+        return self._description.process_index
 
-    def default_memory(self) -> Memory:
-        return self._memory
+    @property
+    def attributes(self) -> Mapping[str, OptionValue]:
+        return self._description.attributes
+
+    @property
+    def description(self) -> DeviceDescription:
+        """What the backend's ``devices()`` says of it."""
+        return self._description
+
+    def memories(self) -> Sequence[BackendMemory]:
+        return self._memories
+
+    def default_memory(self) -> BackendMemory:
+        return self._memories[0]
+
+    def memory(self, kind: str) -> BackendMemory:
+        found = super().memory(kind)
+        assert isinstance(found, BackendMemory)
+        return found
+
+    def memory_stats(self) -> Mapping[str, int]:
+        backend = self._backend
+        if not self._client.capabilities.memory_stats:
+            self._unimplemented("memory_stats")
+        found = require_figures(backend, "memory_stats", backend.memory_stats(self.id))
+        if not all(isinstance(value, int) for value in found.values()) or (
+            "bytes_in_use" not in found
+        ):
+            raise wrong_return(backend, "memory_stats", "whole numbers, bytes_in_use among them",
+                               found)  # fmt: skip
+        return found

@@ -1,152 +1,97 @@
-"""`BackendExecutable` and `BackendLoadedExecutable`: a compiled program and its launches."""
+"""`BackendExecutable`: what is known of a compiled program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 
-from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
-from plugrt.errors import FailedPrecondition, Internal, InvalidArgument
-from plugrt.interface import (
-    Buffer,
-    Client,
-    CompileOptions,
-    Device,
-    Executable,
-    ExecuteOptions,
-    LoadedExecutable,
-    Shards,
-    TensorType,
-)
-from plugrt_sdk.backend import Handle, Launch
-from plugrt_sdk.buffer import BackendBuffer
-from plugrt_sdk.device import BackendDevice
-from plugrt_sdk.session import Session
+from plugrt.interface import Executable, MemoryAnalysis, OptionValue, Program, TensorType
+from plugrt_sdk.backend import Backend
+from plugrt_sdk.compiled import Compiled
+from plugrt_sdk.returns import require, require_figures
 
 
 class BackendExecutable(Executable):
-    """What is known of a compiled program."""
+    """A compiled program: its types, and what the backend tells of it."""
 
-    __slots__ = ("_name", "_options", "input_types", "output_types")
+    __slots__ = ("_backend", "_methods", "compiled")
 
-    def __init__(
-        self,
-        name: str,
-        options: CompileOptions,
-        inputs: tuple[TensorType, ...],
-        outputs: tuple[TensorType, ...],
-    ) -> None:
-        self._name = name
-        self._options = options
-        self.input_types = inputs
-        self.output_types: tuple[TensorType, ...] = outputs
+    def __init__(self, backend: Backend, methods: frozenset[str], compiled: Compiled) -> None:
+        self._backend = backend
+        self._methods = methods
+        self.compiled = compiled
+        """What the author's methods are given."""
+
+    @property
+    def backend_name(self) -> str:
+        return f"{self._backend.platform!r} (plugrt_sdk)"
 
     @property
     def name(self) -> str:
-        return self._name
+        return self.compiled.program.name
 
     @property
     def num_replicas(self) -> int:
-        return self._options.num_replicas
+        return self.compiled.options.num_replicas
 
     @property
     def num_partitions(self) -> int:
-        return self._options.num_partitions
-
-
-class BackendLoadedExecutable(LoadedExecutable):
-    """A launchable program: checks arguments, calls the author's function, owns the results."""
-
-    __slots__ = ("_deleted", "_devices", "_executable", "_launch", "_session")
-
-    def __init__(
-        self,
-        session: Session,
-        executable: BackendExecutable,
-        devices: Sequence[BackendDevice],
-        launch: Launch,
-    ) -> None:
-        self._session = session
-        self._executable = executable
-        self._devices = tuple(devices)
-        self._launch = launch
-        self._deleted = False
+        return self.compiled.options.num_partitions
 
     @property
-    def client(self) -> Client:
-        return self._session.client
+    def input_types(self) -> Sequence[TensorType]:
+        """The types of the parameters on one device."""
+        return self.compiled.input_types
 
     @property
-    def executable(self) -> BackendExecutable:
-        return self._executable
+    def output_types(self) -> Sequence[TensorType]:
+        return self.compiled.output_types
 
     @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._devices
+    def output_memory_kinds(self) -> Sequence[str]:
+        return self.compiled.output_memory_kinds
 
-    def execute(
-        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
-    ) -> Sequence[Shards]:
-        if self._deleted:
-            raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
-        self._session.require_open()
-        try:
-            handles = self._handles(arguments)
-        except PYTHON_ERRORS as error:
-            refuse_call(self.execute, error, arguments=arguments)
-        try:
-            results = self._launch(handles)
-        except MemoryError as error:
-            what = f"the launch of {self._executable.name!r}"
-            raise self._session.exhausted(what, error) from None
-        expected = self._executable.output_types
-        if len(results) != len(expected) or any(len(r) != len(self._devices) for r in results):
-            raise Internal(
-                f"{self._session.backend_name}: the launch of {self._executable.name!r} returned "
-                f"{[len(r) for r in results]} handles; its {len(expected)} results need "
-                f"{len(self._devices)} each"
-            )
-        return [
-            tuple(
-                BackendBuffer(self._session, handle, result_type, device)
-                for handle, device in zip(handles, self._devices, strict=True)
-            )
-            for handles, result_type in zip(results, expected, strict=True)
-        ]
+    def _require(self, method: str) -> None:
+        if method not in self._methods:
+            self._unimplemented(method)
 
-    def _handles(self, arguments: Sequence[Shards]) -> list[list[Handle]]:
-        expected, name = self._executable.input_types, self._executable.name
-        if len(arguments) != len(expected):
-            raise InvalidArgument(
-                f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
-            )
-        handles = []
-        for i, (shards, wanted) in enumerate(zip(arguments, expected, strict=True)):
-            what = f"argument {i} of {name!r}"
-            if len(shards) != len(self._devices):
-                raise InvalidArgument(
-                    f"{what} has {len(shards)} buffers for {len(self._devices)} devices"
-                )
-            buffers = [
-                _require_buffer(buffer, device, what)
-                for buffer, device in zip(shards, self._devices, strict=True)
-            ]
-            for buffer in buffers:
-                if buffer.type != wanted:
-                    raise InvalidArgument(f"{what} must be {wanted}; {buffer.type} was given")
-            handles.append([buffer.handle for buffer in buffers])
-        return handles
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        self._require("cost_analysis")
+        backend = self._backend
+        return require_figures(backend, "cost_analysis", backend.cost_analysis(self.compiled))
 
-    def delete(self) -> None:
-        self._deleted = True
+    def memory_analysis(self) -> MemoryAnalysis:
+        self._require("memory_analysis")
+        found = self._backend.memory_analysis(self.compiled)
+        return require(self._backend, "memory_analysis", found, MemoryAnalysis, "a MemoryAnalysis")
 
-    def is_deleted(self) -> bool:
-        return self._deleted
+    def generated_code_size_in_bytes(self) -> int:
+        return self.memory_analysis().generated_code_size_in_bytes
 
+    def optimized_program(self) -> Program:
+        self._require("optimized_program")
+        found = self._backend.optimized_program(self.compiled)
+        return require(self._backend, "optimized_program", found, Program, "a Program")
 
-def _require_buffer(buffer: Buffer, device: BackendDevice, what: str) -> BackendBuffer:
-    """Returns a buffer if it is a backend's and lies on ``device``."""
-    if not isinstance(buffer, BackendBuffer):
-        raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
-    if buffer.device is not device:
-        raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
-    return buffer
+    def as_text(self) -> str:
+        program = self.optimized_program()
+        if program.format != "mlir":
+            self._unimplemented(f"as_text of the format {program.format!r}")
+        from plugrt.stablehlo.modules import parse
+
+        return str(parse(program.code, program.name))
+
+    def fingerprint(self) -> bytes:
+        compiled, backend = self.compiled, self._backend
+        options = compiled.options
+        stated = (
+            backend.platform,
+            backend.version,
+            compiled.program.format,
+            options.num_replicas,
+            options.num_partitions,
+            options.use_spmd_partitioning,
+            options.use_shardy_partitioner,
+            sorted(options.env_overrides.items()),
+        )
+        return hashlib.sha256(repr(stated).encode() + compiled.program.code).digest()

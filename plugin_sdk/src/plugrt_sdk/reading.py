@@ -1,9 +1,9 @@
-"""`read_module` and `result_types`: a program as a backend's author reads it."""
+"""`read_module`, `result_types`, `read_aliases`: a program as a backend's author reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.interface import Program, TensorType
@@ -43,3 +43,37 @@ def result_types(program: Program) -> Sequence[TensorType]:
     """
     _, _, results = parse_program(program)
     return results
+
+
+@with_argument_errors
+def read_aliases(program: Program) -> Mapping[int, int | None]:
+    """Returns the parameters that a program donates, each with the result that takes its memory.
+
+    None where the program leaves that to the backend: attributes ``tf.aliasing_output`` and
+    ``jax.buffer_donor`` of ``main``. Errors as `read_module`.
+
+    >>> text = b'''func.func @main(%x: tensor<f32> {tf.aliasing_output = 0 : i32}) -> tensor<f32> {
+    ...   return %x : tensor<f32> }'''
+    >>> read_aliases(Program(text))
+    {0: 0}
+    """
+    from plugrt.stablehlo.bindings import ir
+
+    module, inputs, _ = parse_program(program)
+    found: dict[int, int | None] = {}
+    for number, attributes in enumerate(_attributes_of(module, "arg_attrs", len(inputs))):
+        if "tf.aliasing_output" in attributes:
+            found[number] = ir.IntegerAttr(attributes["tf.aliasing_output"]).value
+        elif "jax.buffer_donor" in attributes:
+            found[number] = None
+    return found
+
+
+def _attributes_of(module: ir.Module, side: str, count: int) -> Sequence[Any]:
+    """Returns the attributes of each argument (or result) of ``main``."""
+    main = next(
+        op
+        for op in module.body.operations
+        if op.operation.name == "func.func" and op.attributes["sym_name"].value == "main"
+    )
+    return list(main.attributes[side]) if side in main.attributes else [{}] * count

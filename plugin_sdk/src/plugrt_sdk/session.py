@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
-from plugrt.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
-from plugrt.interface import Client, Device
+import ml_dtypes
+import numpy as np
+
+from plugrt.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    ResourceExhausted,
+    Unimplemented,
+    UnsupportedDtype,
+)
+from plugrt.interface import Client, CompileOptions, Device, DeviceDescription, Event, Memory
 from plugrt_sdk.backend import Backend
-from plugrt_sdk.device import BackendDevice
+from plugrt_sdk.compiled import Handle
+from plugrt_sdk.declaration import declared_methods
+from plugrt_sdk.device import BackendDevice, BackendMemory
+from plugrt_sdk.returns import require_count, require_sequence, wrong_return
 
 
 class Session:
     """A backend and its devices. The backend is closed when its client and all buffers are."""
 
-    __slots__ = ("_closed", "_live", "backend", "client", "devices")
+    __slots__ = (
+        "_closed",
+        "_live",
+        "backend",
+        "client",
+        "counts_uses",
+        "devices",
+        "dtypes",
+        "methods",
+        "partitions",
+        "process_index",
+        "replicas",
+    )
 
     def __init__(self, backend: Backend, client: Client) -> None:
         self.backend = backend
         self.client = client
-        self.devices = [BackendDevice(client, i, kind) for i, kind in enumerate(backend.devices())]
+        self.methods = declared_methods(backend)
+        """The optional methods that the backend overrides."""
+        self.devices = [BackendDevice(client, backend, d) for d in _describe_devices(backend)]
+        self.process_index = backend.process_index()
+        self.replicas = require_count(backend, "replicas", backend.replicas())
+        self.partitions = require_count(backend, "partitions", backend.partitions())
+        self.dtypes = _read_dtypes(backend) if "dtypes" in self.methods else None
+        """The dtypes that `Backend.put` takes; None if it does not say."""
+        self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
+        """Whether it matters when handles are given back (`plugrt_sdk.uses`)."""
         self._live = 0
         self._closed = False
 
@@ -41,11 +74,55 @@ class Session:
             raise FailedPrecondition(f"the client of {self.backend_name} was closed")
 
     def require_device(self, device: Device) -> BackendDevice:
-        """Returns a device if it is the client's; raises `InvalidArgument` if not."""
+        """Returns a device if this process can use it; raises `InvalidArgument` if not."""
         self.require_open()
         if not isinstance(device, BackendDevice) or device.client is not self.client:
             raise InvalidArgument(f"{device!r} is not a device of {self.backend_name}")
+        if device.process_index != self.process_index:
+            raise InvalidArgument(
+                f"{device!r} is used from the process {device.process_index}; this is the process "
+                f"{self.process_index}"
+            )
         return device
+
+    def require_memory(self, memory: Memory) -> BackendMemory:
+        """Returns a memory if it is one of the client's; raises `InvalidArgument` if not."""
+        self.require_open()
+        if not isinstance(memory, BackendMemory) or memory.client is not self.client:
+            raise InvalidArgument(f"{memory!r} is not a memory of {self.backend_name}")
+        return memory
+
+    def require_counts(self, options: CompileOptions) -> None:
+        """Raises `Unimplemented` for more replicas or partitions than the backend declares."""
+        asked = {"replicas": options.num_replicas, "partitions": options.num_partitions}
+        for what, most in (("replicas", self.replicas), ("partitions", self.partitions)):
+            if asked[what] > most:
+                raise Unimplemented(
+                    f"{self.backend_name} runs programs of at most {most} {what} (its method "
+                    f"{what}() declares more); {asked[what]} were asked for"
+                )
+
+    def event_of(self, handle: Handle) -> Event | None:
+        """Returns the author's event of a handle; None where its contents are there."""
+        if "event" not in self.methods:
+            return None
+        event = self.backend.event(handle)
+        if event is not None and not isinstance(event, Event):
+            raise wrong_return(self.backend, "event", "an event (PendingEvent) or None", event)
+        return event
+
+    def delete_handle(self, handle: Handle) -> None:
+        """Gives a handle back to the backend."""
+        try:
+            self.backend.delete(handle)
+        finally:
+            self.remove_buffer()
+
+    def require_dtype(self, dtype: np.dtype[np.generic]) -> None:
+        """Raises `UnsupportedDtype` for one that the backend does not declare."""
+        if self.dtypes is not None and dtype not in self.dtypes:
+            names = ", ".join(sorted(known.name for known in self.dtypes))
+            raise UnsupportedDtype(f"{self.backend_name} has no arrays of {dtype}; it has {names}")
 
     def add_buffer(self) -> None:
         """Counts a buffer that was made."""
@@ -65,3 +142,26 @@ class Session:
     def _close_if_idle(self) -> None:
         if self._closed and not self._live:
             self.backend.close()
+
+
+def _describe_devices(backend: Backend) -> list[DeviceDescription]:
+    expected = "a sequence of device kinds (text) or of DeviceDescription"
+    found = require_sequence(backend, "devices", backend.devices(), expected)
+    if not all(isinstance(device, str | DeviceDescription) for device in found):
+        raise wrong_return(backend, "devices", expected, found)
+    described = [
+        DeviceDescription(i, 0, device) if isinstance(device, str) else device
+        for i, device in enumerate(found)
+    ]
+    ids = [device.id for device in described]
+    if sorted(set(ids)) != ids:
+        raise wrong_return(backend, "devices", "devices in the order of their ids, each once", ids)
+    return described
+
+
+def _read_dtypes(backend: Backend) -> frozenset[np.dtype[np.generic]]:
+    names = backend.dtypes()
+    try:
+        return frozenset(np.dtype(getattr(ml_dtypes, name, name)) for name in names)
+    except TypeError:
+        raise wrong_return(backend, "dtypes", "names of dtypes", names) from None

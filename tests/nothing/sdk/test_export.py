@@ -30,10 +30,10 @@ from plugrt.errors import (
 )
 from plugrt.interface import Buffer, Client, CompileOptions, DeviceAssignment, Program
 from plugrt.plugins import LibraryPlugin
-from plugrt_sdk import BackendClient
+from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.export.exceptions import describe
-from support.late_client import Adder, LateClient
+from support.late_client import Adder, LateAdder
 
 CORE = Path(__file__).parents[3] / "plugin_sdk/core"
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
@@ -71,7 +71,7 @@ def adder() -> Exported:
 
 @pytest.fixture(scope="module")
 def late() -> Exported:
-    return Exported(lambda: LateClient(2))
+    return Exported(lambda: BackendClient(LateAdder(2)))
 
 
 @pytest.fixture(params=["adder", "late"])
@@ -172,7 +172,7 @@ from plugrt.capi.abi.declarations import functions
 from plugrt.errors import PlugrtError
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins import LibraryPlugin
-from plugrt_sdk import BackendClient
+from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.export import export_capsule
 from support.late_client import Adder
 
@@ -373,10 +373,8 @@ def test_exceptions_are_described_with_code_and_place() -> None:
 
 def test_results_that_fail_later(late: Exported) -> None:
     client = late.client()
-    inner = late.made[-1]
-    assert isinstance(inner, LateClient)
     program, x = _add(client), _put(client)
-    inner.late_error = ResourceExhausted("too late")
+    late.backend.late_error = ResourceExhausted("too late")
     [[result]] = program.execute([(x,), (x,)])
     for ask in (result.block_until_ready, result.to_host):
         with pytest.raises(ResourceExhausted, match="too late"):
@@ -389,12 +387,14 @@ def test_results_that_fail_later(late: Exported) -> None:
 
 
 def test_an_event_that_is_dropped_is_an_error(late: Exported) -> None:
+    class Dropped(PendingEvent):
+        def on_ready(self, callback: Any) -> None:
+            """Forgets the callback."""
+
     client = late.client()
-    inner = late.made[-1]
-    assert isinstance(inner, LateClient)
     program, x = _add(client), _put(client)
     x.block_until_ready()
-    inner.worker.later = lambda call: None  # type: ignore[method-assign]
+    late.backend.event = lambda handle: Dropped()
     [[result]] = program.execute([(x,), (x,)])
     with pytest.raises(Internal, match="dropped the event without completing it"):
         result.block_until_ready()

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 import traceback
 
-from plugrt.errors import (
-    Cancelled,
-    Internal,
-    InvalidArgument,
-    PjrtError,
-    PlugrtError,
-    ResourceExhausted,
-    Unimplemented,
-)
-
-_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (PlugrtError, InvalidArgument.code),
-    (NotImplementedError, Unimplemented.code),
-    (MemoryError, ResourceExhausted.code),
-    (KeyboardInterrupt, Cancelled.code),
-    (BaseException, Internal.code),
-)
-"""The codes of exceptions that carry none: the first class that fits."""
+from plugrt.errors import PjrtError
+from plugrt_sdk.error_codes import pjrt_class
 
 
 def describe(function: str, error: BaseException) -> tuple[int, str]:
@@ -29,7 +13,7 @@ def describe(function: str, error: BaseException) -> tuple[int, str]:
     if isinstance(error, PjrtError):
         code, said = error.code, error.message
     else:
-        code = next(code for kind, code in _CODES if isinstance(error, kind))
+        code = pjrt_class(error).code
         said = "".join(traceback.format_exception_only(error)).strip()
     frames = "".join(traceback.format_tb(error.__traceback__))
     if not frames:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt.stablehlo.modules import current_version
 from plugrt_sdk.backend import Backend, Launch
+from plugrt_sdk.numpy_backend.collectives import JOINT
 from plugrt_sdk.numpy_backend.data_types import Array
 from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
 
@@ -33,6 +34,15 @@ class NumpyBackend(Backend):
 
     def devices(self) -> Sequence[str]:
         return ["NumPy"] * self._count
+
+    def replicas(self) -> int:
+        return self._count
+
+    def partitions(self) -> int:
+        return self._count
+
+    def collectives(self) -> Collection[str]:
+        return [name.removeprefix("stablehlo.") for name in JOINT]
 
     def put(self, array: Array, device: int) -> Array:
         return array.copy()

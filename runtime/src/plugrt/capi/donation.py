@@ -41,22 +41,32 @@ class Donation:
         XLA's CPU client (xla-cpu-pjrt 0.0.1, jaxlib 0.10) refuses it on one device after it has
         launched on another, and the next launch on several devices hangs, under JAX as well.
         """
-        buffers = [id(buffer) for shards in arguments for buffer in shards]
-        if len(set(buffers)) == len(buffers):
-            return
-        for i in sorted((self._parameters() or frozenset()).difference(kept)):
-            own = {id(buffer) for buffer in arguments[i]}
-            for j, shards in enumerate(arguments):
-                if i != j and any(id(buffer) in own for buffer in shards):
-                    raise InvalidArgument(
-                        f"argument {i} of {self._executable.name!r} is donated, and is argument "
-                        f"{j} as well; pass a copy of one"
-                    )
+        if has_repeated(arguments):  # only then are the parameters read
+            donated = (self._parameters() or frozenset()).difference(kept)
+            refuse_repeated(self._executable.name, arguments, donated)
 
     def _parameters(self) -> frozenset[int] | None:
         if self._taken is _UNASKED:
             self._taken = donated_parameters(self._executable)
         return self._taken
+
+
+def has_repeated(arguments: Sequence[Shards]) -> bool:
+    """Whether a buffer is passed twice."""
+    buffers = [id(buffer) for shards in arguments for buffer in shards]
+    return len(set(buffers)) != len(buffers)
+
+
+def refuse_repeated(name: str, arguments: Sequence[Shards], donated: Collection[int]) -> None:
+    """Raises `InvalidArgument` where a buffer of a donated argument is passed a second time."""
+    for i in sorted(donated):
+        own = {id(buffer) for buffer in arguments[i]}
+        for j, shards in enumerate(arguments):
+            if i != j and any(id(buffer) in own for buffer in shards):
+                raise InvalidArgument(
+                    f"argument {i} of {name!r} is donated, and is argument {j} as well; pass a "
+                    "copy of one"
+                )
 
 
 def may_donate(program: Program) -> bool:

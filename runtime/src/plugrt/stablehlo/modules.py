@@ -44,11 +44,13 @@ def portable_artifact(module: ir.Module, target: Version | None = None) -> bytes
     """
     ours = current_version()
     version = min(target, ours) if target else ours
+    text, code = ".".join(map(str, version)), bytecode(module)
     try:
-        # The variant that takes a module rewrites it to VHLO in place; this one leaves it alone.
-        artifact: bytes = hlo.serialize_portable_artifact_str(
-            bytecode(module), ".".join(map(str, version))
-        )
+        if b"sdy" not in code:
+            artifact: bytes = hlo.serialize_portable_artifact_str(code, text)
+        else:
+            with module.context:  # a copy: what takes a module rewrites it to VHLO in place
+                artifact = hlo.serialize_portable_artifact(ir.Module.parse(code), text, True)
     except (MLIRError, ValueError) as error:
         raise ProgramError(
             f"the module cannot be written as StableHLO {'.'.join(map(str, version))}: {error}"

@@ -16,6 +16,8 @@ from plugrt.protobuf import Content, fields, fixed64, integer, integers, message
 
 _BUILD_OPTIONS, _BUILD_ASSIGNMENT = 3, 9
 _COMPUTATION_DEVICES, _REPLICA_IDS = 3, 1
+_OVERRIDES = 7
+"""``env_option_overrides``: a map from names to an ``OptionOverrideProto`` each."""
 
 
 def device_assignment(assignment: DeviceAssignment) -> bytes:
@@ -55,7 +57,25 @@ def _override(name: str, value: str | bool | int | float) -> bytes:
             f"the compiler option {name!r} is {value!r}; a string, bool, integer or float "
             "was expected"
         )
-    return message(7, message(1, name.encode()) + message(2, encoded))
+    return message(_OVERRIDES, message(1, name.encode()) + message(2, encoded))
+
+
+def _read_overrides(options: bytes) -> dict[str, str | bool | int | float]:
+    """Returns the compiler options by name; `ValueError` for one without a value."""
+    found: dict[str, str | bool | int | float] = {}
+    for entry in messages(options, _OVERRIDES):
+        [name] = messages(entry, 1)
+        [option] = messages(entry, 2)
+        [(kind, value)] = fields(option)
+        found[bytes(name).decode()] = _read_override(kind, value)
+    return found
+
+
+def _read_override(kind: int, value: int | memoryview) -> str | bool | int | float:
+    if isinstance(value, int):
+        signed = value - (1 << 64) if value >> 63 else value
+        return bool(value) if kind == 2 else signed
+    return bytes(value).decode() if kind == 1 else float(struct.unpack("<d", value)[0])
 
 
 def compile_options(options: CompileOptions) -> bytes:
@@ -86,7 +106,8 @@ def read_compile_options(encoded: bytes) -> CompileOptions:
         stated = {n: v for n, v in fields(build) if isinstance(v, int)}
         assignment = assignment_in(encoded)
         tupled = any(v for n, v in fields(encoded) if n == 2)
-    except ValueError as error:
+        overrides = _read_overrides(encoded)
+    except (ValueError, struct.error) as error:
         raise InvalidArgument(
             f"the compile options ({len(encoded)} bytes) are no CompileOptionsProto: {error}"
         ) from error
@@ -97,6 +118,7 @@ def read_compile_options(encoded: bytes) -> CompileOptions:
         use_spmd_partitioning=bool(stated.get(6)),
         use_shardy_partitioner=bool(stated.get(19)),
         parameter_is_tupled=tupled,
+        env_overrides=overrides,
         encoded=bytes(encoded),
     )
 

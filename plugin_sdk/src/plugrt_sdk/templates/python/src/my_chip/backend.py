@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,18 @@ class MyChipBackend(Backend):
         return self._simulator.compile(program, options)
 
     # --- more methods, more capabilities: those of plugrt_sdk.Backend ----------------------------
+
+    def replicas(self) -> int:
+        """Returns the most replicas that a launch can have."""
+        return self._simulator.replicas()
+
+    def partitions(self) -> int:
+        """Returns the most partitions that a launch can have."""
+        return self._simulator.partitions()
+
+    def collectives(self) -> Collection[str]:
+        """Returns the StableHLO operations by which the devices of a launch exchange data."""
+        return self._simulator.collectives()
 
     def device_types(
         self, program: Program, options: CompileOptions

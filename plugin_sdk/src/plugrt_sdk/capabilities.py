@@ -1,0 +1,28 @@
+"""`capabilities_of`: what a backend declares, as hosts read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plugrt.interface import Capabilities
+from plugrt_sdk.declaration import FIELDS
+from plugrt_sdk.session import Session
+
+
+def capabilities_of(session: Session) -> Capabilities:
+    """Returns what a backend declares with the methods that it overrides.
+
+    ``fingerprint`` is always there: it is made of the program, the options and the version.
+    """
+    methods = session.methods
+    declared: dict[str, Any] = {field: method in methods for method, field in FIELDS.items()}
+    several = session.replicas > 1 or session.partitions > 1
+    return Capabilities(
+        **declared,
+        fingerprint=True,
+        multiple_devices=several,
+        partitions=session.partitions > 1,
+        collectives=several and "collectives" in methods,
+        stablehlo_current_version=session.backend.stablehlo_version,
+        dtypes=frozenset(dtype.name for dtype in session.dtypes or ()),
+    )

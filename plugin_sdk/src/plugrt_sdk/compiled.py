@@ -1,0 +1,36 @@
+"""`Compiled`: what the SDK keeps of a program that a backend compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.interface import CompileOptions, Program, TensorType
+
+Handle = Any
+"""The backend's own object for an array on a device; opaque to plugrt."""
+
+Launch = Callable[..., Sequence[Sequence[Handle]]]
+"""Takes ``arguments[parameter][device]`` and returns ``results[result][device]``.
+
+Where the backend declares donation it takes a second argument (`Backend.donated`).
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A compiled program, as the methods of `Backend` that tell of one are given it."""
+
+    program: Program
+    options: CompileOptions
+    launch: Launch
+    """What `Backend.compile` returned, or `Backend.deserialize`: keep on it what you will tell."""
+    input_types: tuple[TensorType, ...]
+    """The parameters, on one device."""
+    output_types: tuple[TensorType, ...]
+    """The results, on one device."""
+    donated: frozenset[int] = frozenset()
+    """The parameters whose handles launches may take over."""
+    output_memory_kinds: tuple[str, ...] = ()
+    """The memory that each result is in."""

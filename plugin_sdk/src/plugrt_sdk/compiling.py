@@ -1,0 +1,84 @@
+"""`compile_program`: a program handed to a backend, and what the SDK keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.programs.loading import convert_to_version, parse_program
+from plugrt_sdk.backend import Backend
+from plugrt_sdk.compiled import Compiled, Launch
+from plugrt_sdk.returns import require_sequence, wrong_return
+
+
+def compile_program(
+    backend: Backend, methods: Collection[str], program: Program, options: CompileOptions
+) -> Compiled:
+    """Returns the program as the backend compiled it.
+
+    ``methods`` are those that the backend overrides. The backend is given a portable artifact,
+    whatever form of StableHLO the caller had.
+    """
+    program = as_artifact(program, backend)
+    _, inputs, outputs = parse_program(program)
+    if options.num_partitions > 1:
+        inputs, outputs = _device_types(backend, program, options) or (inputs, outputs)
+    launch = require_launch(backend, "compile", backend.compile(program, options))
+    return Compiled(
+        program,
+        options,
+        launch,
+        tuple(inputs),
+        tuple(outputs),
+        _donated(backend, methods, program, options, len(inputs)),
+        ("device",) * len(outputs),
+    )
+
+
+def require_launch(backend: Backend, method: str, launch: Any) -> Launch:
+    """Returns what `Backend.compile` returned, if it can be called."""
+    if not callable(launch):
+        raise wrong_return(backend, method, "a function that launches the program", launch)
+    found: Launch = launch
+    return found
+
+
+def _device_types(
+    backend: Backend, program: Program, options: CompileOptions
+) -> tuple[list[TensorType], list[TensorType]] | None:
+    found = backend.device_types(program, options)
+    if found is None:
+        return None
+    fits = isinstance(found, tuple) and len(found) == 2
+    sides = [list(side) for side in found] if fits else []
+    if not fits or not all(isinstance(kind, TensorType) for side in sides for kind in side):
+        expected = "None, or the TensorTypes of the parameters and of the results"
+        raise wrong_return(backend, "device_types", expected, found)
+    return sides[0], sides[1]
+
+
+def _donated(
+    backend: Backend,
+    methods: Collection[str],
+    program: Program,
+    options: CompileOptions,
+    count: int,
+) -> frozenset[int]:
+    if "donated" not in methods:
+        return frozenset()
+    expected = f"numbers of the {count} parameters of {program.name!r}"
+    given = backend.donated(program, options)
+    found = frozenset(require_sequence(backend, "donated", given, expected))
+    if not all(isinstance(i, int) and 0 <= i < count for i in found):
+        raise wrong_return(backend, "donated", expected, given)
+    return found
+
+
+def as_artifact(program: Program, backend: Backend) -> Program:
+    """Returns StableHLO of any form as a portable artifact that the backend reads."""
+    from plugrt.stablehlo.modules import is_portable_artifact
+
+    if program.format != "mlir" or is_portable_artifact(program.code):
+        return program
+    return convert_to_version(program, backend.stablehlo_version)

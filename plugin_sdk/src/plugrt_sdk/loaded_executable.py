@@ -1,0 +1,219 @@
+"""`BackendLoadedExecutable`: launches of a compiled program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
+from plugrt.capi.donation import refuse_repeated
+from plugrt.errors import FailedPrecondition, InvalidArgument
+from plugrt.interface import (
+    Buffer,
+    Client,
+    Device,
+    Event,
+    ExecuteOptions,
+    LoadedExecutable,
+    Shards,
+)
+from plugrt_sdk.buffer import BackendBuffer
+from plugrt_sdk.compiled import Handle
+from plugrt_sdk.device import BackendDevice
+from plugrt_sdk.event import when_all_ready
+from plugrt_sdk.executable import BackendExecutable
+from plugrt_sdk.returns import wrong_return
+from plugrt_sdk.session import Session
+
+Arguments = Sequence[Sequence[BackendBuffer]]
+
+
+class BackendLoadedExecutable(LoadedExecutable):
+    """A launchable program: checks arguments, calls the author's function, owns the results."""
+
+    __slots__ = ("_deleted", "_devices", "_executable", "_launch", "_memories", "_session")
+
+    def __init__(
+        self, session: Session, executable: BackendExecutable, devices: Sequence[BackendDevice]
+    ) -> None:
+        self._session = session
+        self._executable = executable
+        self._devices = tuple(devices)
+        self._launch = executable.compiled.launch
+        self._memories = [
+            [device.memory(kind) for device in devices] for kind in executable.output_memory_kinds
+        ]
+        self._deleted = False
+
+    @property
+    def client(self) -> Client:
+        return self._session.client
+
+    @property
+    def executable(self) -> BackendExecutable:
+        return self._executable
+
+    @property
+    def addressable_devices(self) -> Sequence[Device]:
+        return self._devices
+
+    def execute(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> Sequence[Shards]:
+        if self._deleted:
+            raise FailedPrecondition(f"the program {self._executable.name!r} was deleted")
+        self._session.require_open()
+        try:
+            checked = self._check(arguments)
+        except PYTHON_ERRORS as error:
+            refuse_call(self.execute, error, arguments=arguments)
+        if self._session.counts_uses:
+            return self._launch_using(checked, options)
+        return self._run([[buffer.handle for buffer in shards] for shards in checked])
+
+    def _run(self, *arguments: Any) -> list[tuple[BackendBuffer, ...]]:
+        """Calls the author's function and owns its results."""
+        try:
+            results = self._launch(*arguments)
+        except MemoryError as error:
+            what = f"the launch of {self._executable.name!r}"
+            raise self._session.exhausted(what, error) from None
+        self._check_results(results)
+        return [
+            tuple(
+                BackendBuffer(self._session, handle, result_type, memory)
+                for handle, memory in zip(handles, memories, strict=True)
+            )
+            for handles, memories, result_type in zip(
+                results, self._memories, self._executable.output_types, strict=True
+            )
+        ]
+
+    def _check_results(self, results: Sequence[Sequence[Handle]]) -> None:
+        count, devices = len(self._memories), len(self._devices)
+        try:
+            fits = len(results) == count and not any(
+                len(handles) != devices or any(handle is None for handle in handles)
+                for handles in results
+            )
+        except TypeError:
+            fits = False
+        if not fits:
+            expected = f"a list for each of {count} results of {self._executable.name!r}, each of "
+            expected += f"{devices} handles (one a device)"
+            raise wrong_return(self._session.backend, "launch", expected, results)
+
+    def _launch_using(
+        self, arguments: Arguments, options: ExecuteOptions | None
+    ) -> list[tuple[BackendBuffer, ...]]:
+        """Launches; keeps the arguments until the launch is complete, gives donated ones away."""
+        name, donated = self._executable.name, self._executable.compiled.donated
+        if options is not None:
+            donated = donated.difference(options.non_donatable_input_indices)
+        handles = [[buffer.handle for buffer in shards] for shards in arguments]
+        refuse_repeated(name, arguments, donated)
+        consumed = frozenset(i for i in donated if _claim(arguments[i]))
+        kept = [b for i, shards in enumerate(arguments) if i not in consumed for b in shards]
+        used: list[BackendBuffer] = []
+        try:
+            for buffer in kept:
+                buffer.begin_use()
+                used.append(buffer)
+            if "donated" in self._session.methods:
+                results = self._run(handles, consumed)
+            else:
+                results = self._run(handles)
+        except BaseException:
+            for buffer in used:
+                buffer.end_use()
+            for i in consumed:
+                for buffer in arguments[i]:
+                    buffer.unclaim()
+            raise
+        for i in donated:
+            for buffer in arguments[i]:
+                buffer.give_away(name, i in consumed)
+        _end_when_ready(used, results)
+        return results
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        results = self.execute(arguments, options)
+        ended = threading.Event()
+        when_all_ready(_events_of(results), ended.set)
+
+        def wait() -> None:
+            ended.wait()
+
+        return results, wait
+
+    def _check(self, arguments: Sequence[Shards]) -> list[list[BackendBuffer]]:
+        """Returns the arguments, if they are buffers of the program's types on its devices."""
+        expected, name = self._executable.input_types, self._executable.name
+        if len(arguments) != len(expected):
+            raise InvalidArgument(
+                f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
+            )
+        checked = []
+        for i, (shards, wanted) in enumerate(zip(arguments, expected, strict=True)):
+            what = f"argument {i} of {name!r}"
+            if len(shards) != len(self._devices):
+                raise InvalidArgument(
+                    f"{what} has {len(shards)} buffers for {len(self._devices)} devices"
+                )
+            buffers = [
+                _require_buffer(buffer, device, what)
+                for buffer, device in zip(shards, self._devices, strict=True)
+            ]
+            for buffer in buffers:
+                if buffer.type != wanted:
+                    raise InvalidArgument(f"{what} must be {wanted}; {buffer.type} was given")
+            checked.append(buffers)
+        return checked
+
+    def delete(self) -> None:
+        self._deleted = True
+
+    def is_deleted(self) -> bool:
+        return self._deleted
+
+
+def _require_buffer(buffer: Buffer, device: BackendDevice, what: str) -> BackendBuffer:
+    """Returns a buffer if it is a backend's and lies on ``device``."""
+    if not isinstance(buffer, BackendBuffer):
+        raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
+    if buffer.device is not device:
+        raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
+    return buffer
+
+
+def _claim(shards: Sequence[BackendBuffer]) -> bool:
+    """Takes the handles of a donated argument over; all or none."""
+    claimed: list[BackendBuffer] = []
+    for buffer in shards:
+        if not buffer.claim():
+            for other in claimed:
+                other.unclaim()
+            return False
+        claimed.append(buffer)
+    return True
+
+
+def _events_of(results: Sequence[Sequence[Buffer]]) -> list[Event]:
+    """Returns the events of results that are not ready."""
+    events = (buffer.ready_event() for shards in results for buffer in shards)
+    return [event for event in events if not event.is_ready()]
+
+
+def _end_when_ready(
+    used: Sequence[BackendBuffer], results: Sequence[Sequence[BackendBuffer]]
+) -> None:
+    """Ends the uses of arguments once every result of their launch is ready."""
+
+    def end() -> None:
+        for buffer in used:
+            buffer.end_use()
+
+    when_all_ready(_events_of(results), end)

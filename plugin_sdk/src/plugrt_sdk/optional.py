@@ -1,0 +1,12 @@
+"""`left_out`: the error of an optional method that a backend does not have."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from plugrt.errors import Unimplemented
+
+
+def left_out(backend: object, method: str) -> NoReturn:
+    """Raises the error of an optional method that a backend's class does not override."""
+    raise Unimplemented(f"{type(backend).__qualname__} leaves out the optional method {method}")

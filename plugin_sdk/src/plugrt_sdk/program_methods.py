@@ -1,0 +1,86 @@
+"""`ProgramMethods`: the optional methods of a backend for programs and launches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from plugrt.interface import CompileOptions, MemoryAnalysis, OptionValue, Program, TensorType
+from plugrt_sdk.compiled import Compiled
+from plugrt_sdk.optional import left_out
+
+
+class ProgramMethods:
+    """Optional methods of `Backend`: overriding one declares the capability, else hosts do without.
+
+    A method that is not overridden is never called.
+    """
+
+    def replicas(self) -> int:
+        """Returns the most replicas that a launch can have (``multiple_devices``).
+
+        Called once, when the client is made. Without it `compile` is asked for one replica only,
+        and ``pmap`` over several devices is `Unimplemented`.
+        """
+        return 1
+
+    def partitions(self) -> int:
+        """Returns the most partitions that a launch can have (``partitions``).
+
+        Called once, when the client is made. A program of several partitions states how its arrays
+        are divided by shardings (``sdy`` or ``mhlo.sharding``), or is written for the parts.
+        Without it a ``jit`` over arrays that are sharded over several devices is `Unimplemented`.
+        """
+        return 1
+
+    def collectives(self) -> Collection[str]:
+        """Returns the StableHLO collectives that `compile` takes, such as ``{"all_reduce"}``.
+
+        Called once, when the client is made (``collectives``). Without it a host knows that the
+        devices of a launch exchange no data.
+        """
+        left_out(self, "collectives")
+
+    def device_types(
+        self, program: Program, options: CompileOptions
+    ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
+        """Returns the types of a program's parameters and results on one device, or None.
+
+        Asked for programs of several partitions, whose ``main`` has the types of whole arrays while
+        each device holds a part. None, the default, means the types of ``main``.
+        """
+        return None
+
+    def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
+        """Returns the parameters whose handles launches may take over (``donation``).
+
+        Usually ``read_aliases(program)``: those that the program donates. Launches then have a
+        second argument, the frozenset of the parameters that this one may consume: handles that
+        nothing else uses, whose memory you may reuse, overwrite or free; `delete` is not called for
+        them. What is donated and cannot be consumed is deleted when it is no longer used. A launch
+        that raises has consumed nothing. Without this method donated arguments stay as they are.
+        """
+        left_out(self, "donated")
+
+    def cost_analysis(self, compiled: Compiled) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and other figures of a launch (``cost_analysis``).
+
+        Called by ``Compiled.cost_analysis()`` of plugrt and JAX; without it that is
+        `Unimplemented`.
+        """
+        left_out(self, "cost_analysis")
+
+    def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
+        """Returns the bytes that a launch needs, on one device (``memory_analysis``).
+
+        Called by ``Compiled.memory_analysis()`` of plugrt and JAX. Without it that is
+        `Unimplemented`.
+        """
+        left_out(self, "memory_analysis")
+
+    def optimized_program(self, compiled: Compiled) -> Program:
+        """Returns the program that is run, as you rewrote it (``optimized_program``).
+
+        In whatever format; hosts can show StableHLO (``mlir``) and HLO. Called by ``as_text()`` of
+        plugrt and JAX; without it that is `Unimplemented`.
+        """
+        left_out(self, "optimized_program")

@@ -1,0 +1,91 @@
+"""Checks of what an author's methods return; errors name the method and its distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from plugrt.errors import Internal
+from plugrt.interface import TensorType
+from plugrt.plugins import distributions
+
+T = TypeVar("T")
+
+
+def wrong_return(backend: object, method: str, expected: str, found: object) -> Internal:
+    """Returns the error for an author's method that returned something else than it should.
+
+    The method ``launch`` is the function that the backend's ``compile`` returned.
+    """
+    cls = type(backend).__qualname__
+    what = f"the launch that {cls}.compile made" if method == "launch" else f"{cls}.{method}"
+    return Internal(
+        f"{what} (of {owner(backend)}) returned {_shown(found)}; {expected} was expected"
+    )
+
+
+def owner(backend: object) -> str:
+    """Returns the distribution and version that a backend's class is in, or else its module."""
+    module = type(backend).__module__
+    for found in distributions.installed():
+        try:
+            if module.partition(".")[0] in _packages(found):
+                return f"{found.name} {found.version}"
+        except OSError:
+            continue  # a damaged distribution is no reason to lose the message
+    return f"the module {module}"
+
+
+def _packages(distribution: distributions.Distribution) -> set[str]:
+    """Returns the importable names that a distribution installed."""
+    stated = distribution.read("top_level.txt").decode(errors="replace").split()
+    root = Path(distribution.location).parent
+    modules = [path for path in distribution.files() if path.suffix == ".py"]
+    return {
+        *stated,
+        *(path.stem for path in modules if path.parent == root),
+        *(path.parent.name for path in modules if path.parent.parent == root),
+    }
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value) if isinstance(value, TensorType) else f"{value!r:.60}"
+    except Exception:  # noqa: BLE001  # an author's __repr__ may raise anything
+        return f"an object of type {type(value).__qualname__}"
+
+
+def require(backend: object, method: str, value: Any, kind: type[T], expected: str) -> T:
+    """Returns a value of an author's method if it is of that type."""
+    if not isinstance(value, kind):
+        raise wrong_return(backend, method, expected, value)
+    return value
+
+
+def require_handle(backend: object, method: str, value: Any) -> Any:
+    """Returns a handle: anything but None, which is what a forgotten ``return`` gives."""
+    if value is None:
+        raise wrong_return(backend, method, "a handle", None)
+    return value
+
+
+def require_sequence(backend: object, method: str, value: Any, expected: str) -> Sequence[Any]:
+    """Returns what an author's method returned as a list, if it is a list, a tuple or the like."""
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+        raise wrong_return(backend, method, expected, value)
+    return list(value)
+
+
+def require_count(backend: object, method: str, value: Any) -> int:
+    """Returns a number of at least one."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise wrong_return(backend, method, "a number of at least 1", value)
+    return value
+
+
+def require_figures(backend: object, method: str, value: Any) -> Mapping[str, Any]:
+    """Returns a mapping from names to numbers or other values of attributes."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise wrong_return(backend, method, "a mapping from names to figures", value)
+    return dict(value)
