@@ -6,6 +6,7 @@ from setuptools import Extension, setup
 
 HEADERS = ["core/core.h", "core/pjrt.h", "core/slots.h"]
 CORE = sorted(map(str, Path("core").glob("*.c")))
+TRACER = sorted(map(str, Path("core/trace").glob("*.c")))
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 setup(
@@ -25,6 +26,15 @@ setup(
             depends=HEADERS,
             extra_compile_args=FLAGS,
             libraries=["dl"],
+            py_limited_api=True,
+        ),
+        # Nor is this: what `plugrt trace` has loaded before a program. It knows no Python.
+        Extension(
+            "plugrt_sdk.tracing._tracer",
+            TRACER,
+            depends=["core/pjrt.h", "core/trace/trace.h", "core/trace/descriptors.h"],
+            extra_compile_args=FLAGS,
+            libraries=["dl", "pthread"],
             py_limited_api=True,
         ),
     ],

@@ -1,4 +1,4 @@
-"""The commands that the SDK adds to ``plugrt``: `export` and `new`."""
+"""The commands that the SDK adds to ``plugrt``: `export`, `new` and `trace`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from plugrt.plugins import hookimpl
+from plugrt_sdk.tracing.command import trace
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 
@@ -17,6 +18,7 @@ def plugrt_add_commands(cli: Any) -> None:
     """Adds the commands to the command line."""
     cli.add_command(export)
     cli.add_command(new)
+    cli.add_command(trace)
 
 
 @click.command()

@@ -10,6 +10,7 @@ from plugrt.interface import OptionValue
 from plugrt.programs.loading import has_bindings
 from plugrt_sdk.export._core import create_table
 from plugrt_sdk.export.bridge import Bridge, ClientFactory
+from plugrt_sdk.tracing.library import wrap_if_traced
 
 __all__ = ["ClientFactory", "export_capsule"]
 
@@ -41,9 +42,10 @@ def export_capsule(
         )
     stated = default_attributes() if attributes is None else dict(attributes)
     try:
-        return create_table(Bridge(client_factory, platform), stated, minor, frozenset(hidden))
+        made = create_table(Bridge(client_factory, platform), stated, minor, frozenset(hidden))
     except ValueError as error:
         raise InvalidArgument(f"export_capsule: {error}") from error
+    return wrap_if_traced(made, f"{platform or 'a plugin'} (export_capsule)")
 
 
 def default_attributes() -> dict[str, OptionValue]:

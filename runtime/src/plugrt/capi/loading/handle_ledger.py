@@ -8,44 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.declarations.ownership import CREATES, DESTROYS
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
 
-_CREATES: dict[str, tuple[tuple[str, str], ...]] = {
-    "Client_Create": (("client", "Client"),),
-    "Client_Compile": (("executable", "LoadedExecutable"),),
-    "Client_Load": (("loaded_executable", "LoadedExecutable"),),
-    "Executable_DeserializeAndLoad": (("loaded_executable", "LoadedExecutable"),),
-    "LoadedExecutable_GetExecutable": (("executable", "Executable"),),
-    "Compile": (("executable", "Executable"),),
-    "TopologyDescription_Create": (("topology", "TopologyDescription"),),
-    "TopologyDescription_Deserialize": (("topology", "TopologyDescription"),),
-    "Client_BufferFromHostBuffer": (("buffer", "Buffer"), ("done_with_host_buffer", "Event")),
-    "Client_CreateViewOfDeviceBuffer": (("buffer", "Buffer"),),
-    "Client_CreateUninitializedBuffer": (("buffer", "Buffer"),),
-    "Client_CreateErrorBuffer": (("buffer", "Buffer"),),
-    "Client_CreateBuffersForAsyncHostToDevice": (("transfer_manager", "TransferManager"),),
-    "AsyncHostToDeviceTransferManager_RetrieveBuffer": (("buffer_out", "Buffer"),),
-    "AsyncHostToDeviceTransferManager_TransferData": (("done_with_h2d_transfer", "Event"),),
-    "AsyncHostToDeviceTransferManager_TransferLiteral": (("done_with_h2d_transfer", "Event"),),
-    "Buffer_CopyToDevice": (("dst_buffer", "Buffer"),),
-    "Buffer_CopyToMemory": (("dst_buffer", "Buffer"),),
-    "Buffer_ToHostBuffer": (("event", "Event"),),
-    "Buffer_CopyRawToHost": (("event", "Event"),),
-    "Buffer_ReadyEvent": (("event", "Event"),),
-}
-"""Function to the fields in which it returns a handle that the caller owns."""
 
-_DESTROYS: dict[str, tuple[str, str]] = {
-    "Error_Destroy": ("error", "Error"),
-    "Client_Destroy": ("client", "Client"),
-    "Executable_Destroy": ("executable", "Executable"),
-    "LoadedExecutable_Destroy": ("executable", "LoadedExecutable"),
-    "TopologyDescription_Destroy": ("topology", "TopologyDescription"),
-    "Buffer_Destroy": ("buffer", "Buffer"),
-    "Event_Destroy": ("event", "Event"),
-    "AsyncHostToDeviceTransferManager_Destroy": ("transfer_manager", "TransferManager"),
-}
+def _handle_type(name: str, field: str) -> str:
+    """Returns the type of the handle in a field of a function's argument struct, such as Buffer."""
+    fields = dict(ffi.typeof(f"struct PJRT_{name}_Args").fields)
+    return str(fields[field].type.item.cname).removeprefix("struct ").removeprefix("PJRT_")
 
 
 class Ledger:
@@ -78,12 +49,13 @@ class Ledger:
 
     def _watch(self, name: str, function: Slot) -> Slot:
         after = self._after(name)
+        destroys = DESTROYS.get(name)
+        destroyed_type = _handle_type(name, destroys) if destroys else ""
 
         def call_and_count(args: Any) -> Any:
-            destroyed = _DESTROYS.get(name)
-            if destroyed is not None and getattr(args, destroyed[0]) != ffi.NULL:
+            if destroys and getattr(args, destroys) != ffi.NULL:
                 with self._lock:
-                    self.destroyed[destroyed[1]] += 1
+                    self.destroyed[destroyed_type] += 1
             error = function(args)
             if error is not None and error != ffi.NULL:
                 with self._lock:
@@ -100,9 +72,9 @@ class Ledger:
             return self._count_results
         if name == "Executable_OutputElementTypes":
             return self._learn_outputs
-        fields = _CREATES.get(name)
-        if fields is None:
+        if name not in CREATES:
             return None
+        fields = [(field, _handle_type(name, field)) for field in CREATES[name]]
 
         def count(args: Any) -> None:
             for field, handle_type in fields:

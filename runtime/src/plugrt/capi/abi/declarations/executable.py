@@ -13,7 +13,7 @@ EXECUTABLE = """
 46 Executable_SizeOfGeneratedCodeInBytes: Executable* executable; =int64_t size_in_bytes
 47 Executable_GetCostAnalysis: Executable* executable; =size_t num_properties; =const
     NamedValue* properties
-48 Executable_OutputMemoryKinds: Executable* executable; size_t num_outputs; =const char* const*
+48 Executable_OutputMemoryKinds: Executable* executable; =size_t num_outputs; =const char* const*
     memory_kinds; =const size_t* memory_kind_sizes
 49 Executable_OptimizedProgram: Executable* executable; =Program* program
 50 Executable_Serialize: const Executable* executable; =const char* serialized_bytes; =size_t
@@ -38,7 +38,7 @@ EXECUTABLE = """
     compile_options; size_t compile_options_size; Client* client; =Executable* executable
 91@29 Executable_OutputElementTypes: Executable* executable; =Buffer_Type* output_types; =size_t
     num_output_types
-92@29 Executable_OutputDimensions: Executable* executable; size_t num_outputs; =const int64_t*
+92@29 Executable_OutputDimensions: Executable* executable; =size_t num_outputs; =const int64_t*
     dims; =const size_t* dim_sizes
 95@35 Executable_Fingerprint: Executable* executable; =const char* executable_fingerprint;
     =size_t executable_fingerprint_size
@@ -60,6 +60,6 @@ EXECUTABLE = """
 131@96 LoadedExecutable_AddressableDeviceLogicalIds: LoadedExecutable* executable;
     =LogicalDeviceIds* addressable_device_logical_ids; =size_t
     num_addressable_device_logical_ids
-135@102 Executable_ParameterMemoryKinds: Executable* executable; size_t num_parameters; =const
+135@102 Executable_ParameterMemoryKinds: Executable* executable; =size_t num_parameters; =const
     char* const* memory_kinds; =const size_t* memory_kind_sizes
 """

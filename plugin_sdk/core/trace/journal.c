@@ -1,0 +1,177 @@
+/* A file of JSON lines, written through shared memory: what was written outlives a crash.
+ *
+ * The end of a line is stored last, so that a reader who finds one has the whole line. The file grows
+ * by windows that the system has promised room for: without that, a full disk would be SIGBUS. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+enum { WINDOW = 1 << 20, PAGE = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int file = -1;
+static bool has_failed;
+static char *window;
+static size_t window_begin, end; /* in the file */
+
+/* --- lines --------------------------------------------------------------------------------------- */
+
+void line_begin(Line *line) {
+  line->size = 1;
+  line->text[0] = '{';
+}
+
+bool line_is_long(const Line *line) { return line->size > sizeof line->text - 1100; }
+
+static void put(Line *line, char c) {
+  if (line->size < sizeof line->text - 16)
+    line->text[line->size++] = c;
+}
+
+void line_text(Line *line, const char *text) {
+  while (*text != '\0')
+    put(line, *text++);
+}
+
+static void line_unsigned(Line *line, uint64_t number, unsigned base) {
+  char digits[24];
+  int count = 0;
+  do
+    digits[count++] = "0123456789abcdef"[number % base];
+  while ((number /= base) != 0);
+  while (count > 0)
+    put(line, digits[--count]);
+}
+
+void line_number(Line *line, int64_t number) {
+  if (number < 0)
+    put(line, '-');
+  line_unsigned(line, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
+}
+
+void line_pointer(Line *line, const void *pointer) {
+  line_text(line, "0x");
+  line_unsigned(line, (uintptr_t)pointer, 16);
+}
+
+/* Bytes beyond ASCII are kept: `plugrt trace` reads the file as UTF-8 and replaces what is none. */
+void line_quoted(Line *line, const char *text, size_t size) {
+  put(line, '"');
+  for (size_t i = 0; i < size && !line_is_long(line); i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\') {
+      put(line, '\\');
+      put(line, (char)c);
+    } else if (c == '\n') {
+      line_text(line, "\\n");
+    } else if (c < 0x20) {
+      line_text(line, "\\u00");
+      put(line, "0123456789abcdef"[c >> 4]);
+      put(line, "0123456789abcdef"[c & 15]);
+    } else {
+      put(line, (char)c);
+    }
+  }
+  put(line, '"');
+}
+
+void line_key(Line *line, const char *name) {
+  char last = line->text[line->size - 1];
+  if (last != '{' && last != '[')
+    put(line, ',');
+  put(line, '"');
+  line_text(line, name);
+  line_text(line, "\":");
+}
+
+void line_string(Line *line, const char *name, const char *text) {
+  line_key(line, name);
+  line_quoted(line, text, strlen(text));
+}
+
+void line_integer(Line *line, const char *name, int64_t number) {
+  line_key(line, name);
+  line_number(line, number);
+}
+
+/* --- the file ------------------------------------------------------------------------------------------ */
+
+static bool open_file(void) {
+  char path[1024];
+  const char *folder = settings.folder == NULL ? "." : settings.folder;
+  for (int i = 0; i < 1000 && file < 0; i++) { /* a process may become another program: exec */
+    snprintf(path, sizeof path, "%s/plugrt-trace-%ld-%d.jsonl", folder, (long)getpid(), i);
+    file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 && errno != EEXIST)
+      break;
+  }
+  if (file < 0) {
+    fprintf(stderr, "plugrt trace: cannot write %s: %s; the calls of process %ld are not recorded\n",
+            path, strerror(errno), (long)getpid());
+  }
+  return file >= 0;
+}
+
+static bool next_window(void) {
+  if (window != NULL)
+    munmap(window, WINDOW);
+  window = NULL;
+  window_begin = end & ~(size_t)(PAGE - 1);
+  int failed = posix_fallocate(file, (off_t)window_begin, WINDOW);
+  if (failed != 0) {
+    fprintf(stderr, "plugrt trace: no room for more calls of process %ld: %s\n", (long)getpid(),
+            strerror(failed));
+    return false;
+  }
+  void *made = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)window_begin);
+  window = made == MAP_FAILED ? NULL : made;
+  return window != NULL;
+}
+
+static bool make_room(size_t size) {
+  if (has_failed)
+    return false;
+  if (file < 0 && !open_file())
+    has_failed = true;
+  else if (window == NULL || end + size > window_begin + WINDOW)
+    has_failed = !next_window();
+  return !has_failed;
+}
+
+void journal_write(Line *line) {
+  line->text[line->size++] = '}';
+  line->text[line->size++] = '\n';
+  pthread_mutex_lock(&lock);
+  if (make_room(line->size)) {
+    char *at = window + (end - window_begin);
+    memcpy(at, line->text, line->size - 1);
+    __atomic_store_n(at + line->size - 1, '\n', __ATOMIC_RELEASE);
+    end += line->size;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void journal_close(void) {
+  pthread_mutex_lock(&lock);
+  if (file >= 0 && ftruncate(file, (off_t)end) != 0)
+    perror("plugrt trace");
+  pthread_mutex_unlock(&lock);
+}
+
+void journal_forget(void) {
+  pthread_mutex_init(&lock, NULL);
+  if (window != NULL)
+    munmap(window, WINDOW);
+  if (file >= 0)
+    close(file);
+  file = -1;
+  window = NULL;
+  window_begin = end = 0;
+  has_failed = false;
+}

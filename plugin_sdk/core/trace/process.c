@@ -1,0 +1,132 @@
+/* Time, threads, counts, and what is written when a process begins and ends. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+Count counts[FUNCTION_COUNT];
+static atomic_ullong calls;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static _Thread_local int64_t own_thread;
+
+int64_t thread_id(void) {
+  if (own_thread == 0)
+    own_thread = syscall(SYS_gettid);
+  return own_thread;
+}
+
+uint64_t next_call(void) { return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1; }
+
+void count_call(int function, int64_t duration, bool failed) {
+  Count *count = &counts[function];
+  long long longest = atomic_load_explicit(&count->longest, memory_order_relaxed);
+  atomic_fetch_add_explicit(&count->errors, failed, memory_order_relaxed);
+  atomic_fetch_add_explicit(&count->total, duration, memory_order_relaxed);
+  while (duration > longest && !atomic_compare_exchange_weak(&count->longest, &longest, duration))
+    ;
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------ */
+
+static void write_command(Line *line) {
+  char text[2048];
+  FILE *file = fopen("/proc/self/cmdline", "rb");
+  size_t size = file == NULL ? 0 : fread(text, 1, sizeof text, file), begin = 0;
+  if (file != NULL)
+    fclose(file);
+  line_key(line, "command");
+  line_text(line, "[");
+  for (size_t i = 0; i < size && !line_is_long(line); i++) {
+    if (text[i] != '\0')
+      continue;
+    line_text(line, begin == 0 ? "" : ",");
+    line_quoted(line, text + begin, i - begin);
+    begin = i + 1;
+  }
+  line_text(line, "]");
+}
+
+static void write_beginning(void) {
+  Line line;
+  line_begin(&line);
+  line_integer(&line, "process", getpid());
+  line_integer(&line, "parent", getppid());
+  line_integer(&line, "time", now());
+  write_command(&line);
+  journal_write(&line);
+}
+
+static void in_forked_child(void) {
+  own_thread = 0;
+  journal_forget();
+  memset(counts, 0, sizeof counts);
+  inherit_handles();
+  write_beginning();
+}
+
+static void prepare(void) {
+  read_settings();
+  write_beginning();
+  pthread_atfork(NULL, NULL, in_forked_child);
+}
+
+void prepare_process(void) { pthread_once(&once, prepare); }
+
+/* --- the end -------------------------------------------------------------------------------------------- */
+
+static void write_function(Line *line, int number) {
+  Count *count = &counts[number];
+  if (count->calls == 0)
+    return;
+  line_key(line, functions[number].name);
+  line_text(line, "[");
+  line_number(line, (int64_t)count->calls);
+  line_text(line, ",");
+  line_number(line, (int64_t)count->errors);
+  line_text(line, ",");
+  line_number(line, count->total);
+  line_text(line, ",");
+  line_number(line, count->longest);
+  line_text(line, "]");
+}
+
+/* In parts: a line has room for so many functions. */
+static void write_counts(void) {
+  enum { PART = 16 };
+  for (int begin = 0; begin < FUNCTION_COUNT; begin += PART) {
+    Line line;
+    line_begin(&line);
+    line_key(&line, "counts");
+    line_text(&line, "{");
+    for (int i = begin; i < begin + PART && i < FUNCTION_COUNT; i++)
+      write_function(&line, i);
+    line_text(&line, "}");
+    journal_write(&line);
+  }
+}
+
+/* Hosts never unload a plugin, so this runs when the process ends, after their exit handlers. */
+__attribute__((destructor)) static void write_end(void) {
+  Line line;
+  if (tables[0].real == NULL)
+    return;
+  if (settings.check)
+    report_leaks();
+  write_counts();
+  line_begin(&line);
+  line_integer(&line, "end", now());
+  write_handle_counts(&line);
+  journal_write(&line);
+  journal_close();
+}

@@ -1,0 +1,197 @@
+/* What the files of the tracer share: a table of functions around another library's.
+ *
+ * Nothing here knows Python, and nothing but descriptors.h knows the functions of the API: each call
+ * goes through `trace_call`, which reads from the descriptors what the arguments are. The library's
+ * handles are passed on as they are; a side table remembers what each pointer is. */
+#ifndef PLUGRT_TRACE_H
+#define PLUGRT_TRACE_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../pjrt.h"
+
+enum Kind { OPAQUE, INT32, INT64, SIZE, BOOL, ENUM, STRING, BYTES, DIMS, PROGRAM, NAMED_VALUES,
+            HANDLE, HANDLES, LISTS, RESULT_LISTS };
+enum { OUT = 1, OWNED = 2, DESTROYED = 4, MAY_BE_NULL = 8 };
+
+typedef struct {
+  const char *name;
+  uint8_t kind, flags, detail; /* detail: the type of handle, or the enumeration */
+  uint16_t offset, size, count; /* count: the offset of the field with the length, 0: none */
+} Field;
+
+typedef struct {
+  const char *name;
+  const Field *fields;
+  uint16_t num_fields, header, size, since;
+  bool returns_error;
+} Function;
+
+typedef struct {
+  const char *const *names;
+  int count;
+} Enumeration;
+
+typedef struct {
+  const char *name;
+  int type, first, count; /* first: the number of its first function */
+} Extension;
+
+#include "descriptors.h"
+
+extern const Function functions[];
+extern const Enumeration enumerations[];
+extern const Extension extensions[];
+extern const size_t num_extensions;
+extern const char *const type_names[];
+
+typedef PJRT_Error *(*AnyFunction)(void *args);
+typedef void (*AnyProcedure)(void *args);
+
+typedef struct Table {
+  const PJRT_Api *real;
+  PJRT_Api *traced;
+  char path[512];
+  void *slots[FUNCTION_COUNT]; /* the library's functions */
+  bool is_complete;            /* nothing of the library goes by untraced */
+} Table;
+extern Table tables[MOST_TABLES];
+
+/* --- settings.c: what the environment says ---------------------------------------------------- */
+
+typedef struct {
+  bool check, calls, forward_double_destroys;
+  int report_minor; /* -1: the library's own */
+  int64_t event_delay; /* ns */
+  const char *folder, *library, *hidden_extensions;
+} Settings;
+extern Settings settings;
+void read_settings(void); /* once */
+bool is_hidden(const char *extension);
+/* The code that this call of a function has to fail with, 0: none. */
+int code_to_fail_with(int function, uint64_t nth);
+
+/* --- journal.c: a file of JSON lines that outlives a crash ------------------------------------- */
+
+typedef struct {
+  size_t size;
+  char text[4096];
+} Line;
+
+void line_begin(Line *line);
+void line_text(Line *line, const char *text); /* as it is */
+void line_number(Line *line, int64_t number);
+void line_pointer(Line *line, const void *pointer);
+void line_quoted(Line *line, const char *text, size_t size);
+void line_key(Line *line, const char *name); /* a comma where one is needed, and "name": */
+void line_string(Line *line, const char *name, const char *text);
+void line_integer(Line *line, const char *name, int64_t number);
+bool line_is_long(const Line *line); /* no more details, please */
+void journal_write(Line *line); /* closes the braces and writes the line */
+void journal_close(void);
+void journal_forget(void); /* in a forked child: the file is the parent's */
+
+/* --- process.c: time, threads, the beginning and the end ----------------------------------------- */
+
+int64_t now(void); /* ns */
+int64_t thread_id(void);
+uint64_t next_call(void);
+void prepare_process(void); /* once a process, and again in a forked child */
+
+typedef struct {
+  atomic_ullong calls, errors;
+  atomic_llong total, longest; /* ns */
+} Count;
+extern Count counts[FUNCTION_COUNT];
+void count_call(int function, int64_t duration, bool failed);
+
+/* --- handles.c: what each pointer is ---------------------------------------------------------------- */
+
+typedef struct Handle {
+  struct Handle *next;
+  void *pointer;
+  uint64_t number; /* of its type, from 1 */
+  uint64_t born_call, died_call;
+  int64_t born_at;
+  int owned; /* how many times the host has to destroy it */
+  int16_t born_in, died_in;
+  uint8_t type;
+  bool is_borrowed, was_asked, is_inherited;
+  int64_t num_outputs; /* of an executable; -1: unknown */
+} Handle;
+
+enum { UNKNOWN, ALIVE, DEAD };
+/* Copies what is known of a pointer as a handle of that type. */
+int find_handle(void *pointer, int type, Handle *found);
+/* The type of a pointer that is alive as another type; -1: none. */
+int find_other_type(void *pointer, int type, Handle *found);
+/* A handle that the library returned. */
+void handle_born(void *pointer, int type, bool owned, int function, uint64_t call, Handle *made);
+/* False: it is dead already, or unknown (then `found` says which). Marks it as dead, otherwise. */
+int handle_dies(void *pointer, int type, int function, uint64_t call, Handle *found);
+void handle_revive(void *pointer, int type, uint64_t call); /* the library refused to destroy it */
+void handle_was_asked(void *pointer, int type);
+void handle_set_outputs(void *pointer, int64_t num_outputs);
+void write_handle_counts(Line *line);
+void report_leaks(void);
+void inherit_handles(void); /* in a forked child */
+
+/* --- call.c, record.c, checks.c ------------------------------------------------------------------------ */
+
+typedef struct {
+  const Table *table;
+  const Function *function;
+  int number; /* of the function */
+  uint64_t id;
+  void *args;
+  size_t size; /* what the host states */
+} Call;
+
+PJRT_Error *trace_call(int table, int function, void *args);
+/* Whether the host's struct is long enough to have a field. */
+bool has_field(const Call *call, const Field *field);
+void *read_pointer(const Call *call, const Field *field);
+size_t read_count(const Call *call, const Field *field);
+int64_t count_outputs(const Call *call); /* of the executable of Execute; -1: unknown */
+
+void record_begin(const Call *call);
+void record_inputs(Line *line, const Call *call);
+void record_duration(Line *line, int64_t begin, int64_t duration);
+void record_outputs(Line *line, const Call *call);
+void record_error(Line *line, PJRT_Error *error, int code, const char *message);
+void record_handle(Line *line, void *pointer, int type);
+
+enum { HOST, LIBRARY };
+void report(int whose, const char *kind, const Call *call, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Before a call: false if it must not reach the library. Marks what it destroys. */
+bool check_inputs(const Call *call);
+/* After a call that succeeded: what the library returned, whose handles are remembered. */
+void check_outputs(const Call *call);
+void undo_destruction(const Call *call); /* after one that failed */
+void check_error(const Call *call, int code);
+
+/* --- errors.c: errors, the library's and our own ------------------------------------------------------- */
+
+PJRT_Error *make_error(int code, const char *message);
+/* Answers a function of errors for an error of our own; false for the library's. */
+bool answer_error(const Call *call, PJRT_Error **result);
+/* The code and the message of an error of the library. */
+int read_error(const Table *table, PJRT_Error *error, char *message, size_t size);
+
+/* --- events.c: callbacks, and delays ---------------------------------------------------------------------- */
+
+/* Event_OnReady with a callback that records the host's. */
+PJRT_Error *forward_on_ready(const Call *call);
+void await_delayed_event(const Call *call); /* before Event_Await */
+void hide_delayed_event(const Call *call);  /* after Event_IsReady */
+
+/* --- table.c ------------------------------------------------------------------------------------------------ */
+
+const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real, const char *path);
+extern void *const thunks[MOST_TABLES][FUNCTION_COUNT];
+
+#endif

@@ -1,0 +1,129 @@
+"""``plugrt trace``: runs a program, and says what it and its PJRT library said to each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from plugrt.errors import InvalidArgument
+
+FORMATS = ("text", "json", "chrome")
+
+
+@click.command(
+    "trace",
+    short_help="Run a program and show its calls of a PJRT library.",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option("--plugin", metavar="NAME", help="Use this installed plugin (JAX_PLATFORMS).")
+@click.option("--library", metavar="PATH", help="Use the PJRT library at PATH.")
+@click.option("--check", is_flag=True, help="Check calls and handles; exit with 1 if one is wrong.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True,
+    help="Lines to read, one JSON document, or Chrome's trace events (Perfetto).",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="Where calls are written, stderr by default; - is stdout.",
+)  # fmt: skip
+@click.option("--summary", "brief", is_flag=True, help="Count and time calls, and show none.")
+@click.option(
+    "--fail", "failures", multiple=True, metavar="FUNCTION[:N][=CODE]",
+    help="Fail the Nth call (1; * for all) with CODE (INTERNAL).",
+)  # fmt: skip
+@click.option(
+    "--delay-events", type=click.FloatRange(min=0), default=0.0, metavar="MS",
+    help="Complete each event so late.",
+)  # fmt: skip
+@click.option("--hide-extension", "hidden", multiple=True, metavar="NAME", help="Leave it out.")
+@click.option(
+    "--report-minor", type=click.IntRange(0, 10000), metavar="N",
+    help="Have the library state version 0.N, and no function newer than that.",
+)  # fmt: skip
+@click.option(
+    "--forward-double-destroys", "forward", is_flag=True,
+    help="With --check: have the library see them, too.",
+)  # fmt: skip
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def trace(
+    plugin: str | None,
+    library: str | None,
+    check: bool,
+    form: str,
+    output: str | None,
+    brief: bool,
+    failures: tuple[str, ...],
+    delay_events: float,
+    hidden: tuple[str, ...],
+    report_minor: int | None,
+    forward: bool,
+    program: tuple[str, ...],
+) -> int:
+    """Run PROGRAM with its PJRT library wrapped: calls are logged, timed, counted and checked.
+
+    PROGRAM is any host: Python with plugrt or JAX, torch_xla, a C++ program. Write -- before it. A
+    summary follows on stderr. The exit code is the program's, or 1 if --check found something.
+
+    \b
+    plugrt trace -- python train.py
+    plugrt trace --check --library libpjrt_mine.so -- python -m pytest
+    plugrt trace --format chrome -o calls.json -- python train.py
+    plugrt trace --fail Client_Compile:2=RESOURCE_EXHAUSTED -- python train.py
+    """
+    from plugrt_sdk.tracing import environment, faults, plugins, running
+    from plugrt_sdk.tracing.showing import Showing
+
+    if plugin and library:
+        raise click.UsageError("--plugin and --library exclude each other")
+    if form != "text" and output is None:
+        raise click.UsageError(f"--format {form} needs -o FILE (- is stdout)")
+    try:
+        settings = environment.Settings(
+            check, not brief, tuple(map(faults.read_failure, failures)), delay_events,
+            tuple(map(faults.read_extension, hidden)), report_minor, forward,
+        )  # fmt: skip
+    except InvalidArgument as error:
+        raise click.UsageError(error.message) from error
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plugrt-trace-")))
+        environ: dict[str, str] = dict(os.environ)
+        if plugin:
+            environ = plugins.select_plugin(environ, plugin, folder)
+        if library:
+            environ = environment.select_library(environ, library)
+        file = _open(output, stack)
+        showing = Showing(file, form, keeps=not brief)
+        environ = environment.traced(environ, folder, settings)
+        code, processes = running.run(program, environ, folder, showing.add)
+        showing.finish(processes, {"command": list(program), "exit_code": code, "checked": check})
+        return _conclude(code, processes, check)
+
+
+def _open(output: str | None, stack: ExitStack) -> TextIO:
+    if output is None:
+        return sys.stderr
+    if output == "-":
+        return sys.stdout
+    try:
+        return stack.enter_context(open(output, "w", encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgument(f"-o {output}: cannot be written: {error.strerror}") from error
+
+
+def _conclude(code: int, processes: list[Any], check: bool) -> int:
+    from plugrt.cli.output import print_line
+
+    if not processes:
+        print_line(
+            "plugrt trace: the program loaded no PJRT library. jaxlib's cpu client has no C API; "
+            "--plugin cpu has the program use it as a library.", err=True,
+        )  # fmt: skip
+    if check and any(process.findings for process in processes):
+        return 1
+    return code

@@ -1,0 +1,61 @@
+"""The tracer, a shared library without Python, and the tables that it wraps in this process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.capsule import capsule_of, library_in
+from plugrt.capi.loading.library import library_at
+from plugrt.errors import PluginBroken
+
+FOLDER = "PLUGRT_TRACE_FOLDER"
+"""The variable with the folder that the tracer writes to; without it nothing is traced."""
+
+
+def library_path() -> Path:
+    """Returns the file of the tracer: to be preloaded, or loaded as a PJRT library.
+
+    Preloaded (``LD_PRELOAD``), it wraps every PJRT library that the process loads. Named as a
+    plugin's library, it wraps the one that ``PLUGRT_TRACE_LIBRARY`` names. Raises `PluginBroken` if
+    the installation lacks it.
+    """
+    for item in files("plugrt_sdk.tracing").iterdir():
+        if item.name.startswith("_tracer."):
+            return Path(str(item))
+    raise PluginBroken(
+        "plugrt-sdk was installed without the tracer's library; install its wheel again (pip "
+        "install --force-reinstall plugrt-sdk)"
+    )
+
+
+def wrap_capsule(capsule: object, name: str) -> object:
+    """Returns a ``pjrt_c_api`` capsule whose calls are traced, and reach those of ``capsule``.
+
+    ``name`` is what the trace calls the library. The environment says where the calls are written
+    and what is checked (docs/trace.md); it is read once. Raises `PluginBroken` for an object that
+    is no such capsule, `PluginIncompatible` for a version that plugrt does not drive.
+    """
+    library = library_in(capsule, name)
+    address = _wrap()(int(ffi.cast("uintptr_t", library.api)), name.encode())
+    return capsule_of(library_at(address, name))
+
+
+def wrap_if_traced(capsule: object, name: str) -> object:
+    """Returns the capsule itself, but wrapped in a program that `plugrt trace` runs.
+
+    Hosts look for nothing in a library then, so that the tracer could not see it.
+    """
+    return wrap_capsule(capsule, name) if os.environ.get(FOLDER) else capsule
+
+
+@cache
+def _wrap() -> ctypes._NamedFuncPointer:
+    function = ctypes.CDLL(str(library_path())).plugrt_trace_wrap
+    function.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    function.restype = ctypes.c_void_p
+    return function

@@ -1,0 +1,36 @@
+"""`select_plugin`: has hosts use an installed plugin, through the C API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from plugrt.errors import UnknownPlatform
+from plugrt.plugins import LibraryPlugin
+from plugrt.plugins.backends import process_backends
+from plugrt.plugins.loading import load
+from plugrt.plugins.record import Source
+from plugrt_sdk.export.library import export_library
+from plugrt_sdk.tracing.environment import name_library
+
+
+def select_plugin(base: Mapping[str, str], name: str, folder: Path) -> dict[str, str]:
+    """Returns the environment in which hosts use the installed plugin ``name``.
+
+    A plugin in Python is written to ``folder`` as a library: plugrt would call it without the C
+    API, where there is nothing to trace. Raises `UnknownPlatform` if there is no plugin of that
+    name, and what its import raises.
+    """
+    table = process_backends().table
+    rows = [row for row in table.rows if row.name == name]
+    if not rows:
+        known = ", ".join(sorted({row.name for row in table.rows})) or "none"
+        raise UnknownPlatform(f"--plugin {name}: there is no such plugin; found: {known}")
+    sources = {row.source for row in rows}
+    if Source.ENVIRONMENT in sources or Source.ENTRY_POINT not in sources:
+        return {**base, "JAX_PLATFORMS": name}
+    [row, *_] = [row for row in rows if row.source is Source.ENTRY_POINT]
+    if isinstance(load(row, table), LibraryPlugin):
+        return {**base, "JAX_PLATFORMS": name}
+    library = export_library(name, folder / f"libpjrt_{name}.so")
+    return name_library(base, name, str(library))
