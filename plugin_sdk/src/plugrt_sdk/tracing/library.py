@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from plugrt.capi.abi._abi import ffi
@@ -24,9 +23,9 @@ def library_path() -> Path:
     plugin's library, it wraps the one that ``PLUGRT_TRACE_LIBRARY`` names. Raises `PluginBroken` if
     the installation lacks it.
     """
-    for item in files("plugrt_sdk.tracing").iterdir():
+    for item in Path(__file__).parent.iterdir():
         if item.name.startswith("_tracer."):
-            return Path(str(item))
+            return item
     raise PluginBroken(
         "plugrt-sdk was installed without the tracer's library; install its wheel again (pip "
         "install --force-reinstall plugrt-sdk)"
