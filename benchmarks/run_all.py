@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library", "export")
+NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library", "export",
+         "numpy_backend")  # fmt: skip
 
 
 def main() -> None:

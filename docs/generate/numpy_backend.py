@@ -64,7 +64,11 @@ print(y.to_host())  # [0. 0. 0.]
   those of the specification (a negative one is 0), where XLA's CPU compiler takes the exponent for
   an unsigned one.
 - Regions of one operation are ufuncs; other elementwise regions are run for whole arrays, a
-  reduction in a tree; only regions with loops, sorts and the like are run for each element.
+  reduction in a tree, but for `argmax` and `argmin`, which are recognised by what their regions do
+  and are NumPy's; only regions with loops, sorts and the like are run for each element.
+- `benchmarks/numpy_backend.py` has it beside NumPy: elementwise operations and sums take one to two
+  times as long, a 256 x 256 product a quarter of a millisecond, a jitted addition of 8 floats under
+  JAX 26 µs (21 µs for an exported backend that does nothing but add).
 - `rng_bit_generator` gives XLA's bits, `rng` numbers that differ from run to run.
 - Replicas, and what is written for single partitions, run in step; a device that leaves a loop sits
   out the rest. A partitioned program is put together, computed and divided again by its shardings.

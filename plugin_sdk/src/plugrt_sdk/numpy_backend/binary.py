@@ -102,28 +102,42 @@ def minimum(dtype: Dtype) -> Function:
     return np.minimum
 
 
+# Of two zeros NumPy takes either, whatever their signs. A look for a zero that may be the wrong one
+# costs a fraction of the operation; where there is one, the sign is made of the operands' signs.
+
+
 def _maximum_of_floats(x: Array, y: Array) -> Array:
-    larger = np.maximum(x, y)
-    ties = _ties_of_zeros(larger, x, y)
-    return larger if ties is None else np.where(ties, x + y, larger)
+    larger: Array = np.asarray(np.maximum(x, y))
+    if not _has_negative_zero(larger):
+        return larger
+    signs: Array = _bits(x) & _bits(y)  # a maximum is negative if both are
+    signs |= np.iinfo(signs.dtype).max
+    bits = _bits(larger)
+    bits &= signs
+    return larger
 
 
 def _minimum_of_floats(x: Array, y: Array) -> Array:
-    smaller = np.minimum(x, y)
-    ties = _ties_of_zeros(smaller, x, y)
-    return smaller if ties is None else np.where(ties, -((-x) - y), smaller)
+    smaller: Array = np.asarray(np.minimum(x, y))
+    has_zero = not smaller.view(f"u{smaller.itemsize}").min(initial=1)
+    if not has_zero or not (_has_negative_zero(x) or _has_negative_zero(y)):
+        return smaller
+    signs: Array = _bits(x) | _bits(y)  # a minimum is negative if one of them is
+    signs &= np.iinfo(signs.dtype).min
+    bits = _bits(smaller)
+    bits |= signs
+    return smaller
 
 
-def _ties_of_zeros(chosen: Array, x: Array, y: Array) -> Array | None:
-    """Returns where both are zero, of which NumPy takes either sign; None if nowhere.
+def _has_negative_zero(x: Array) -> bool:
+    bits = _bits(x)
+    return bool(bits.min(initial=0) == np.iinfo(bits.dtype).min)
 
-    Most arrays have no zeros, and most that have some (``maximum(x, 0)``) have no ties.
-    """
-    zeros = chosen == 0
-    if not zeros.any():
-        return None
-    ties: Array = zeros & (x == y)
-    return ties if ties.any() else None
+
+def _bits(x: Array) -> Array:
+    """Returns a view of floats as signed integers, of which -0 is the least."""
+    array: Array = np.asarray(x)
+    return array.view(f"i{array.itemsize}")
 
 
 def power(dtype: Dtype) -> Function:

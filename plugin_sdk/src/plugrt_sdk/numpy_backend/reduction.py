@@ -10,6 +10,7 @@ import numpy as np
 
 from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
+from plugrt_sdk.numpy_backend.extremes import find_extreme
 from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
@@ -51,6 +52,7 @@ def _rest(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 def _general(op: Operation, axes: Sequence[int], count: int) -> Function:
     combine, places = combiner(op, count)
+    extreme = find_extreme(op, tuple(axes)) if count == 2 else None
     shape = op.operand_types[0].shape
     kept = [d for d in range(len(shape)) if d not in axes]
     rest = [shape[d] for d in kept]
@@ -62,8 +64,11 @@ def _general(op: Operation, axes: Sequence[int], count: int) -> Function:
         captured = [values[2 * count + i] for i in places]
         if not size:
             return [np.broadcast_to(start, rest) for start in starts]
-        flat = [np.asarray(x).transpose(order).reshape([size, *rest]) for x in arrays]
-        folded = fold_first_axis(combine, flat, captured)
+        if extreme is not None:
+            folded = extreme(*arrays)
+        else:
+            flat = [np.asarray(x).transpose(order).reshape([size, *rest]) for x in arrays]
+            folded = fold_first_axis(combine, flat, captured)
         begun = [np.broadcast_to(start, rest) for start in starts]
         results = combine(*begun, *folded, *captured)
         return [np.broadcast_to(r, rest) for r in results]
