@@ -31,12 +31,13 @@ class BackendBuffer(Buffer):
         self._handle = handle
         self._type = tensor_type
         self._memory = memory
+        self._uses: Uses | None = None
+        self._event: Event | None = None
         session.add_buffer()
         if session.counts_uses:
-            self._uses: Uses | None = Uses(handle, session.delete_handle)
-            self._event = session.event_of(handle)
-        else:
-            self._uses = self._event = None
+            self._uses = Uses(handle, session.delete_handle)
+            if session.asynchronous:
+                self._event = session.event_of(handle)
 
     @property
     def backend_name(self) -> str:
@@ -67,10 +68,11 @@ class BackendBuffer(Buffer):
     def handle(self) -> Handle:
         """The author's handle; raises `DeletedBuffer` after `delete`."""
         if self._deleted:
-            raise self._deleted_error()
+            raise self.deleted_error()
         return self._handle
 
-    def _deleted_error(self) -> DeletedBuffer:
+    def deleted_error(self) -> DeletedBuffer:
+        """Returns the error of whoever uses it although it is gone."""
         taker = getattr(self, "_taker", None)
         why = "was deleted" if taker is None else f"was donated to a launch of {taker!r}"
         return DeletedBuffer(f"the buffer {self._type} on {self.device!r} {why}")
@@ -79,13 +81,19 @@ class BackendBuffer(Buffer):
         """Returns the handle, which stays until `end_use`; `DeletedBuffer` if it is gone."""
         handle = self.handle
         if self._uses is not None and not self._uses.begin():
-            raise self._deleted_error()
+            raise self.deleted_error()
         return handle
 
     def end_use(self) -> None:
         """Ends what `begin_use` began."""
         if self._uses is not None:
             self._uses.end()
+
+    @property
+    def uses(self) -> Uses:
+        """What counts the uses of the handle, where the backend must know when there are none."""
+        assert self._uses is not None
+        return self._uses
 
     def when_ready(self, callback: Callable[[], None]) -> None:
         """Calls back when the contents are ready or failed: now, or on the author's thread."""
@@ -123,7 +131,7 @@ class BackendBuffer(Buffer):
 
     def ready_event(self) -> Event:
         if self._deleted:
-            raise self._deleted_error()
+            raise self.deleted_error()
         return ReadyEvent() if self._event is None else self._event
 
     # --- deleting -----------------------------------------------------------------------------
@@ -138,15 +146,6 @@ class BackendBuffer(Buffer):
             self._session.delete_handle(handle)
         else:
             self.when_ready(self._uses.end)
-
-    def claim(self) -> bool:
-        """Takes the handle over for a launch, if nothing else uses it; `unclaim` undoes it."""
-        return self._uses is None or self._uses.claim()
-
-    def unclaim(self) -> None:
-        """Gives a handle back that a launch did not take after all."""
-        if self._uses is not None:
-            self._uses.unclaim()
 
     def give_away(self, taker: str, consumed: bool) -> None:
         """Ends the buffer as donated; the handle is the launch's if it has ``consumed`` it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from plugrt.interface import CompileOptions, Program, TensorType
@@ -69,7 +69,8 @@ def _donated(
         return frozenset()
     expected = f"numbers of the {count} parameters of {program.name!r}"
     given = backend.donated(program, options)
-    found = frozenset(require_sequence(backend, "donated", given, expected))
+    numbers = list(given) if isinstance(given, Mapping) else given
+    found = frozenset(require_sequence(backend, "donated", numbers, expected))
     if not all(isinstance(i, int) and 0 <= i < count for i in found):
         raise wrong_return(backend, "donated", expected, given)
     return found

@@ -25,6 +25,7 @@ from plugrt_sdk.event import when_all_ready
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.returns import wrong_return
 from plugrt_sdk.session import Session
+from plugrt_sdk.uses import Uses, begin_all, end_all
 
 Arguments = Sequence[Sequence[BackendBuffer]]
 
@@ -32,7 +33,15 @@ Arguments = Sequence[Sequence[BackendBuffer]]
 class BackendLoadedExecutable(LoadedExecutable):
     """A launchable program: checks arguments, calls the author's function, owns the results."""
 
-    __slots__ = ("_deleted", "_devices", "_executable", "_launch", "_memories", "_session")
+    __slots__ = (
+        "_deleted",
+        "_devices",
+        "_donates",
+        "_executable",
+        "_launch",
+        "_memories",
+        "_session",
+    )
 
     def __init__(
         self, session: Session, executable: BackendExecutable, devices: Sequence[BackendDevice]
@@ -41,6 +50,7 @@ class BackendLoadedExecutable(LoadedExecutable):
         self._executable = executable
         self._devices = tuple(devices)
         self._launch = executable.compiled.launch
+        self._donates = "donated" in session.methods
         self._memories = [
             [device.memory(kind) for device in devices] for kind in executable.output_memory_kinds
         ]
@@ -109,33 +119,50 @@ class BackendLoadedExecutable(LoadedExecutable):
     ) -> list[tuple[BackendBuffer, ...]]:
         """Launches; keeps the arguments until the launch is complete, gives donated ones away."""
         name, donated = self._executable.name, self._executable.compiled.donated
-        if options is not None:
+        if options is not None and donated:
             donated = donated.difference(options.non_donatable_input_indices)
         handles = [[buffer.handle for buffer in shards] for shards in arguments]
-        refuse_repeated(name, arguments, donated)
-        consumed = frozenset(i for i in donated if _claim(arguments[i]))
-        kept = [b for i, shards in enumerate(arguments) if i not in consumed for b in shards]
-        used: list[BackendBuffer] = []
+        consumed = frozenset[int]()
+        if donated:
+            refuse_repeated(name, arguments, donated)
+            consumed = frozenset(i for i in donated if _claim(arguments[i]))
+        used = [
+            buffer.uses
+            for i, shards in enumerate(arguments)
+            if i not in consumed
+            for buffer in shards
+        ]
         try:
-            for buffer in kept:
-                buffer.begin_use()
-                used.append(buffer)
-            if "donated" in self._session.methods:
-                results = self._run(handles, consumed)
-            else:
-                results = self._run(handles)
+            self._begin(used, arguments)
+            try:
+                results = self._run(handles, consumed) if self._donates else self._run(handles)
+            except BaseException:
+                end_all(used)
+                raise
         except BaseException:
-            for buffer in used:
-                buffer.end_use()
             for i in consumed:
                 for buffer in arguments[i]:
-                    buffer.unclaim()
+                    buffer.uses.unclaim()
             raise
         for i in donated:
             for buffer in arguments[i]:
                 buffer.give_away(name, i in consumed)
-        _end_when_ready(used, results)
+        pending = _events_of(results) if self._session.asynchronous else ()
+        if pending:
+            when_all_ready(pending, lambda: end_all(used))
+        else:
+            end_all(used)
         return results
+
+    def _begin(self, used: Sequence[Uses], arguments: Arguments) -> None:
+        """Adds a use to each argument that the launch does not consume.
+
+        Raises `DeletedBuffer` if another thread deleted or donated one after the check.
+        """
+        gone = begin_all(used)
+        if gone is not None:
+            buffers = (buffer for shards in arguments for buffer in shards)
+            raise next(b for b in buffers if b.uses is gone).deleted_error()
 
     def execute_with_wait(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -193,9 +220,9 @@ def _claim(shards: Sequence[BackendBuffer]) -> bool:
     """Takes the handles of a donated argument over; all or none."""
     claimed: list[BackendBuffer] = []
     for buffer in shards:
-        if not buffer.claim():
+        if not buffer.uses.claim():
             for other in claimed:
-                other.unclaim()
+                other.uses.unclaim()
             return False
         claimed.append(buffer)
     return True
@@ -205,15 +232,3 @@ def _events_of(results: Sequence[Sequence[Buffer]]) -> list[Event]:
     """Returns the events of results that are not ready."""
     events = (buffer.ready_event() for shards in results for buffer in shards)
     return [event for event in events if not event.is_ready()]
-
-
-def _end_when_ready(
-    used: Sequence[BackendBuffer], results: Sequence[Sequence[BackendBuffer]]
-) -> None:
-    """Ends the uses of arguments once every result of their launch is ready."""
-
-    def end() -> None:
-        for buffer in used:
-            buffer.end_use()
-
-    when_all_ready(_events_of(results), end)

@@ -26,6 +26,7 @@ class Session:
     __slots__ = (
         "_closed",
         "_live",
+        "asynchronous",
         "backend",
         "client",
         "counts_uses",
@@ -50,6 +51,7 @@ class Session:
         """The dtypes that `Backend.put` takes; None if it does not say."""
         self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
         """Whether it matters when handles are given back (`plugrt_sdk.uses`)."""
+        self.asynchronous = "event" in self.methods
         self._live = 0
         self._closed = False
 
@@ -104,8 +106,6 @@ class Session:
 
     def event_of(self, handle: Handle) -> Event | None:
         """Returns the author's event of a handle; None where its contents are there."""
-        if "event" not in self.methods:
-            return None
         event = self.backend.event(handle)
         if event is not None and not isinstance(event, Event):
             raise wrong_return(self.backend, "event", "an event (PendingEvent) or None", event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from plugrt_sdk.compiled import Handle
 
@@ -27,11 +27,7 @@ class Uses:
 
     def begin(self) -> bool:
         """Adds a use; False if the handle is gone by now."""
-        with _lock:
-            if self._count:
-                self._count += 1
-                return True
-            return False
+        return begin_all((self,)) is None
 
     def claim(self) -> bool:
         """Takes the handle over if the buffer is its only use; `unclaim` gives it back."""
@@ -51,12 +47,31 @@ class Uses:
 
     def end(self) -> None:
         """Ends a use; with the last one the handle is deleted."""
-        with _lock:
-            self._count -= 1
-            last = not self._count
-        if last:
-            self._give_back()
+        end_all((self,))
 
     def _give_back(self) -> None:
         handle, self._handle = self._handle, None
         self._release(handle)
+
+
+def begin_all(uses: Sequence[Uses]) -> Uses | None:
+    """Adds a use to each, unless one of the handles is gone, which is returned."""
+    with _lock:
+        for one in uses:
+            if not one._count:
+                return one
+        for one in uses:
+            one._count += 1
+    return None
+
+
+def end_all(uses: Sequence[Uses]) -> None:
+    """Ends a use of each; what is used no more is deleted."""
+    last = []
+    with _lock:
+        for one in uses:
+            one._count -= 1
+            if not one._count:
+                last.append(one)
+    for one in last:
+        one._give_back()

@@ -14,6 +14,7 @@ from plugrt_sdk.backend import Backend, Launch
 from plugrt_sdk.numpy_backend.collectives import JOINT
 from plugrt_sdk.numpy_backend.data_types import Array
 from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
+from plugrt_sdk.reading import read_aliases
 
 
 class NumpyBackend(Backend):
@@ -53,8 +54,13 @@ class NumpyBackend(Backend):
     def copy(self, handle: Array, device: int) -> Array:
         return handle  # arrays on the devices are never written to
 
+    def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
+        return read_aliases(program)
+
     def compile(self, program: Program, options: CompileOptions) -> Launch:
-        return compile_launch(program, options, check=self._check)
+        launch = compile_launch(program, options, check=self._check)
+        # What is donated is freed when the launch ends, and NumPy makes its next arrays of it.
+        return lambda arguments, consumed=frozenset(): launch(arguments)
 
     def device_types(
         self, program: Program, options: CompileOptions
