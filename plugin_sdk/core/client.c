@@ -2,36 +2,36 @@
 #include "core.h"
 
 #include <limits.h>
-#include <string.h>
+
+static PyObject *read_value(PyObject *name, const PJRT_NamedValue *value) {
+  PyObject *integers, *list;
+  switch (value->type) {
+  case PJRT_NamedValue_Type_kString:
+    return PyUnicode_DecodeUTF8(value->string_value, (Py_ssize_t)value->value_size, "replace");
+  case PJRT_NamedValue_Type_kInt64:
+    return PyLong_FromLongLong(value->int64_value);
+  case PJRT_NamedValue_Type_kInt64List:
+    integers = integer_tuple(value->int64_array_value, value->value_size);
+    list = integers == NULL ? NULL : PySequence_List(integers);
+    Py_XDECREF(integers);
+    return list;
+  case PJRT_NamedValue_Type_kFloat:
+    return PyFloat_FromDouble(value->float_value);
+  case PJRT_NamedValue_Type_kBool:
+    return PyBool_FromLong(value->bool_value);
+  default:
+    return PyErr_Format(PyExc_ValueError, "the option %R has the unknown type %d", name,
+                        value->type);
+  }
+}
 
 PyObject *read_named_values(const PJRT_NamedValue *values, size_t count) {
   PyObject *found = PyDict_New();
   for (size_t i = 0; found != NULL && i < count; i++) {
     const PJRT_NamedValue *value = &values[i];
     PyObject *name = PyUnicode_DecodeUTF8(value->name, (Py_ssize_t)value->name_size, "replace");
-    PyObject *object = NULL;
-    switch (value->type) {
-    case PJRT_NamedValue_Type_kString:
-      object = PyUnicode_DecodeUTF8(value->string_value, (Py_ssize_t)value->value_size, "replace");
-      break;
-    case PJRT_NamedValue_Type_kInt64:
-      object = PyLong_FromLongLong(value->int64_value);
-      break;
-    case PJRT_NamedValue_Type_kInt64List:
-      object = PyList_New((Py_ssize_t)value->value_size);
-      for (size_t j = 0; object != NULL && j < value->value_size; j++)
-        PyList_SetItem(object, (Py_ssize_t)j, PyLong_FromLongLong(value->int64_array_value[j]));
-      break;
-    case PJRT_NamedValue_Type_kFloat:
-      object = PyFloat_FromDouble(value->float_value);
-      break;
-    case PJRT_NamedValue_Type_kBool:
-      object = PyBool_FromLong(value->bool_value);
-      break;
-    default:
-      PyErr_Format(PyExc_ValueError, "the option %R has the unknown type %d", name, value->type);
-    }
-    if (name == NULL || object == NULL || PyDict_SetItem(found, name, object))
+    PyObject *object = name == NULL ? NULL : read_value(name, value);
+    if (object == NULL || PyDict_SetItem(found, name, object))
       Py_CLEAR(found);
     Py_XDECREF(name);
     Py_XDECREF(object);
@@ -64,31 +64,39 @@ void client_release(PJRT_Client *client) {
   free(client);
 }
 
+/* Returns NULL with an exception; the GIL is held. */
+static PJRT_Client *make_client(Table *table, const struct PJRT_Client_Create_Args *args) {
+  PJRT_Client *client = NULL;
+  PyObject *options = read_named_values(args->create_options, args->num_options);
+  PyObject *store = options == NULL ? NULL : make_key_value_store(args), *made = NULL;
+  if (store != NULL)
+    made = PyObject_CallMethod(table->bridge, "create_client", "OO", options, store);
+  if (made != NULL && (client = calloc(1, sizeof *client)) == NULL)
+    PyErr_NoMemory();
+  if (client != NULL) {
+    client->references = 1;
+    client->table = table;
+    atomic_fetch_add(&live_handles[LIVE_CLIENTS], 1);
+    if (client_describe(client, made)) {
+      atomic_fetch_sub(&live_handles[LIVE_CLIENTS], 1);
+      client_release(client);
+      client = NULL;
+    }
+  }
+  Py_XDECREF(made);
+  Py_XDECREF(store);
+  Py_XDECREF(options);
+  return client;
+}
+
 PJRT_Error *client_create(Table *table, struct PJRT_Client_Create_Args *args) {
   Entry entry;
   PJRT_Error *error = enter_python(&entry, "Client_Create");
   if (error != NULL)
     return error;
-  PJRT_Client *client = calloc(1, sizeof *client);
-  PyObject *options = read_named_values(args->create_options, args->num_options), *made = NULL;
-  if (client != NULL)
-    client->references = 1;
-  else
-    PyErr_NoMemory();
-  if (client != NULL && options != NULL)
-    made = PyObject_CallMethod(table->bridge, "create_client", "O", options);
-  Py_XDECREF(options);
-  if (made != NULL)
-    client->table = table;
-  if (made == NULL || client_describe(client, made)) {
+  args->client = make_client(table, args);
+  if (args->client == NULL)
     error = take_exception("Client_Create");
-    if (client != NULL)
-      client_release(client);
-  } else {
-    atomic_fetch_add(&live_handles[LIVE_CLIENTS], 1);
-    args->client = client;
-  }
-  Py_XDECREF(made);
   leave_python(&entry);
   return error;
 }
@@ -111,14 +119,14 @@ static PJRT_Error *client_destroy(struct PJRT_Client_Destroy_Args *args) {
 }
 
 static PJRT_Error *client_platform_name(struct PJRT_Client_PlatformName_Args *args) {
-  args->platform_name = args->client->platform_name.data;
-  args->platform_name_size = args->client->platform_name.size;
+  args->platform_name = args->client->topology.platform_name.data;
+  args->platform_name_size = args->client->topology.platform_name.size;
   return NULL;
 }
 
 static PJRT_Error *client_platform_version(struct PJRT_Client_PlatformVersion_Args *args) {
-  args->platform_version = args->client->platform_version.data;
-  args->platform_version_size = args->client->platform_version.size;
+  args->platform_version = args->client->topology.platform_version.data;
+  args->platform_version_size = args->client->topology.platform_version.size;
   return NULL;
 }
 
@@ -157,7 +165,7 @@ static PJRT_Error *client_lookup_device(struct PJRT_Client_LookupDevice_Args *ar
   return args->device ? NULL
                       : format_error(PJRT_Error_Code_INVALID_ARGUMENT,
                                      "there is no device %d among the %zu of %s", args->id,
-                                     args->client->num_devices, args->client->platform_name.data);
+                                     args->client->num_devices, args->client->topology.platform_name.data);
 }
 
 static PJRT_Error *
@@ -183,10 +191,15 @@ static PJRT_Error *read_assignment(struct PJRT_Client_DefaultDeviceAssignment_Ar
                         args->default_assignment_size, count);
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *id = PySequence_GetItem(ids, i);
-    args->default_assignment[i] = id == NULL ? -1 : (int)PyLong_AsLong(id);
+    long value = id == NULL ? -1 : PyLong_AsLong(id);
     Py_XDECREF(id);
+    if (PyErr_Occurred() == NULL && (value < INT_MIN || value > INT_MAX))
+      PyErr_Format(PyExc_OverflowError, "the device id %ld does not fit 32 bits", value);
+    if (PyErr_Occurred())
+      return take_exception("Client_DefaultDeviceAssignment");
+    args->default_assignment[i] = (int)value;
   }
-  return PyErr_Occurred() ? take_exception("Client_DefaultDeviceAssignment") : NULL;
+  return NULL;
 }
 
 static PJRT_Error *
@@ -219,41 +232,6 @@ static PJRT_Error *client_topology(struct PJRT_Client_TopologyDescription_Args *
   return NULL;
 }
 
-/* --- the topology of a client's devices ------------------------------------------------------------ */
-
-static PJRT_Error *
-topology_platform_name(struct PJRT_TopologyDescription_PlatformName_Args *args) {
-  args->platform_name = args->topology->client->platform_name.data;
-  args->platform_name_size = args->topology->client->platform_name.size;
-  return NULL;
-}
-
-static PJRT_Error *
-topology_platform_version(struct PJRT_TopologyDescription_PlatformVersion_Args *args) {
-  args->platform_version = args->topology->client->platform_version.data;
-  args->platform_version_size = args->topology->client->platform_version.size;
-  return NULL;
-}
-
-static PJRT_Error *
-topology_devices(struct PJRT_TopologyDescription_GetDeviceDescriptions_Args *args) {
-  args->descriptions = args->topology->devices;
-  args->num_descriptions = args->topology->client->num_devices;
-  return NULL;
-}
-
-static PJRT_Error *topology_attributes(struct PJRT_TopologyDescription_Attributes_Args *args) {
-  args->attributes = args->topology->attributes;
-  args->num_attributes = args->topology->num_attributes;
-  return NULL;
-}
-
-/* The host destroys what it created or read; a client's topology is its client's. */
-static PJRT_Error *topology_destroy(struct PJRT_TopologyDescription_Destroy_Args *args) {
-  (void)args;
-  return NULL;
-}
-
 /* Hosts tell which processes are alive; a backend of one process has no use for it. */
 static PJRT_Error *update_processes(struct PJRT_Client_UpdateGlobalProcessInfo_Args *args) {
   (void)args;
@@ -273,9 +251,4 @@ void fill_client(PJRT_Api *api) {
   api->Client_DefaultDeviceAssignment = client_default_device_assignment;
   api->Client_TopologyDescription = client_topology;
   api->Client_UpdateGlobalProcessInfo = update_processes;
-  api->TopologyDescription_PlatformName = topology_platform_name;
-  api->TopologyDescription_PlatformVersion = topology_platform_version;
-  api->TopologyDescription_GetDeviceDescriptions = topology_devices;
-  api->TopologyDescription_Attributes = topology_attributes;
-  api->TopologyDescription_Destroy = topology_destroy;
 }

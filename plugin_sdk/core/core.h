@@ -22,10 +22,28 @@
 #define HAS_FIELD(args, field)                                                                     \
   ((args)->struct_size >= (size_t)((char *)&(args)->field - (char *)(args)) + sizeof (args)->field)
 
+/* What a table of functions needs for each SLOT(name, since, last) of slots.h: no_<name>, which
+ * refuses by name, and call_<name>, which looks at the size of the host's arguments before it calls
+ * the function of the table `filled`, which then finds every field up to `last`. */
+#define DEFINE_CALLS(name, since, last)                                                            \
+  static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
+    (void)args;                                                                                    \
+    return unimplemented(#name);                                                                   \
+  }                                                                                                \
+  static PJRT_Error *call_##name(struct PJRT_##name##_Args *args) {                                \
+    size_t needed = SIZE_TO(struct PJRT_##name##_Args, last);                                      \
+    if (args->struct_size < needed)                                                                \
+      return refuse_size(#name, args->struct_size, needed);                                        \
+    return filled.name(args);                                                                      \
+  }
+#define REFUSED(name, since, last) .name = no_##name,
+#define GUARDED(name, since, last) .name = call_##name,
+#define SIZE_TO(type, field) (offsetof(type, field) + sizeof ((type *)NULL)->field)
+
 /* --- counts of live handles ----------------------------------------------------------------- */
 
 enum { LIVE_ERRORS, LIVE_EVENTS, LIVE_BUFFERS, LIVE_EXECUTABLES, LIVE_LOADED, LIVE_CLIENTS,
-       LIVE_LAYOUTS, LIVE_KINDS };
+       LIVE_LAYOUTS, LIVE_TOPOLOGIES, LIVE_TRANSFERS, LIVE_KINDS };
 extern atomic_long live_handles[LIVE_KINDS];
 
 /* --- memory.c: text and blocks that live as long as their owner ------------------------------ */
@@ -46,18 +64,21 @@ int arena_text(Arena *arena, PyObject *value, Text *text); /* a str or bytes; 0,
 int arena_named_values(Arena *arena, PyObject *mapping, const PJRT_NamedValue **values,
                        size_t *count);
 void arena_free(Arena *arena);
+PyObject *integer_tuple(const int64_t *values, size_t count);
 
 /* --- errors.c ------------------------------------------------------------------------------- */
 
 PJRT_Error *make_error(int code, const char *message, size_t size);
 PJRT_Error *format_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 PJRT_Error *unimplemented(const char *function);
+PJRT_Error *no_host_memory(void); /* never freed */
+PJRT_Error *refuse_size(const char *function, size_t found, size_t needed);
 void error_destroy(struct PJRT_Error_Destroy_Args *args);
 void error_message(struct PJRT_Error_Message_Args *args);
 PJRT_Error *error_get_code(struct PJRT_Error_GetCode_Args *args);
 void fill_errors(PJRT_Api *api);
 
-/* --- events.c: the completion of work, shared by events, buffers and whoever completes it ------ */
+/* --- futures.c, events.c: the completion of work, shared by events, buffers and whoever completes it ------ */
 
 typedef struct Future Future;
 typedef void (*FutureCallback)(Future *future, void *argument);
@@ -69,17 +90,20 @@ Future *future_share(Future *future);
 void future_release(Future *future);
 int future_is_done(Future *future);
 PJRT_Error *future_error(Future *future); /* of a complete one: a new error, or NULL */
+PJRT_Error *future_await(Future *future); /* the same, once it is complete */
 /* Completes it; nothing happens if it is complete. Calls callbacks: not while a lock is held. */
 void future_complete(Future *future, int code, const char *message, size_t size);
 void complete_with(Future *future, PJRT_Error *error); /* frees the error; NULL: success */
 void future_copy(Future *target, Future *source); /* completes it as a complete one was */
+void future_follow(Future *target, Future *source); /* the same, once the source is complete */
 /* Calls back once, now or when it is complete; -1 if there is no memory. */
 int future_then(Future *future, FutureCallback call, void *argument);
 /* Complete when all are, with the first error; NULL if there is no memory. */
 Future *future_join(Future *const *futures, size_t count);
 PJRT_Event *make_event(Future *future); /* takes the reference; NULL if there is no memory */
+void free_event(PJRT_Event *event);
 void fill_events(PJRT_Api *api);
-void prepare_events(void);
+void prepare_futures(void);
 
 /* --- python.c: into Python and back ----------------------------------------------------------- */
 
@@ -102,14 +126,18 @@ void log_exception(const char *function);
 void release_object(PyObject *object); /* drops a reference from any state */
 extern PyObject *describe_exception;   /* (function, exception) -> (code, message) */
 
-/* --- objects.c: the Python types of the core -------------------------------------------------- */
+/* --- objects.c, key_values.c: the Python types of the core -------------------------------------- */
 
 /* A block of the host's memory with Python's buffer protocol; `done` (may be NULL) is completed
  * when nothing in Python refers to it any more. Takes the reference to `done` in any case. */
 PyObject *make_host_memory(const void *base, Py_ssize_t size, int writable, Future *done);
 /* A callable that completes a future: f() or f(error). Takes no reference. */
 PyObject *make_completion(Future *future);
-int add_types(PyObject *module);
+/* The key-value store that a host hands over to create a client, or None; a new reference. */
+PyObject *make_key_value_store(const struct PJRT_Client_Create_Args *args);
+extern PyObject *error_from_code; /* (code, message) -> exception */
+int add_object_types(PyObject *module);
+int add_key_value_type(PyObject *module);
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 
@@ -167,12 +195,19 @@ struct PJRT_Device {
   PJRT_Memory *default_memory;
 };
 
+/* A client's own, or one that the host made: devices that programs are compiled for. */
 struct PJRT_TopologyDescription {
   const void *functions;
-  PJRT_Client *client;
+  Table *table;
+  PJRT_Client *client; /* whose it is and who keeps it; NULL: it has `references` and `arena` */
+  atomic_long references;
+  Arena arena;
+  PyObject *object; /* interface Topology, or the client */
+  Text platform_name, platform_version;
   const PJRT_NamedValue *attributes;
   size_t num_attributes;
   PJRT_DeviceDescription **devices;
+  size_t num_devices;
 };
 
 struct PJRT_Client {
@@ -181,9 +216,9 @@ struct PJRT_Client {
   atomic_long references; /* the host's, and those of buffers and executables */
   Arena arena;
   PyObject *object;
-  Text platform_name, platform_version;
   int process_index;
   int is_asynchronous, donates, has_processes;
+  int is_on_host, takes_views; /* arrays lie in memory that hosts can read, and may be the host's */
   PJRT_Device **devices, **addressable_devices;
   size_t num_devices, num_addressable_devices;
   PJRT_Memory **memories;
@@ -197,62 +232,135 @@ void client_release(PJRT_Client *client);
 PJRT_Device *client_find_device(PJRT_Client *client, long id); /* NULL: none */
 PyObject *read_named_values(const PJRT_NamedValue *values, size_t count); /* a dict */
 void fill_client(PJRT_Api *api);
-int client_describe(PJRT_Client *client, PyObject *description); /* devices.c */
+int client_describe(PJRT_Client *client, PyObject *description); /* describing.c */
+/* Reads what a device is from a tuple (id, process, kind, debug string, string, attributes). */
+int read_description(Arena *arena, PJRT_DeviceDescription *description, PyObject *tuple);
 void fill_devices(PJRT_Api *api);
 
-/* --- buffers.c ---------------------------------------------------------------------------------- */
+/* --- topology.c --------------------------------------------------------------------------------- */
+
+PJRT_Error *topology_create(Table *table, struct PJRT_TopologyDescription_Create_Args *args);
+PJRT_Error *topology_read(Table *table, struct PJRT_TopologyDescription_Deserialize_Args *args);
+PJRT_TopologyDescription *topology_share(PJRT_TopologyDescription *topology);
+void topology_release(PJRT_TopologyDescription *topology);
+void fill_topology(PJRT_Api *api);
+
+/* --- buffers.c, buffer_facts.c ------------------------------------------------------------------ */
+
+/* A shape and an element type. */
+typedef struct {
+  PJRT_Buffer_Type type;
+  const int64_t *dims;
+  size_t num_dims;
+} Shape;
+
+extern unsigned char element_sizes[64]; /* bytes of an element, by PJRT_Buffer_Type */
+/* Finds the bytes of an array; an error for dimensions and types that no array has. */
+PJRT_Error *measure(const Shape *shape, const char *function, size_t *size);
 
 struct PJRT_Buffer {
   const void *functions;
+  atomic_long references; /* the host's, and those of whoever still reads or fills it */
   PJRT_Client *client;
-  PyObject *object;
+  PyObject *object; /* interface Buffer; NULL: not there yet, or failed (the GIL guards it) */
+  PJRT_Buffer *source; /* whose object it is, if another's, of which it keeps a hold */
   PJRT_Device *device;
   PJRT_Memory *memory;
   Future *ready;
+  int is_promised; /* the contents may come after the handle: see `ready` before using `object` */
   PJRT_Buffer_Type type;
   size_t size; /* bytes of the contents */
   size_t num_dims;
   atomic_int is_deleted;
+  atomic_long holds; /* until there are none, deleting waits: one until it is deleted, and readers' */
   atomic_long external_references;
   int64_t dims[]; /* and then minor_to_major */
 };
 
-extern unsigned char element_sizes[64]; /* bytes of an element, by PJRT_Buffer_Type */
-size_t array_size(PJRT_Buffer_Type type, const int64_t *dims, size_t num_dims);
 /* Makes a handle of an interface Buffer, whose reference it takes, also when it fails (NULL, with
  * an exception). The future of its contents is made too; the GIL is held. */
 PJRT_Buffer *make_buffer(PJRT_Memory *memory, PJRT_Device *device, PyObject *object,
-                         PJRT_Buffer_Type type, const int64_t *dims, size_t num_dims);
-void destroy_buffer(PJRT_Buffer *buffer); /* the GIL is held */
-PyObject *layout_object(const PJRT_Buffer_MemoryLayout *layout);
+                         const Shape *shape);
+/* Makes a handle whose contents come later; NULL if there is no memory. No GIL is needed. */
+PJRT_Buffer *make_promise(PJRT_Memory *memory, PJRT_Device *device, const Shape *shape);
+/* Gives a promise its contents, whose reference it takes; the GIL is held. */
+void fulfil_promise(PJRT_Buffer *buffer, PyObject *object);
+/* Gives a promise the contents of another buffer; the GIL is held. */
+void share_contents(PJRT_Buffer *buffer, PJRT_Buffer *source);
+PJRT_Buffer *buffer_share(PJRT_Buffer *buffer);
+void buffer_release(PJRT_Buffer *buffer);
+int buffer_hold(PJRT_Buffer *buffer); /* 0: it was deleted before */
+void buffer_drop_hold(PJRT_Buffer *buffer);
+void buffer_delete(PJRT_Buffer *buffer);
+/* An error for a buffer that was deleted, or has no contents (yet); NULL: `object` is there. */
+PJRT_Error *require_contents(PJRT_Buffer *buffer, const char *function);
 void fill_buffers(PJRT_Api *api);
+void fill_buffer_facts(PJRT_Api *api);
 
-/* --- executables.c ------------------------------------------------------------------------------ */
+/* --- puts.c, reads.c, copies.c, promises.c, transfers.c ------------------------------------------- */
+
+/* An array in the host's memory: element 0, and strides if it is not row-major. */
+typedef struct {
+  const void *data;
+  Shape shape;
+  const int64_t *byte_strides; /* NULL: row-major */
+  const PJRT_Buffer_MemoryLayout *layout;
+  PJRT_HostBufferSemantics semantics;
+} HostArray;
 
 typedef struct {
-  PJRT_Buffer_Type type;
-  size_t num_dims;
-  const int64_t *dims;
+  PJRT_Client *client;
+  PJRT_Device *device;
+  PJRT_Memory *memory;
+} Place;
+
+/* Finds the device and the memory that a host names by one or both of them. */
+PJRT_Error *find_place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory,
+                       const char *function, Place *place);
+/* Finds the bytes of an array; an error for what is none, or not row-major on the device. */
+PJRT_Error *check_array(const HostArray *array, const char *function, size_t *size);
+/* Puts an array that was checked; the host may change it when `done` is complete (NULL: on return).
+ * Returns the interface's Buffer, or NULL with an exception; the GIL is held. */
+PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done);
+PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
+                              const char *function);
+void fill_puts(PJRT_Api *api);
+void fill_reads(PJRT_Api *api);
+void fill_copies(PJRT_Api *api);
+void fill_promises(PJRT_Api *api);
+void fill_transfers(PJRT_Api *api);
+
+/* --- executables.c, programs.c, compiling.c, analyses.c, execution.c --------------------------------- */
+
+typedef struct {
+  Shape shape;
   Text memory_kind;
 } Output;
+
+/* Strings or arrays of bytes, as hosts take several. */
+typedef struct {
+  const char **data; /* NULL: unknown */
+  size_t *sizes;
+  size_t count;
+} Texts;
 
 struct PJRT_Executable {
   const void *functions;
   atomic_long references;
-  PJRT_Client *client;
+  PJRT_TopologyDescription *topology; /* what it was compiled for: a client's, or one without */
   Arena arena;
   PyObject *object; /* interface Executable */
   Text name;
-  size_t num_replicas, num_partitions, num_outputs, num_parameters;
+  size_t num_replicas, num_partitions, num_outputs;
   Output *outputs;
   PJRT_Buffer_Type *output_types;
   int64_t *output_dims;
   size_t *output_dim_sizes;
-  const char **output_memory_kinds;
-  size_t *output_memory_kind_sizes;
-  const char **output_shardings, **parameter_shardings; /* NULL: unknown */
-  size_t *output_sharding_sizes, *parameter_sharding_sizes;
+  Texts output_memory_kinds, parameter_memory_kinds;
+  Texts output_shardings, parameter_shardings;
   Text device_assignment, compile_options;
+  PJRT_Layouts_MemoryLayout **output_layouts, **parameter_layouts; /* NULL: unknown */
+  size_t num_parameters; /* of which the layouts are known */
   atomic_int has_fingerprint, has_program, has_costs; /* what was asked for and is kept */
   Text fingerprint, program, program_format;
   const PJRT_NamedValue *costs;
@@ -262,6 +370,7 @@ struct PJRT_Executable {
 struct PJRT_LoadedExecutable {
   const void *functions;
   PJRT_Executable *executable;
+  PJRT_Client *client;
   PyObject *object, *execute;
   PJRT_Device **devices;
   size_t num_devices;
@@ -269,12 +378,23 @@ struct PJRT_LoadedExecutable {
   atomic_int is_deleted;
 };
 
+/* Make handles of what Bridge describes; NULL with an exception. */
+PJRT_Executable *make_executable(PJRT_TopologyDescription *topology, PyObject *description);
+PJRT_LoadedExecutable *make_loaded(PJRT_Client *client, PyObject *description);
 void executable_release(PJRT_Executable *executable);
+void destroy_loaded(PJRT_LoadedExecutable *loaded);
 void fill_executables(PJRT_Api *api);
+void fill_compiling(PJRT_Api *api);
+void fill_analyses(PJRT_Api *api);
 void fill_execution(PJRT_Api *api);
 
-/* --- extensions.c ------------------------------------------------------------------------------- */
+/* --- the extensions ------------------------------------------------------------------------------- */
 
-void fill_extensions(Table *table);
+/* Makes the layouts of several arrays, which live in an arena; NULL with an exception. */
+PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const size_t *ranks, size_t count);
+void fill_shardings(PJRT_Shardings_Extension *table);
+void fill_layouts(PJRT_Layouts_Extension *table);
+void fill_memory_descriptions(PJRT_MemoryDescriptions_Extension *table);
+void fill_abi_version(PJRT_AbiVersion_Extension *table);
 
 #endif

@@ -13,21 +13,19 @@ struct PJRT_Error {
 };
 
 /* Returned where there is no memory for an error: it is never freed. */
-static struct {
-  const void *functions;
-  int code;
-  size_t size;
-  char message[24];
-} no_memory = {NULL, PJRT_Error_Code_RESOURCE_EXHAUSTED, 20, "out of host memory  "};
+static const char no_memory_text[] = "out of host memory";
+static PJRT_Error no_memory = {.code = PJRT_Error_Code_RESOURCE_EXHAUSTED,
+                               .size = sizeof no_memory_text - 1};
 
 PJRT_Error *make_error(int code, const char *message, size_t size) {
-  PJRT_Error *error = malloc(sizeof *error + size + 1);
+  PJRT_Error *error = size < SIZE_MAX / 2 ? malloc(sizeof *error + size + 1) : NULL;
   if (error == NULL)
-    return (PJRT_Error *)&no_memory;
+    return &no_memory;
   error->functions = NULL;
   error->code = code > 0 && code <= 16 ? code : PJRT_Error_Code_UNKNOWN;
   error->size = size;
-  memcpy(error->message, message, size);
+  if (size > 0) /* a message of no bytes may be at NULL */
+    memcpy(error->message, message, size);
   error->message[size] = '\0';
   atomic_fetch_add(&live_handles[LIVE_ERRORS], 1);
   return error;
@@ -44,20 +42,29 @@ PJRT_Error *format_error(int code, const char *format, ...) {
   return make_error(code, message, (size_t)size < sizeof message ? (size_t)size : sizeof message - 1);
 }
 
+PJRT_Error *no_host_memory(void) { return &no_memory; }
+
+PJRT_Error *refuse_size(const char *function, size_t found, size_t needed) {
+  return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                      "PJRT_%s_Args of the host has %zu bytes; plugins that plugrt_sdk exports need "
+                      "%zu: the host was built for an older PJRT C API than 0.%d",
+                      function, found, needed, PJRT_API_OLDEST_MINOR);
+}
+
 PJRT_Error *unimplemented(const char *function) {
   return format_error(PJRT_Error_Code_UNIMPLEMENTED,
                       "PJRT_%s is not implemented by plugins that plugrt_sdk exports", function);
 }
 
 void error_destroy(struct PJRT_Error_Destroy_Args *args) {
-  if (args->error == NULL || args->error == (PJRT_Error *)&no_memory)
+  if (args->error == NULL || args->error == &no_memory)
     return;
   atomic_fetch_sub(&live_handles[LIVE_ERRORS], 1);
   free(args->error);
 }
 
 void error_message(struct PJRT_Error_Message_Args *args) {
-  args->message = args->error->message;
+  args->message = args->error == &no_memory ? no_memory_text : args->error->message;
   args->message_size = args->error->size;
 }
 

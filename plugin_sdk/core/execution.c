@@ -5,8 +5,34 @@
 
 typedef struct PJRT_LoadedExecutable_Execute_Args Execute;
 
+/* An error for an argument that was deleted, or whose contents have not come; else NULL. */
+static PJRT_Error *check_argument(PJRT_Buffer *buffer, size_t i, const PJRT_Executable *program) {
+  if (!buffer->is_deleted)
+    return require_contents(buffer, "LoadedExecutable_Execute");
+  return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                      "argument %zu of the program %s was deleted or donated before", i,
+                      program->name.data);
+}
+
+/* An error for callbacks in the options, which no backend here can make; else NULL. */
+static PJRT_Error *check_options(const PJRT_ExecuteOptions *options) {
+  if (options == NULL)
+    return NULL;
+  if (options->num_send_ops || options->num_recv_ops)
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_LoadedExecutable_Execute: %zu send and %zu receive callbacks: plugins "
+                        "that plugrt_sdk exports exchange nothing with the host while they run",
+                        options->num_send_ops, options->num_recv_ops);
+  if (HAS_FIELD(options, num_hlo_output_callbacks) && options->num_hlo_output_callbacks)
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_LoadedExecutable_Execute: callbacks of HLO outputs are not "
+                        "implemented by plugins that plugrt_sdk exports");
+  return NULL;
+}
+
 static PJRT_Error *check(const Execute *args) {
   const PJRT_LoadedExecutable *loaded = args->executable;
+  PJRT_Error *error;
   if (loaded->is_deleted)
     return format_error(PJRT_Error_Code_FAILED_PRECONDITION, "the program %s was deleted",
                         loaded->executable->name.data);
@@ -21,11 +47,10 @@ static PJRT_Error *check(const Execute *args) {
                         loaded->executable->name.data, args->execute_device->description.id);
   for (size_t d = 0; d < args->num_devices; d++)
     for (size_t i = 0; i < args->num_args; i++)
-      if (args->argument_lists[d][i]->is_deleted)
-        return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                            "argument %zu of the program %s was deleted or donated before", i,
-                            loaded->executable->name.data);
-  return NULL;
+      if (args->argument_lists[d][i]->is_deleted || args->argument_lists[d][i]->is_promised)
+        if ((error = check_argument(args->argument_lists[d][i], i, loaded->executable)) != NULL)
+          return error;
+  return check_options(args->options);
 }
 
 /* Returns the arguments as the interface takes them: a tuple of buffers for each parameter. */
@@ -46,7 +71,7 @@ static PyObject *make_arguments(const Execute *args) {
 /* Returns the interface's ExecuteOptions where they say something, else None. */
 static PyObject *make_options(const Execute *args) {
   const PJRT_ExecuteOptions *options = args->options;
-  const PJRT_Client *client = args->executable->executable->client;
+  const PJRT_Client *client = args->executable->client;
   size_t count = options == NULL || !client->donates ? 0 : options->num_non_donatable_input_indices;
   int launch_id = options == NULL || !client->has_processes ? 0 : options->launch_id;
   if (count == 0 && launch_id == 0)
@@ -58,11 +83,6 @@ static PyObject *make_options(const Execute *args) {
 }
 
 static PyObject *launch(const Execute *args) {
-  const PJRT_ExecuteOptions *options = args->options;
-  if (options != NULL && (options->num_send_ops || options->num_recv_ops)) {
-    PyErr_SetString(PyExc_NotImplementedError, "send and receive callbacks of a launch");
-    return NULL;
-  }
   PyObject *arguments = make_arguments(args), *results = NULL;
   PyObject *given = arguments == NULL ? NULL : make_options(args);
   if (given != NULL)
@@ -90,13 +110,18 @@ static PJRT_Memory *find_memory(PJRT_Device *device, const Text *kind) {
 
 static int fill_result(const Execute *args, size_t i, PyObject *shards) {
   const Output *output = &args->executable->executable->outputs[i];
+  Py_ssize_t found = PySequence_Size(shards);
+  if (found >= 0 && (size_t)found != args->num_devices)
+    PyErr_Format(PyExc_ValueError, "the backend returned %zd buffers of result %zu for %zu devices",
+                 found, i, args->num_devices);
+  if (PyErr_Occurred())
+    return -1;
   for (size_t d = 0; d < args->num_devices; d++) {
     PJRT_Device *device = args->executable->devices[d];
     PyObject *object = item(shards, d);
     PJRT_Memory *memory = find_memory(device, &output->memory_kind);
-    PJRT_Buffer *made = object == NULL ? NULL
-                                       : make_buffer(memory, device, object, output->type,
-                                                     output->dims, output->num_dims);
+    PJRT_Buffer *made =
+        object == NULL ? NULL : make_buffer(memory, device, object, &output->shape);
     if (made == NULL)
       return -1;
     args->output_lists[d][i] = made;
@@ -129,30 +154,34 @@ static void destroy_results(const Execute *args) {
   for (size_t d = 0; d < args->num_devices; d++)
     for (size_t i = 0; i < args->executable->executable->num_outputs; i++)
       if (args->output_lists[d][i] != NULL)
-        destroy_buffer(args->output_lists[d][i]);
+        buffer_release(args->output_lists[d][i]);
   clear_results(args);
 }
 
 /* A launch on a device is complete when its results are. */
 static int make_events(const Execute *args) {
-  size_t count = args->executable->executable->num_outputs;
+  size_t count = args->executable->executable->num_outputs, made = 0;
   Future **futures = calloc(count ? count : 1, sizeof *futures);
   for (size_t d = 0; d < args->num_devices && futures != NULL; d++) {
     for (size_t i = 0; i < count; i++)
       futures[i] = args->output_lists[d][i]->ready;
     args->device_complete_events[d] = make_event(future_join(futures, count));
     if (args->device_complete_events[d] == NULL)
-      PyErr_NoMemory();
+      break;
+    made++;
   }
-  if (futures == NULL)
-    PyErr_NoMemory();
   free(futures);
-  return PyErr_Occurred() ? -1 : 0;
+  if (made == args->num_devices)
+    return 0;
+  for (size_t d = 0; d < made; d++)
+    free_event(args->device_complete_events[d]);
+  PyErr_NoMemory();
+  return -1;
 }
 
 /* The backend says which arguments it donated: those that are deleted now. */
 static int mark_donated(const Execute *args) {
-  if (!args->executable->executable->client->donates)
+  if (!args->executable->client->donates)
     return 0;
   for (size_t d = 0; d < args->num_devices; d++)
     for (size_t i = 0; i < args->num_args; i++) {
@@ -160,9 +189,12 @@ static int mark_donated(const Execute *args) {
       PyObject *answer = PyObject_CallMethod(buffer->object, "is_deleted", NULL);
       if (answer == NULL)
         return -1;
-      if (PyObject_IsTrue(answer))
-        buffer->is_deleted = 1;
+      int is_deleted = PyObject_IsTrue(answer);
       Py_DECREF(answer);
+      if (is_deleted < 0)
+        return -1;
+      if (is_deleted)
+        buffer->is_deleted = 1;
     }
   return 0;
 }
@@ -186,7 +218,7 @@ static PJRT_Error *execute(Execute *args) {
 
 static PJRT_Error *context_create(struct PJRT_ExecuteContext_Create_Args *args) {
   args->context = calloc(1, sizeof(void *));
-  return args->context ? NULL : format_error(PJRT_Error_Code_RESOURCE_EXHAUSTED, "no host memory");
+  return args->context ? NULL : no_host_memory();
 }
 
 static PJRT_Error *context_destroy(struct PJRT_ExecuteContext_Destroy_Args *args) {

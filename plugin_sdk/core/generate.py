@@ -14,6 +14,16 @@ HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"
 EXTENSIONS = ("Shardings", "Layouts", "MemoryDescriptions", "AbiVersion")
 """The extensions that the core offers."""
+LATER_FIELDS = {
+    "Client_Create": "kv_try_get_callback",
+    "Client_CreateErrorBuffer": "payload",
+    "Client_CreateViewOfDeviceBuffer": "memory",
+    "Device_MemoryStats": "peak_bytes_in_use",
+    "Executable_DeserializeAndLoad": "overridden_serialized_compile_options",
+    "Executable_GetCompiledMemoryStats": "host_generated_code_size_in_bytes",
+}
+"""Function to the first field that its arguments got in a later version than the function itself:
+a host that was built before need not have it."""
 
 
 def pjrt_h() -> str:
@@ -32,15 +42,24 @@ def pjrt_h() -> str:
     return f"{MADE}#ifndef PLUGRT_PJRT_H\n#define PLUGRT_PJRT_H\n{text}\n#endif\n"
 
 
+def _last_field(entry: declarations.Entry) -> str:
+    """Returns the last field that the arguments of every host must have."""
+    names = [declarations.field_name(field) for field in entry.fields]
+    if entry.name in LATER_FIELDS:
+        names = names[: names.index(LATER_FIELDS[entry.name])]
+    return names[-1] if names else "extension_start"
+
+
 def _slots(name: str, entries: list[declarations.Entry]) -> str:
-    slots = (f"  SLOT({e.name}, {e.since})" for e in entries if e.returns_error)
+    slots = (f"  SLOT({e.name}, {e.since}, {_last_field(e)})" for e in entries if e.returns_error)
     return f"#define {name}(SLOT) \\\n" + " \\\n".join(slots) + "\n"
 
 
 def slots_h() -> str:
     """Returns the header with a macro for each table: its functions that return an error.
 
-    ``SLOT(name, since)`` is expanded for each, in the order of the table.
+    ``SLOT(name, since, last)`` is expanded for each, in the order of the table; ``last`` is the
+    last field that the arguments of every host must have.
     """
     tables = {
         name: list(declarations.entries(declarations.EXTENSIONS[name])) for name in EXTENSIONS

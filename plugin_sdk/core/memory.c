@@ -113,3 +113,15 @@ int arena_named_values(Arena *arena, PyObject *mapping, const PJRT_NamedValue **
   *count = (size_t)size;
   return failed ? -1 : 0;
 }
+
+PyObject *integer_tuple(const int64_t *values, size_t count) {
+  PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+  for (size_t i = 0; tuple != NULL && i < count; i++) {
+    PyObject *value = PyLong_FromLongLong(values[i]);
+    if (value == NULL)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SetItem(tuple, (Py_ssize_t)i, value);
+  }
+  return tuple;
+}

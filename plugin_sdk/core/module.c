@@ -2,11 +2,11 @@
 #include "core.h"
 
 static PyObject *configure(PyObject *module, PyObject *arguments) {
-  PyObject *describe;
+  PyObject *describe, *from_code;
   const char *sizes;
   Py_ssize_t count;
   (void)module;
-  if (!PyArg_ParseTuple(arguments, "Oy#", &describe, &sizes, &count))
+  if (!PyArg_ParseTuple(arguments, "OOy#", &describe, &from_code, &sizes, &count))
     return NULL;
   if (count > (Py_ssize_t)sizeof element_sizes) {
     PyErr_SetString(PyExc_ValueError, "more element types than the core has room for");
@@ -15,7 +15,9 @@ static PyObject *configure(PyObject *module, PyObject *arguments) {
   for (Py_ssize_t i = 0; i < count; i++)
     element_sizes[i] = (unsigned char)sizes[i];
   Py_XDECREF(describe_exception);
+  Py_XDECREF(error_from_code);
   describe_exception = Py_NewRef(describe);
+  error_from_code = Py_NewRef(from_code);
   Py_RETURN_NONE;
 }
 
@@ -35,13 +37,17 @@ static PyObject *create_table(PyObject *module, PyObject *arguments) {
 static PyObject *count_handles(PyObject *module, PyObject *none) {
   (void)module;
   (void)none;
-  return Py_BuildValue("{slslslslslslsl}", "errors", (long)live_handles[LIVE_ERRORS], "events",
-                       (long)live_handles[LIVE_EVENTS], "buffers",
-                       (long)live_handles[LIVE_BUFFERS], "executables",
-                       (long)live_handles[LIVE_EXECUTABLES], "loaded_executables",
-                       (long)live_handles[LIVE_LOADED], "clients",
-                       (long)live_handles[LIVE_CLIENTS], "layouts",
-                       (long)live_handles[LIVE_LAYOUTS]);
+  static const char *const names[LIVE_KINDS] = {
+      "errors",  "events",  "buffers",    "executables", "loaded_executables",
+      "clients", "layouts", "topologies", "transfers"};
+  PyObject *counts = PyDict_New();
+  for (int i = 0; counts != NULL && i < LIVE_KINDS; i++) {
+    PyObject *count = PyLong_FromLong(live_handles[i]);
+    if (count == NULL || PyDict_SetItemString(counts, names[i], count))
+      Py_CLEAR(counts);
+    Py_XDECREF(count);
+  }
+  return counts;
 }
 
 static PyObject *close_core(PyObject *module, PyObject *none) {
@@ -51,7 +57,7 @@ static PyObject *close_core(PyObject *module, PyObject *none) {
   Py_RETURN_NONE;
 }
 
-#define SIZE(name, since)                                                                          \
+#define SIZE(name, since, last)                                                                    \
   if (add_size(sizes, "PJRT_" #name "_Args", sizeof(struct PJRT_##name##_Args)))                   \
     goto failed;
 
@@ -102,9 +108,9 @@ PyMODINIT_FUNC PyInit__core(void) {
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL)
     return NULL;
-  prepare_events();
+  prepare_futures();
   prepare_python();
-  if (add_types(module)) {
+  if (add_object_types(module) || add_key_value_type(module)) {
     Py_DECREF(module);
     return NULL;
   }

@@ -132,7 +132,7 @@ static PyType_Spec completion_spec = {
     .slots = completion_slots,
 };
 
-int add_types(PyObject *module) {
+int add_object_types(PyObject *module) {
   host_memory_type = (PyTypeObject *)PyType_FromSpec(&host_memory_spec);
   completion_type = (PyTypeObject *)PyType_FromSpec(&completion_spec);
   if (host_memory_type == NULL || completion_type == NULL)

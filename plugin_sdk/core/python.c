@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 
 PyObject *describe_exception;
@@ -27,12 +28,18 @@ static Question is_finalizing(void) {
  * here, and once Python's exit handlers run, close_python lets no other thread in and waits
  * until those that are have left. */
 static atomic_long inside;
+static _Thread_local long inside_here; /* of those, this thread's: it may enter again in a callback */
 static atomic_int is_closing;
 static pthread_t closer;
 
-static void forget_threads(void) { inside = 0; /* a forked child does not have them */ }
+/* A forked child has one thread: the one that forked, which may be inside. */
+static void forget_threads(void) { inside = inside_here; }
 
-void prepare_python(void) { pthread_atfork(NULL, NULL, forget_threads); }
+void prepare_python(void) {
+  static int is_prepared;
+  if (!is_prepared++)
+    pthread_atfork(NULL, NULL, forget_threads);
+}
 
 void close_python(void) {
   const struct timespec pause = {0, 1000000};
@@ -55,6 +62,7 @@ int try_python(Entry *entry) {
     atomic_fetch_sub(&inside, 1);
     return 0;
   }
+  inside_here++;
   entry->state = PyGILState_Ensure();
   /* Hosts free arrays while an exception is pending; Python code must not start with one set. */
   PyErr_Fetch(&entry->type, &entry->value, &entry->traceback);
@@ -71,6 +79,7 @@ PJRT_Error *enter_python(Entry *entry, const char *function) {
 void leave_python(Entry *entry) {
   PyErr_Restore(entry->type, entry->value, entry->traceback);
   PyGILState_Release(entry->state);
+  inside_here--;
   atomic_fetch_sub(&inside, 1);
 }
 
@@ -104,9 +113,15 @@ PJRT_Error *take_exception(const char *function) {
   return error;
 }
 
+/* Not by PyErr_Print, which ends the process for a SystemExit. */
 void log_exception(const char *function) {
-  PySys_WriteStderr("plugrt_sdk.export: PJRT_%s must not fail, and goes on after:\n", function);
-  PyErr_Print();
+  PJRT_Error *error = take_exception(function);
+  struct PJRT_Error_Message_Args text = {sizeof text, NULL, error, NULL, 0};
+  struct PJRT_Error_Destroy_Args destroy = {sizeof destroy, NULL, error};
+  error_message(&text);
+  fprintf(stderr, "plugrt_sdk.export: PJRT_%s must not fail, and goes on after: %.*s\n", function,
+          (int)text.message_size, text.message);
+  error_destroy(&destroy);
 }
 
 void release_object(PyObject *object) {

@@ -3,15 +3,8 @@
 
 #include <string.h>
 
-#define REFUSE(name, since)                                                                        \
-  static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
-    (void)args;                                                                                    \
-    return unimplemented(#name);                                                                   \
-  }
-#define REFUSED(name, since) .name = no_##name,
-PJRT_SLOTS(REFUSE)
-
-static const PJRT_Api refusing = {PJRT_SLOTS(REFUSED)};
+static PJRT_Api filled; /* the functions, which are called by way of call_<name> */
+PJRT_SLOTS(DEFINE_CALLS)
 
 static Table tables[MOST_TABLES];
 static int num_tables;
@@ -24,13 +17,19 @@ static PJRT_Error *plugin_attributes(const Table *table, struct PJRT_Plugin_Attr
   return NULL;
 }
 
-#define OF_TABLE(n)                                                                                \
-  static PJRT_Error *client_create_##n(struct PJRT_Client_Create_Args *args) {                     \
-    return client_create(&tables[n], args);                                                        \
-  }                                                                                                \
-  static PJRT_Error *plugin_attributes_##n(struct PJRT_Plugin_Attributes_Args *args) {             \
-    return plugin_attributes(&tables[n], args);                                                    \
+/* Defines the function of table n, which looks at its arguments' size as the others do. */
+#define OF_TABLE_N(n, function, name, last)                                                        \
+  static PJRT_Error *function##_##n(struct PJRT_##name##_Args *args) {                             \
+    size_t needed = SIZE_TO(struct PJRT_##name##_Args, last);                                      \
+    if (args->struct_size < needed)                                                                \
+      return refuse_size(#name, args->struct_size, needed);                                        \
+    return function(&tables[n], args);                                                             \
   }
+#define OF_TABLE(n)                                                                                \
+  OF_TABLE_N(n, client_create, Client_Create, client)                                              \
+  OF_TABLE_N(n, plugin_attributes, Plugin_Attributes, num_attributes)                              \
+  OF_TABLE_N(n, topology_create, TopologyDescription_Create, topology)                             \
+  OF_TABLE_N(n, topology_read, TopologyDescription_Deserialize, topology)
 #define ROW_OF_TABLES(DO, x)                                                                       \
   DO(0x##x##0) DO(0x##x##1) DO(0x##x##2) DO(0x##x##3) DO(0x##x##4) DO(0x##x##5) DO(0x##x##6)       \
   DO(0x##x##7) DO(0x##x##8) DO(0x##x##9) DO(0x##x##A) DO(0x##x##B) DO(0x##x##C) DO(0x##x##D)       \
@@ -42,12 +41,14 @@ static PJRT_Error *plugin_attributes(const Table *table, struct PJRT_Plugin_Attr
   ROW_OF_TABLES(DO, C) ROW_OF_TABLES(DO, D) ROW_OF_TABLES(DO, E) ROW_OF_TABLES(DO, F)
 EACH_TABLE(OF_TABLE)
 
-typedef PJRT_Error *(*CreateClient)(struct PJRT_Client_Create_Args *);
-typedef PJRT_Error *(*GetAttributes)(struct PJRT_Plugin_Attributes_Args *);
-#define CREATE(n) client_create_##n,
-#define ATTRIBUTES(n) plugin_attributes_##n,
-static const CreateClient create_client[MOST_TABLES] = {EACH_TABLE(CREATE)};
-static const GetAttributes get_attributes[MOST_TABLES] = {EACH_TABLE(ATTRIBUTES)};
+typedef struct {
+  PJRT_Error *(*client_create)(struct PJRT_Client_Create_Args *);
+  PJRT_Error *(*plugin_attributes)(struct PJRT_Plugin_Attributes_Args *);
+  PJRT_Error *(*topology_create)(struct PJRT_TopologyDescription_Create_Args *);
+  PJRT_Error *(*topology_read)(struct PJRT_TopologyDescription_Deserialize_Args *);
+} OwnFunctions;
+#define OWN_FUNCTIONS(n) {client_create_##n, plugin_attributes_##n, topology_create_##n, topology_read_##n},
+static const OwnFunctions own_functions[MOST_TABLES] = {EACH_TABLE(OWN_FUNCTIONS)};
 
 static PJRT_Error *plugin_initialize(struct PJRT_Plugin_Initialize_Args *args) {
   (void)args;
@@ -59,16 +60,16 @@ static PJRT_Error *plugin_initialize(struct PJRT_Plugin_Initialize_Args *args) {
 /* The size of the table at a minor version: what came later is not in it. */
 static size_t size_at(int minor) {
   size_t size = offsetof(PJRT_Api, Error_Destroy);
-#define LAST_SLOT(name, since)                                                                     \
+#define LAST_SLOT(name, since, last)                                                                    \
   if (since <= minor)                                                                              \
-    size = offsetof(PJRT_Api, name) + sizeof refusing.name;
+    size = offsetof(PJRT_Api, name) + sizeof filled.name;
   PJRT_SLOTS(LAST_SLOT)
   return size;
 }
 
 /* Puts the refusing function back in the place of those whose names are in a set. */
 static int hide(PJRT_Api *api, PyObject *hidden) {
-#define HIDE(name, since)                                                                          \
+#define HIDE(name, since, last)                                                                        \
   do {                                                                                             \
     PyObject *key = PyUnicode_FromString("PJRT_" #name);                                           \
     int found = key == NULL ? -1 : PySet_Contains(hidden, key);                                    \
@@ -82,6 +83,41 @@ static int hide(PJRT_Api *api, PyObject *hidden) {
   return 0;
 }
 
+/* Fills the table of functions: once, as hosts may be calling by way of it. */
+static void fill(void) {
+  if (filled.Plugin_Initialize != NULL)
+    return;
+  filled = (PJRT_Api){PJRT_SLOTS(REFUSED)};
+  filled.Plugin_Initialize = plugin_initialize;
+  fill_errors(&filled);
+  fill_events(&filled);
+  fill_client(&filled);
+  fill_devices(&filled);
+  fill_topology(&filled);
+  fill_buffers(&filled);
+  fill_buffer_facts(&filled);
+  fill_puts(&filled);
+  fill_reads(&filled);
+  fill_copies(&filled);
+  fill_promises(&filled);
+  fill_transfers(&filled);
+  fill_executables(&filled);
+  fill_compiling(&filled);
+  fill_analyses(&filled);
+  fill_execution(&filled);
+}
+
+static void fill_extensions(Table *table) {
+  fill_shardings(&table->shardings);
+  fill_layouts(&table->layouts);
+  fill_memory_descriptions(&table->memory_descriptions);
+  fill_abi_version(&table->abi_version);
+  table->shardings.base.next = &table->layouts.base;
+  table->layouts.base.next = &table->memory_descriptions.base;
+  table->memory_descriptions.base.next = &table->abi_version.base;
+  table->api.extension_start = &table->shardings.base;
+}
+
 Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *hidden) {
   if (num_tables == MOST_TABLES) {
     PyErr_Format(PyExc_RuntimeError, "a process can export %d plugins, and has done so",
@@ -89,20 +125,17 @@ Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *h
     return NULL;
   }
   Table *table = &tables[num_tables];
+  const OwnFunctions *own = &own_functions[num_tables];
   PJRT_Api *api = &table->api;
   if (arena_named_values(&table->arena, attributes, &table->attributes, &table->num_attributes))
     return NULL;
-  *api = refusing;
-  fill_errors(api);
-  fill_events(api);
-  fill_client(api);
-  fill_devices(api);
-  fill_buffers(api);
-  fill_executables(api);
-  fill_execution(api);
-  api->Plugin_Initialize = plugin_initialize;
-  api->Plugin_Attributes = get_attributes[num_tables];
-  api->Client_Create = create_client[num_tables];
+  fill();
+  *api = (PJRT_Api){PJRT_SLOTS(GUARDED)};
+  fill_errors(api); /* an error about an error would have hosts ask about that, for ever */
+  api->Plugin_Attributes = own->plugin_attributes;
+  api->Client_Create = own->client_create;
+  api->TopologyDescription_Create = own->topology_create;
+  api->TopologyDescription_Deserialize = own->topology_read;
   if (hide(api, hidden))
     return NULL;
   api->struct_size = size_at(minor);

@@ -24,12 +24,12 @@ __attribute__((used)) static volatile struct {
 static char reason[2048];
 static char the_error; /* its address is every PJRT_Error* that this table returns */
 
-#define REFUSE(name, since)                                                                        \
+#define REFUSE(name, since, last)                                                                   \
   static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
     (void)args;                                                                                    \
     return (PJRT_Error *)&the_error;                                                               \
   }
-#define REFUSED(name, since) .name = no_##name,
+#define REFUSED(name, since, last) .name = no_##name,
 PJRT_SLOTS(REFUSE)
 
 static void error_destroy(struct PJRT_Error_Destroy_Args *args) { (void)args; }

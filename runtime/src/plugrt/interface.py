@@ -564,9 +564,19 @@ class Executable(_BackendObject, ABC):
         """The types of the results on one device. Known when the executable is made."""
 
     @property
+    def input_types(self) -> Sequence[TensorType]:
+        """The types of the arguments on one device. Optional."""
+        self._unimplemented("input_types")
+
+    @property
     def output_memory_kinds(self) -> Sequence[str]:
         """The memory kind of each result. Optional."""
         self._unimplemented("output_memory_kinds")
+
+    @property
+    def parameter_memory_kinds(self) -> Sequence[str]:
+        """The memory kind of each argument. Optional."""
+        self._unimplemented("parameter_memory_kinds")
 
     def output_shardings(self) -> Sequence[bytes]:
         """How each result lies on the devices, a serialised ``xla.OpSharding`` each. Optional."""

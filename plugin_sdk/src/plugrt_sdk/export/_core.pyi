@@ -16,10 +16,20 @@ class Completion:
 
     def __call__(self, error: PjrtError | None = None, /) -> None: ...
 
+class KeyValueStore:
+    """The key-value store of a host, for the clients of several processes."""
+
+    def get(self, key: str, timeout_ms: int, /) -> bytes: ...
+    def try_get(self, key: str, /) -> bytes | None: ...
+    def put(self, key: str, value: bytes, /) -> None: ...
+
 def configure(
-    describe: Callable[[str, BaseException], tuple[int, str]], element_sizes: bytes, /
+    describe: Callable[[str, BaseException], tuple[int, str]],
+    error_from_code: Callable[[int, str], PjrtError],
+    element_sizes: bytes,
+    /,
 ) -> None:
-    """States how exceptions become errors, and the bytes of an element of each PJRT type."""
+    """States how exceptions become errors, and back, and the bytes of an element of each type."""
 
 def create_table(
     bridge: Bridge, attributes: dict[str, OptionValue], minor: int, hidden: Set[str], /

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,8 @@ from plugrt.capi.abi.element_types import (
     supported_dtypes,
 )
 from plugrt.capi.abi.proto_wire import read_compile_options
-from plugrt.errors import ArgumentTypeError, Unimplemented
+from plugrt.capi.key_value_store import KeyValueStore
+from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
 from plugrt.interface import (
     Buffer,
     Client,
@@ -33,12 +35,18 @@ from plugrt.interface import (
 )
 from plugrt.protobuf import message, messages
 from plugrt_sdk.export._core import HostMemory, close, configure
-from plugrt_sdk.export.describing import describe_client, describe_loaded
+from plugrt_sdk.export.describing import describe_client, describe_executable, describe_loaded
 from plugrt_sdk.export.exceptions import describe
-from plugrt_sdk.export.host_arrays import Layout, refuse_layout, view, write
+from plugrt_sdk.export.host_arrays import Layout, view, write
+from plugrt_sdk.export.topologies import MadeTopology, TopologyFactory, make_topology, read_topology
 
 ClientFactory = Callable[..., Client]
-"""Makes a client from a host's create options, given as keyword arguments."""
+"""Makes a client from a host's create options, given as keyword arguments.
+
+A factory with a parameter ``kv_store`` can be one of several processes: it gets there the host's
+key-value store (`plugrt.capi.key_value_store.KeyValueStore`), usable while the client lives, and
+the options ``node_id`` and ``num_nodes``; None where the host is one process.
+"""
 
 _SEMANTICS = tuple(HostBufferSemantics)
 
@@ -46,18 +54,45 @@ _SEMANTICS = tuple(HostBufferSemantics)
 class Bridge:
     """One exported plugin. Its methods are called by the core, with the GIL, from any thread."""
 
-    def __init__(self, factory: ClientFactory, platform: str | None = None) -> None:
+    def __init__(
+        self,
+        factory: ClientFactory,
+        platform: str | None = None,
+        topology_factory: TopologyFactory | None = None,
+    ) -> None:
         self._factory = factory
         self._platform = platform
+        self._topology_factory = topology_factory
 
-    def create_client(self, options: dict[str, OptionValue]) -> tuple[Any, ...]:
+    def create_client(
+        self, options: dict[str, OptionValue], store: KeyValueStore | None
+    ) -> tuple[Any, ...]:
         """Makes a client and describes it."""
-        client = self._factory(**options)
+        client = self._factory(**self._arguments(options, store))
         if not isinstance(client, Client):
             raise ArgumentTypeError(
                 f"the factory of the exported plugin returned {client!r:.60}, no Client"
             )
         return describe_client(client, self._platform)
+
+    def _arguments(
+        self, options: dict[str, OptionValue], store: KeyValueStore | None
+    ) -> dict[str, Any]:
+        """Returns the factory's arguments; one that is made for one process is not given more.
+
+        JAX hands over a store also where it is one process: there is nothing behind it then, and to
+        ask it ends the process. That there are several is said by the option ``num_nodes``.
+        """
+        count = options.get("num_nodes")
+        if "kv_store" in inspect.signature(self._factory).parameters:
+            return {**options, "kv_store": None if count is None else store}
+        if isinstance(count, int) and count > 1:
+            raise Unimplemented(
+                f"the host is one of {count} processes, and the exported plugin is made for one: "
+                f"its factory {getattr(self._factory, '__qualname__', self._factory)!s:.60} has no "
+                "parameter kv_store, for the key-value store by which they find each other"
+            )
+        return {k: v for k, v in options.items() if k not in ("node_id", "num_nodes")}
 
     def default_assignment(self, client: Client, replicas: int, partitions: int) -> tuple[int, ...]:
         """Returns the devices that the backend would choose, replica-major."""
@@ -74,11 +109,8 @@ class Bridge:
         device: Device,
         memory: Memory | None,
         semantics: int,
-        layout: Layout,
     ) -> Buffer:
         """Puts an array of the host on a device."""
-        if layout is not None:
-            refuse_layout(layout, len(shape))
         array = view(host, element_type_to_dtype(element_type), shape, strides, offset)
         return client.buffer_from_host(array, device, memory, _SEMANTICS[semantics])
 
@@ -119,6 +151,37 @@ class Bridge:
             options = CompileOptions(assignment.num_replicas, assignment.num_partitions, assignment)
         return describe_loaded(loaded, assignment, options)
 
+    def load(self, client: Client, executable: Executable, encoded: bytes) -> tuple[Any, ...]:
+        """Loads what `compile_for` compiled, and describes it."""
+        return self.deserialize(client, executable.serialize(), encoded or None)
+
+    def create_topology(self, name: str, options: dict[str, OptionValue]) -> tuple[Any, ...]:
+        """Makes a topology of devices that may not be there, and describes it."""
+        return make_topology(self._topology_factory, name, options, self._platform)
+
+    def read_topology(self, serialized: bytes) -> tuple[Any, ...]:
+        """Makes the topology again of which `serialize_topology` gave the bytes."""
+        return read_topology(self._topology_factory, serialized, self._platform)
+
+    def serialize_topology(self, topology: MadeTopology | Client) -> bytes:
+        """Returns bytes for `read_topology`."""
+        if isinstance(topology, MadeTopology):
+            return topology.serialize()
+        return topology.topology().serialize()
+
+    def topology_fingerprint(self, topology: MadeTopology | Client) -> int:
+        """Returns the same for equal topologies."""
+        return topology.topology().fingerprint()
+
+    def compile_for(
+        self, topology: MadeTopology | Client, code: bytes, program_format: str, encoded: bytes
+    ) -> tuple[Any, ...]:
+        """Compiles a program for devices that may not be there, and describes it."""
+        options = read_compile_options(encoded)
+        program = Program(code, program_format)
+        executable = _compile(topology, program, options)
+        return describe_executable(executable, options.device_assignment, options, program)
+
     def execute_options(self, launch_id: int, kept: tuple[int, ...]) -> ExecuteOptions:
         """Returns the options of a launch."""
         return ExecuteOptions(launch_id, kept)
@@ -136,6 +199,18 @@ class Bridge:
         if program.format == "hlo":
             return _with_config(program.code), "hlo_with_config"
         return program.code, program.format
+
+
+def _compile(
+    topology: MadeTopology | Client, program: Program, options: CompileOptions
+) -> Executable:
+    """Compiles for a topology; for a client's devices by the client, if it has no topology."""
+    try:
+        return topology.topology().compile(program, options)
+    except Unimplemented:
+        if isinstance(topology, MadeTopology):
+            raise
+        return topology.compile(program, options).executable
 
 
 def _with_config(module: bytes) -> bytes:
@@ -161,5 +236,5 @@ def _element_sizes() -> bytes:
     return bytes(sizes.get(value, 0) for value in range(max(sizes) + 1))
 
 
-configure(describe, _element_sizes())
+configure(describe, error_from_code, _element_sizes())
 atexit.register(close)

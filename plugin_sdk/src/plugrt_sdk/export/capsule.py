@@ -10,9 +10,10 @@ from plugrt.interface import OptionValue
 from plugrt.programs.loading import has_bindings
 from plugrt_sdk.export._core import create_table
 from plugrt_sdk.export.bridge import Bridge, ClientFactory
+from plugrt_sdk.export.topologies import TopologyFactory
 from plugrt_sdk.tracing.library import wrap_if_traced
 
-__all__ = ["ClientFactory", "export_capsule"]
+__all__ = ["ClientFactory", "TopologyFactory", "export_capsule"]
 
 
 def export_capsule(
@@ -22,6 +23,7 @@ def export_capsule(
     minor: int = API_MINOR,
     attributes: Mapping[str, OptionValue] | None = None,
     hidden: Collection[str] = (),
+    topology_factory: TopologyFactory | None = None,
 ) -> object:
     """Returns a ``pjrt_c_api`` capsule: a ``PJRT_Api`` whose clients ``client_factory`` makes.
 
@@ -31,7 +33,11 @@ def export_capsule(
     ``minor`` is the version of the PJRT C API that is reported, from 0.29 on; hosts ask less of an
     older one. ``attributes`` are those of ``PJRT_Plugin_Attributes``, by default the versions of
     StableHLO that the installed jaxlib reads. ``hidden`` are functions, such as
-    ``"PJRT_Buffer_CopyToMemory"``, that the table refuses as unimplemented.
+    ``"PJRT_Buffer_CopyToMemory"``, that the table refuses as unimplemented. ``topology_factory``
+    makes topologies by name and options, for hosts that compile for devices that are not there.
+
+    A factory with a parameter ``kv_store`` gets there the key-value store of a host that is one of
+    several processes, None from others; without the parameter such a host is refused.
 
     The table lives as long as the process; a process can make 256. Raises `ArgumentTypeError` for a
     factory that cannot be called and `InvalidArgument` for a version that is not declared.
@@ -40,9 +46,10 @@ def export_capsule(
         raise ArgumentTypeError(
             f"export_capsule takes a function that makes a Client; found {client_factory!r:.60}"
         )
+    bridge = Bridge(client_factory, platform, topology_factory)
     stated = default_attributes() if attributes is None else dict(attributes)
     try:
-        made = create_table(Bridge(client_factory, platform), stated, minor, frozenset(hidden))
+        made = create_table(bridge, stated, minor, frozenset(hidden))
     except ValueError as error:
         raise InvalidArgument(f"export_capsule: {error}") from error
     return wrap_if_traced(made, f"{platform or 'a plugin'} (export_capsule)")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.capi.abi.proto_wire import compile_options, device_assignment
 from plugrt.errors import Unimplemented, UnsupportedDtype
 from plugrt.interface import (
+    Capabilities,
     Client,
     CompileOptions,
     Device,
     DeviceAssignment,
+    DeviceDescription,
     Executable,
     LoadedExecutable,
     Memory,
     Program,
 )
 from plugrt_sdk.export.shardings import shardings_of
+
+_T = TypeVar("_T")
 
 
 def describe_client(client: Client, platform: str | None) -> tuple[Any, ...]:
@@ -32,14 +36,26 @@ def describe_client(client: Client, platform: str | None) -> tuple[Any, ...]:
         name,
         client.platform_version,
         client.process_index,
-        capabilities.asynchronous_dispatch,
-        capabilities.donation,
-        client.process_count > 1,
+        (
+            capabilities.asynchronous_dispatch,
+            capabilities.donation,
+            client.process_count > 1,
+            is_on_host(capabilities),
+            is_on_host(capabilities) and capabilities.zero_copy_put,
+        ),
         [_describe_memory(memory, kinds.index(memory.kind), name) for memory in memories],
         [_describe_device(device, memories, name) for device in devices],
         [_indices(memory.addressable_by_devices(), devices) for memory in memories],
         {},
     )
+
+
+def is_on_host(capabilities: Capabilities) -> bool:
+    """Returns whether hosts may read an array where it is (``PJRT_Buffer_IsOnCpu``).
+
+    A client says so by declaring that its buffers are read without a copy and have an address.
+    """
+    return capabilities.zero_copy_get and capabilities.unsafe_pointer
 
 
 def _memories(devices: Sequence[Device]) -> list[Memory]:
@@ -65,16 +81,23 @@ def _describe_device(device: Device, memories: list[Memory], platform: str) -> t
     own = list(device.memories())
     return (
         device,
-        device.id,
-        device.process_index,
+        describe_device(device, platform),
         device.local_hardware_id,
         device.is_addressable,
+        _indices(own, memories),
+        _indices([device.default_memory()], own)[0],
+    )
+
+
+def describe_device(device: Device | DeviceDescription, platform: str) -> tuple[Any, ...]:
+    """Returns what is known of a device that is there, or of one that is not."""
+    return (
+        device.id,
+        device.process_index,
         device.kind,
         f"{platform}:{device.id} ({device.kind})",
         f"{platform.capitalize()}Device(id={device.id})",
         device.attributes,
-        _indices(own, memories),
-        _indices([device.default_memory()], own)[0],
     )
 
 
@@ -92,33 +115,38 @@ def describe_loaded(
         for partition, device_id in enumerate(row)
         if device_id in ours
     ]
-    described = _describe_executable(loaded, assignment, options, program)
+    kind = loaded.addressable_devices[0].default_memory().kind if loaded.addressable_devices else ""
+    described = describe_executable(loaded.executable, assignment, options, program, kind)
     return loaded, loaded.execute, tuple(places), described
 
 
-def _describe_executable(
-    loaded: LoadedExecutable,
-    assignment: DeviceAssignment,
+def describe_executable(
+    executable: Executable,
+    assignment: DeviceAssignment | None,
     options: CompileOptions,
-    program: Program | None,
+    program: Program | None = None,
+    memory_kind: str = "",
 ) -> tuple[Any, ...]:
-    executable = loaded.executable
-    kinds = _memory_kinds(loaded)
-    outputs = [
-        (_type_of(t.dtype), t.shape, kind)
-        for t, kind in zip(executable.output_types, kinds, strict=True)
-    ]
+    """Returns what is known of a program; None for what the backend does not say.
+
+    ``memory_kind`` is that of results where the backend does not say: its devices' default.
+    """
+    outputs = executable.output_types
+    default_kinds = (memory_kind,) * len(outputs) if memory_kind else None
     parameter_shardings, output_shardings = shardings_of(executable, program)
     return (
         executable,
         executable.name,
         executable.num_replicas,
         executable.num_partitions,
-        tuple(outputs),
-        device_assignment(assignment),
+        tuple((_type_of(t.dtype), t.shape) for t in outputs),
+        _stated(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
+        b"" if assignment is None else device_assignment(assignment),
         compile_options(options),
         output_shardings,
         parameter_shardings,
+        _stated(lambda: tuple(executable.parameter_memory_kinds)),
+        _stated(lambda: tuple(len(t.shape) for t in executable.input_types)),
     )
 
 
@@ -129,10 +157,9 @@ def _type_of(dtype: Any) -> int:
         raise UnsupportedDtype(f"a result has the dtype {dtype}, which PJRT lacks") from None
 
 
-def _memory_kinds(loaded: LoadedExecutable) -> Sequence[str]:
-    executable: Executable = loaded.executable
+def _stated(ask: Callable[[], _T]) -> _T | None:
+    """Returns an answer of the backend, None where it does not implement the question."""
     try:
-        return executable.output_memory_kinds
+        return ask()
     except Unimplemented:
-        kind = loaded.addressable_devices[0].default_memory().kind
-        return [kind] * len(executable.output_types)
+        return None

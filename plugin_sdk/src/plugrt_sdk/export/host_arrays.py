@@ -28,13 +28,6 @@ def view(
     return np.ndarray(shape, dtype, buffer=memory, offset=offset, strides=strides)
 
 
-def refuse_layout(layout: Layout, rank: int) -> None:
-    """Raises `Unimplemented` for a layout on a device other than the row-major one."""
-    if layout is None or (layout[0] == "tiled" and _is_row_major(layout, rank)):
-        return
-    raise Unimplemented(f"arrays on the device are row-major; the layout {layout} was asked for")
-
-
 def write(array: npt.NDArray[Any], host: HostMemory, layout: Layout) -> None:
     """Copies an array to the host's memory."""
     if layout is not None and layout[0] == "raw":

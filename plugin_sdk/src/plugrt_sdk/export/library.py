@@ -10,11 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
-from plugrt.interface import Client, OptionValue
+from plugrt.interface import Client, OptionValue, Topology
+from plugrt.plugins import Plugin
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
@@ -66,7 +68,10 @@ def table_address(name: str) -> int:
     """Returns the address of the ``PJRT_Api`` of an installed plugin, the same each time."""
     with _lock:
         if name not in _capsules:
-            _capsules[name] = export_capsule(PluginFactory(name), platform=name)
+            factory = PluginFactory(name)
+            _capsules[name] = export_capsule(
+                factory, platform=name, topology_factory=factory.create_topology
+            )
         return _address(_capsules[name])
 
 
@@ -77,8 +82,14 @@ class PluginFactory:
         self._name = name
 
     def __call__(self, **options: OptionValue) -> Client:
-        table = process_backends().table
-        return create_client(load(_find(self._name), table), options)
+        return create_client(self._plugin(), options)
+
+    def create_topology(self, name: str, options: Mapping[str, OptionValue]) -> Topology:
+        """Makes a topology of the plugin."""
+        return self._plugin().create_topology(name, options)
+
+    def _plugin(self) -> Plugin:
+        return load(_find(self._name), process_backends().table)
 
 
 def _find(name: str) -> Record:

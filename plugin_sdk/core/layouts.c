@@ -1,0 +1,119 @@
+/* The extension Layouts: row-major, as XLA writes it: {1,0}. */
+#include "core.h"
+
+#include <stdio.h>
+
+struct PJRT_Layouts_MemoryLayout {
+  const void *functions;
+  int is_kept; /* by an executable: the host does not free it */
+  size_t size;
+  char text[];
+};
+
+enum { LONGEST_NUMBER = 21 }; /* of a dimension, with its comma */
+
+static size_t size_of_layout(size_t num_dims) {
+  return sizeof(PJRT_Layouts_MemoryLayout) + LONGEST_NUMBER * num_dims + sizeof "{}";
+}
+
+static void write_layout(PJRT_Layouts_MemoryLayout *layout, size_t num_dims) {
+  char *end = layout->text;
+  *end++ = '{';
+  for (size_t i = num_dims; i-- > 0;)
+    end += sprintf(end, i ? "%zu," : "%zu", i);
+  *end++ = '}';
+  layout->size = (size_t)(end - layout->text);
+}
+
+static PJRT_Error *make_layout(size_t num_dims, PJRT_Layouts_MemoryLayout **layout) {
+  PJRT_Layouts_MemoryLayout *made =
+      num_dims < PY_SSIZE_T_MAX / LONGEST_NUMBER / 2 ? malloc(size_of_layout(num_dims)) : NULL;
+  if (made == NULL)
+    return no_host_memory();
+  made->functions = NULL;
+  made->is_kept = 0;
+  write_layout(made, num_dims);
+  *layout = made;
+  atomic_fetch_add(&live_handles[LIVE_LAYOUTS], 1);
+  return NULL;
+}
+
+PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const size_t *ranks, size_t count) {
+  PJRT_Layouts_MemoryLayout **made = arena_allocate(arena, count * sizeof *made);
+  for (size_t i = 0; made != NULL && i < count; i++) {
+    made[i] = arena_allocate(arena, size_of_layout(ranks[i]));
+    if (made[i] == NULL)
+      return NULL;
+    made[i]->is_kept = 1;
+    write_layout(made[i], ranks[i]);
+  }
+  return made;
+}
+
+static PJRT_Error *layout_destroy(struct PJRT_Layouts_MemoryLayout_Destroy_Args *args) {
+  if (args->layout == NULL || args->layout->is_kept)
+    return NULL;
+  atomic_fetch_sub(&live_handles[LIVE_LAYOUTS], 1);
+  free(args->layout);
+  return NULL;
+}
+
+static void keep_layout(PJRT_Layouts_SerializedLayout *layout) { (void)layout; }
+
+static PJRT_Error *layout_serialize(struct PJRT_Layouts_MemoryLayout_Serialize_Args *args) {
+  args->serialized_bytes = args->layout->text;
+  args->serialized_bytes_size = args->layout->size;
+  args->serialized_layout = (PJRT_Layouts_SerializedLayout *)args->layout;
+  args->serialized_layout_deleter = keep_layout;
+  return NULL;
+}
+
+static PJRT_Error *layout_of_client(struct PJRT_Layouts_Client_GetDefaultLayout_Args *args) {
+  return make_layout(args->num_dims, &args->layout);
+}
+
+static PJRT_Error *layout_of_topology(struct PJRT_Layouts_Topology_GetDefaultLayout_Args *args) {
+  return make_layout(args->num_dims, &args->layout);
+}
+
+static PJRT_Error *layout_of_buffer(struct PJRT_Layouts_Buffer_MemoryLayout_Args *args) {
+  return make_layout(args->buffer->num_dims, &args->layout);
+}
+
+static PJRT_Error *
+layouts_of_outputs(struct PJRT_Layouts_Executable_GetOutputLayouts_Args *args) {
+  args->num_outputs = args->executable->num_outputs;
+  args->layouts = args->executable->output_layouts;
+  return NULL;
+}
+
+static PJRT_Error *
+layouts_of_parameters(struct PJRT_Layouts_Executable_GetParameterLayouts_Args *args) {
+  if (args->executable->parameter_layouts == NULL)
+    return unimplemented("Layouts_PJRT_Executable_GetParameterLayouts");
+  args->num_parameters = args->executable->num_parameters;
+  args->layouts = args->executable->parameter_layouts;
+  return NULL;
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+static PJRT_Layouts_Extension filled;
+PJRT_LAYOUTS_SLOTS(DEFINE_CALLS)
+
+void fill_layouts(PJRT_Layouts_Extension *table) {
+  if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */
+    filled = (PJRT_Layouts_Extension){PJRT_LAYOUTS_SLOTS(REFUSED)};
+    filled.Layouts_MemoryLayout_Destroy = layout_destroy;
+    filled.Layouts_MemoryLayout_Serialize = layout_serialize;
+    filled.Layouts_Client_GetDefaultLayout = layout_of_client;
+    filled.Layouts_Topology_GetDefaultLayout = layout_of_topology;
+    filled.Layouts_Buffer_MemoryLayout = layout_of_buffer;
+    filled.Layouts_Executable_GetOutputLayouts = layouts_of_outputs;
+    filled.Layouts_Executable_GetParameterLayouts = layouts_of_parameters;
+    filled.base.struct_size = sizeof filled;
+  }
+  *table = (PJRT_Layouts_Extension){PJRT_LAYOUTS_SLOTS(GUARDED)};
+  table->base.struct_size = sizeof *table;
+  table->base.type = PJRT_Extension_Type_Layouts;
+}

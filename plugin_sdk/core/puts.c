@@ -1,0 +1,229 @@
+/* New buffers from the host's memory: copied, viewed, or of contents that nobody states. */
+#include "core.h"
+
+#include <string.h>
+
+PJRT_Error *find_place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory,
+                       const char *function, Place *place) {
+  if (device == NULL && (memory == NULL || memory->num_devices == 0))
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "PJRT_%s names neither a device nor a memory of one", function);
+  place->client = client;
+  place->memory = memory != NULL ? memory : device->default_memory;
+  place->device = device != NULL ? device : memory->devices[0];
+  if (place->device->client == client)
+    return NULL;
+  return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                      "PJRT_%s: the device %d is of another client", function,
+                      place->device->description.id);
+}
+
+/* Arrays on the device are row-major: anything else is refused before Python is asked. */
+PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
+                              const char *function) {
+  if (layout == NULL)
+    return NULL;
+  int is_row_major = layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled &&
+                     layout->tiled.num_tiles == 0 &&
+                     layout->tiled.minor_to_major_size == shape->num_dims;
+  for (size_t i = 0; is_row_major && i < shape->num_dims; i++)
+    is_row_major = layout->tiled.minor_to_major[i] == (int64_t)(shape->num_dims - 1 - i);
+  return is_row_major ? NULL
+                      : format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                                     "PJRT_%s: arrays on the device are row-major; another layout "
+                                     "was asked for",
+                                     function);
+}
+
+/* --- the memory that an array takes ----------------------------------------------------------------- */
+
+typedef struct {
+  const char *start;
+  Py_ssize_t size, offset; /* of element 0 from the start, as strides may be negative */
+} Extent;
+
+/* Returns 0, or -1 if the strides reach further than any memory does. */
+static int find_extent(const HostArray *array, size_t size, Extent *extent) {
+  const Shape *shape = &array->shape;
+  *extent = (Extent){array->data, (Py_ssize_t)size, 0};
+  if (size == 0 || array->byte_strides == NULL)
+    return 0;
+  Py_ssize_t before = 0, after = element_sizes[shape->type];
+  for (size_t i = 0; i < shape->num_dims; i++) {
+    int64_t reach;
+    if (__builtin_mul_overflow(array->byte_strides[i], shape->dims[i] - 1, &reach) ||
+        (reach < 0 ? __builtin_sub_overflow(before, reach, &before)
+                   : __builtin_add_overflow(after, reach, &after)))
+      return -1;
+  }
+  if (__builtin_add_overflow(before, after, &extent->size))
+    return -1;
+  extent->start -= before;
+  extent->offset = before;
+  return 0;
+}
+
+PJRT_Error *check_array(const HostArray *array, const char *function, size_t *size) {
+  Extent extent;
+  PJRT_Error *error = measure(&array->shape, function, size);
+  if (error == NULL)
+    error = require_row_major(array->layout, &array->shape, function);
+  if (error != NULL)
+    return error;
+  if (array->data == NULL && *size > 0)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT, "PJRT_%s: %zu bytes at NULL", function,
+                        *size);
+  if (find_extent(array, *size, &extent))
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "PJRT_%s: the strides reach beyond all memory", function);
+  return NULL;
+}
+
+/* --- into Python ------------------------------------------------------------------------------------ */
+
+PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done) {
+  Extent extent;
+  if (find_extent(array, size, &extent)) {
+    PyErr_SetString(PyExc_ValueError, "check_array was not asked");
+    return NULL;
+  }
+  PyObject *host = make_host_memory(extent.start, extent.size, 0,
+                                    done == NULL ? NULL : future_share(done));
+  if (host == NULL)
+    return NULL;
+  PyObject *strides = array->byte_strides == NULL
+                          ? Py_NewRef(Py_None)
+                          : integer_tuple(array->byte_strides, array->shape.num_dims);
+  return PyObject_CallMethod(place->client->table->bridge, "put", "ONniNNOOi",
+                             place->client->object, host, extent.offset, array->shape.type,
+                             integer_tuple(array->shape.dims, array->shape.num_dims), strides,
+                             place->device->object, place->memory->object, array->semantics);
+}
+
+/* Puts an array and makes its handle. */
+static PJRT_Error *make_put(const HostArray *array, const Place *place, Future *done,
+                            const char *function, PJRT_Buffer **buffer) {
+  Entry entry;
+  size_t size;
+  *buffer = NULL;
+  PJRT_Error *error = check_array(array, function, &size);
+  if (error != NULL || (error = enter_python(&entry, function)) != NULL)
+    return error;
+  PyObject *object = put_array(array, size, place, done);
+  if (object != NULL)
+    *buffer = make_buffer(place->memory, place->device, object, &array->shape);
+  error = *buffer == NULL ? take_exception(function) : NULL;
+  leave_python(&entry);
+  return error;
+}
+
+static PJRT_Error *buffer_from_host(struct PJRT_Client_BufferFromHostBuffer_Args *args) {
+  static const char function[] = "Client_BufferFromHostBuffer";
+  Place place;
+  PJRT_Error *error = find_place(args->client, args->device, args->memory, function, &place);
+  if (error != NULL)
+    return error;
+  if (args->num_byte_strides != 0 && args->num_byte_strides != args->num_dims)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT, "PJRT_%s: %zu strides for %zu dimensions",
+                        function, args->num_byte_strides, args->num_dims);
+  if (args->host_buffer_semantics < 0 ||
+      args->host_buffer_semantics > PJRT_HostBufferSemantics_kMutableZeroCopy)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT, "PJRT_%s: no host_buffer_semantics is %d",
+                        function, args->host_buffer_semantics);
+  HostArray array = {args->data,
+                     {args->type, args->dims, args->num_dims},
+                     args->num_byte_strides ? args->byte_strides : NULL,
+                     args->device_layout,
+                     args->host_buffer_semantics};
+  int in_call = array.semantics == PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+  Future *done = in_call ? future_ready() : future_new();
+  if (done == NULL)
+    return no_host_memory();
+  error = make_put(&array, &place, in_call ? NULL : done, function, &args->buffer);
+  if (error != NULL) {
+    future_release(done);
+    return error;
+  }
+  args->done_with_host_buffer = make_event(done);
+  if (args->done_with_host_buffer != NULL)
+    return NULL;
+  buffer_release(args->buffer);
+  args->buffer = NULL;
+  return no_host_memory();
+}
+
+/* --- contents that nobody states -------------------------------------------------------------------- */
+
+static PJRT_Error *
+create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
+  static const char function[] = "Client_CreateUninitializedBuffer";
+  HostArray array = {NULL, {args->shape_element_type, args->shape_dims, args->shape_num_dims},
+                     NULL, args->shape_layout,
+                     PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
+  Place place;
+  size_t size;
+  PJRT_Error *error = find_place(args->client, args->device, args->memory, function, &place);
+  if (error != NULL || (error = measure(&array.shape, function, &size)) != NULL)
+    return error;
+  /* Zeros: what another array left behind in this process is not for the host to see. */
+  void *zeros = calloc(1, size ? size : 1);
+  if (zeros == NULL)
+    return no_host_memory();
+  array.data = zeros;
+  error = make_put(&array, &place, NULL, function, &args->buffer);
+  free(zeros);
+  return error;
+}
+
+/* --- views of memory that the host keeps ------------------------------------------------------------- */
+
+typedef struct {
+  void (*release)(void *pointer, void *argument);
+  void *pointer, *argument;
+} Release;
+
+/* Nothing refers to the memory any more: tells the host. */
+static void release_view(Future *future, void *argument) {
+  Release release = *(Release *)argument;
+  (void)future;
+  free(argument);
+  if (release.release != NULL)
+    release.release(release.pointer, release.argument);
+}
+
+static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args *args) {
+  static const char function[] = "Client_CreateViewOfDeviceBuffer";
+  HostArray array = {args->device_buffer_ptr, {args->element_type, args->dims, args->num_dims},
+                     NULL, args->layout, PJRT_HostBufferSemantics_kImmutableZeroCopy};
+  Place place;
+  if (!args->client->takes_views)
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_%s is not implemented: the client does not declare zero_copy_put and "
+                        "unsafe_pointer, which make a view of the host's memory",
+                        function);
+  PJRT_Error *error = find_place(args->client, args->device,
+                                 HAS_FIELD(args, memory) ? args->memory : NULL, function, &place);
+  if (error != NULL)
+    return error;
+  Future *unused = future_new();
+  Release *release = malloc(sizeof *release);
+  if (unused == NULL || release == NULL) {
+    future_release(unused);
+    free(release);
+    return no_host_memory();
+  }
+  *release = (Release){args->on_delete_callback, args->device_buffer_ptr,
+                       args->on_delete_callback_arg};
+  error = make_put(&array, &place, unused, function, &args->buffer);
+  /* After an error the memory stays the host's, who is not called back. */
+  if (error != NULL || future_then(unused, release_view, release))
+    free(release);
+  future_release(unused);
+  return error;
+}
+
+void fill_puts(PJRT_Api *api) {
+  api->Client_BufferFromHostBuffer = buffer_from_host;
+  api->Client_CreateUninitializedBuffer = create_uninitialized;
+  api->Client_CreateViewOfDeviceBuffer = create_view;
+}
