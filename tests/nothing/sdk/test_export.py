@@ -28,40 +28,13 @@ from plugrt.errors import (
     ResourceExhausted,
     Unimplemented,
 )
-from plugrt.interface import Buffer, Client, CompileOptions, DeviceAssignment, Program
+from plugrt.interface import Client, CompileOptions, DeviceAssignment, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.export.exceptions import describe
+from support.exported import ADD, ONE, Exported, compile_add, find_api, put
 from support.late_client import Adder, LateAdder
-
-CORE = Path(__file__).parents[3] / "plugin_sdk/core"
-ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
-  %0 = stablehlo.add %a, %b : tensor<3xf32>
-  return %0 : tensor<3xf32>
-}"""
-ONE = np.float32([1, 2, 3])
-
-
-class Exported:
-    """A client and, through the C API, the same client as hosts see it."""
-
-    def __init__(self, inner: Callable[[], BackendClient], **settings: Any) -> None:
-        self.made: list[BackendClient] = []
-
-        def make(**options: Any) -> Client:
-            self.options = options
-            self.made.append(inner())
-            return self.made[-1]
-
-        self.capsule = export_capsule(make, **settings)
-
-    def client(self, **options: Any) -> Client:
-        return LibraryPlugin("exported", c_api=self.capsule).create_client(options)
-
-    @property
-    def backend(self) -> Any:
-        return self.made[-1].backend
 
 
 @pytest.fixture(scope="module")
@@ -87,44 +60,11 @@ def client(exported: Exported) -> Iterator[Client]:
     made.close()
 
 
-def _put(client: Client, array: Any = ONE, device: int = 0) -> Buffer:
-    return client.buffer_from_host(np.asarray(array), client.devices()[device])
-
-
-def _add(client: Client) -> Any:
-    return client.compile(Program(ADD), CompileOptions())
-
-
-def _api(capsule: object) -> Any:
-    from plugrt.capi.capsule import library_in
-
-    return library_in(capsule, "exported").api
-
-
 # --- the table ------------------------------------------------------------------------------
 
 
-def test_the_headers_are_made_from_the_declarations() -> None:
-    sys.path.insert(0, str(CORE))
-    try:
-        import generate
-    finally:
-        sys.path.remove(str(CORE))
-    for name, text in generate.FILES.items():
-        assert (CORE / name).read_text(encoding="utf-8") == text(), f"run {CORE}/generate.py"
-
-
-def test_the_compiler_lays_structs_out_as_cffi_does() -> None:
-    def prefix(name: str) -> str:
-        return "struct " if name.endswith("_Args") else ""
-
-    found = _core.struct_sizes()
-    assert len(found) > 138
-    assert found == {name: ffi.sizeof(prefix(name) + name) for name in found}
-
-
 def test_every_slot_is_filled(adder: Exported) -> None:
-    api = _api(adder.capsule)
+    api = find_api(adder.capsule)
     assert api.struct_size == ffi.sizeof("PJRT_Api")
     assert [f.name for f in functions() if getattr(api, f.name) == ffi.NULL] == []
     assert (api.pjrt_api_version.major_version, api.pjrt_api_version.minor_version) == (
@@ -143,12 +83,12 @@ def test_functions_that_are_left_out_are_refused_by_name(adder: Exported) -> Non
 @pytest.mark.parametrize("minor", [29, 53, 80, 104, 112])
 def test_an_older_version_has_the_table_of_its_time(minor: int) -> None:
     exported = Exported(lambda: BackendClient(Adder()), minor=minor)
-    api = _api(exported.capsule)
+    api = find_api(exported.capsule)
     last = [f.name for f in functions() if f.since <= minor][-1]
     offset: int = ffi.offsetof("PJRT_Api", last)
     assert api.struct_size == offset + ffi.sizeof("void*")
     client = exported.client()
-    [[result]] = _add(client).execute([(_put(client),), (_put(client),)])
+    [[result]] = compile_add(client).execute([(put(client),), (put(client),)])
     np.testing.assert_array_equal(result.to_host(), 2 * ONE)
 
 
@@ -162,7 +102,7 @@ def test_what_is_hidden_is_refused() -> None:
     hidden = {"PJRT_Client_BufferFromHostBuffer"}
     client = Exported(lambda: BackendClient(Adder()), hidden=hidden).client()
     with pytest.raises(Unimplemented, match="PJRT_Client_BufferFromHostBuffer is not impl"):
-        _put(client)
+        put(client)
 
 
 EACH_HIDDEN = """
@@ -248,19 +188,19 @@ def test_the_platform_can_be_renamed() -> None:
 def test_arrays_of_every_dtype_and_stride(client: Client, name: str) -> None:
     array = np.array([[0, 1, 1], [1, 0, 1]]).astype(np.dtype(name))
     for view in (array, array.T, array[::-1, ::-1], array[:, :0], array[0, 1], array[:, ::2]):
-        buffer = _put(client, view)
+        buffer = put(client, view)
         assert (buffer.shape, buffer.dtype) == (view.shape, view.dtype)
         assert buffer.to_host().tobytes() == view.tobytes()  # NaN too
 
 
 def test_copies_are_on_the_other_device(client: Client) -> None:
-    copy = _put(client).copy_to_device(client.devices()[1])
+    copy = put(client).copy_to_device(client.devices()[1])
     assert copy.device is client.devices()[1]
     np.testing.assert_array_equal(copy.to_host(), ONE)
 
 
 def test_a_deleted_buffer_is_deleted_on_both_sides(client: Client) -> None:
-    buffer = _put(client)
+    buffer = put(client)
     buffer.delete()
     assert buffer.is_deleted()
     with pytest.raises(DeletedBuffer):
@@ -271,16 +211,16 @@ def test_a_deleted_buffer_is_deleted_on_both_sides(client: Client) -> None:
 
 
 def test_a_program_runs(client: Client) -> None:
-    program = _add(client)
+    program = compile_add(client)
     executable = program.executable
     assert (executable.num_replicas, executable.num_partitions) == (1, 1)
     assert [str(t) for t in executable.output_types] == ["float32[3]"]
     for _ in range(3):
-        [[result]] = program.execute([(_put(client),), (_put(client),)])
+        [[result]] = program.execute([(put(client),), (put(client),)])
         np.testing.assert_array_equal(result.to_host(), 2 * ONE)
     program.delete()
     with pytest.raises(FailedPrecondition):
-        program.execute([(_put(client),), (_put(client),)])
+        program.execute([(put(client),), (put(client),)])
 
 
 def test_a_program_runs_on_two_devices(client: Client) -> None:
@@ -289,15 +229,15 @@ def test_a_program_runs_on_two_devices(client: Client) -> None:
         Program(ADD), CompileOptions(num_replicas=2, device_assignment=assignment)
     )
     assert [d.id for d in program.addressable_devices] == [1, 0]
-    x = (_put(client, ONE, 1), _put(client, 10 * ONE, 0))
+    x = (put(client, ONE, 1), put(client, 10 * ONE, 0))
     [results] = program.execute([x, x])
     assert [r.device.id for r in results] == [1, 0]
     np.testing.assert_array_equal([r.to_host() for r in results], [2 * ONE, 20 * ONE])
 
 
 def test_wrong_arguments_are_refused(client: Client) -> None:
-    program = _add(client)
-    for arguments in ([(_put(client),)], [(_put(client, ONE[:2]),), (_put(client),)]):
+    program = compile_add(client)
+    for arguments in ([(put(client),)], [(put(client, ONE[:2]),), (put(client),)]):
         with pytest.raises(PjrtError):
             program.execute(arguments)
 
@@ -322,11 +262,11 @@ def test_a_method_that_raises(
     adder: Exported, method: str, error: BaseException, kind: type[PjrtError]
 ) -> None:
     client = adder.client()
-    x, program = _put(client), _add(client)
+    x, program = put(client), compile_add(client)
     steps: dict[str, Callable[[], Any]] = {
-        "put": lambda: _put(client),
+        "put": lambda: put(client),
         "get": lambda: x.to_host(),
-        "compile": lambda: _add(client),
+        "compile": lambda: compile_add(client),
         "launch": lambda: program.execute([(x,), (x,)]),
         "copy": lambda: x.copy_to_device(client.devices()[1]),
     }
@@ -344,7 +284,7 @@ def test_what_must_not_fail_is_logged(
     adder: Exported, method: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client = adder.client()
-    x = _put(client)
+    x = put(client)
     adder.backend.failures = {method: KeyError("broken")}
     x.delete()
     client.close()
@@ -373,7 +313,7 @@ def test_exceptions_are_described_with_code_and_place() -> None:
 
 def test_results_that_fail_later(late: Exported) -> None:
     client = late.client()
-    program, x = _add(client), _put(client)
+    program, x = compile_add(client), put(client)
     late.backend.late_error = ResourceExhausted("too late")
     [[result]] = program.execute([(x,), (x,)])
     for ask in (result.block_until_ready, result.to_host):
@@ -392,7 +332,7 @@ def test_an_event_that_is_dropped_is_an_error(late: Exported) -> None:
             """Forgets the callback."""
 
     client = late.client()
-    program, x = _add(client), _put(client)
+    program, x = compile_add(client), put(client)
     x.block_until_ready()
     late.backend.event = lambda handle: Dropped()
     [[result]] = program.execute([(x,), (x,)])
@@ -402,7 +342,7 @@ def test_an_event_that_is_dropped_is_an_error(late: Exported) -> None:
 
 def test_many_events_from_many_threads(late: Exported) -> None:
     client = late.client()
-    program, x = _add(client), _put(client)
+    program, x = compile_add(client), put(client)
     failures: list[object] = []
 
     def work() -> None:
@@ -431,12 +371,12 @@ def test_nothing_is_left_behind(exported: Exported) -> None:
     gc.collect()
     before = _core.count_handles()
     client = exported.client()
-    program, x = _add(client), _put(client)
+    program, x = compile_add(client), put(client)
     for _ in range(1000):
         [[result]] = program.execute([(x,), (x,)])
         result.to_host()
     x.copy_to_device(client.devices()[1]).delete()
-    for wrong in ([(x,)], [(_put(client, ONE[:2]),), (x,)]):
+    for wrong in ([(x,)], [(put(client, ONE[:2]),), (x,)]):
         with pytest.raises(PjrtError):
             program.execute(wrong)
     del program, x, result, wrong

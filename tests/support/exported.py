@@ -1,0 +1,69 @@
+"""A client and, through the C API, the same client as hosts see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.capsule import library_in
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt.plugins import LibraryPlugin
+from plugrt_sdk import BackendClient
+from plugrt_sdk.export import export_capsule
+
+ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %a, %b : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}"""
+ONE = np.float32([1, 2, 3])
+
+
+class Exported:
+    """An exported plugin whose clients ``inner`` makes; ``made`` are those that it made."""
+
+    def __init__(self, inner: Callable[[], BackendClient], **settings: Any) -> None:
+        self.made: list[BackendClient] = []
+
+        def make(**options: Any) -> Client:
+            self.options = options
+            self.made.append(inner())
+            return self.made[-1]
+
+        self.capsule = export_capsule(make, **settings)
+
+    def client(self, **options: Any) -> Any:
+        """Starts it through plugrt's own host."""
+        return LibraryPlugin("exported", c_api=self.capsule).create_client(options)
+
+    @property
+    def backend(self) -> Any:
+        """The `Backend` of the last client."""
+        return self.made[-1].backend
+
+
+def find_api(capsule: object) -> Any:
+    """Returns the ``PJRT_Api*`` of a capsule."""
+    return library_in(capsule, "exported").api
+
+
+def put(client: Client, array: Any = ONE, device: int = 0) -> Any:
+    """Puts an array on a device of a client."""
+    return client.buffer_from_host(np.asarray(array), client.devices()[device])
+
+
+def compile_add(client: Client) -> Any:
+    """Compiles the addition of two arrays of three floats."""
+    return client.compile(Program(ADD), CompileOptions())
+
+
+def shape_fields(shape: tuple[int, ...], element_type: int) -> dict[str, Any]:
+    """Returns the fields by which functions of the C API take a shape."""
+    return {
+        "shape_dims": ffi.new("int64_t[]", list(shape)),
+        "shape_num_dims": len(shape),
+        "shape_element_type": element_type,
+        "shape_layout": ffi.NULL,
+    }
