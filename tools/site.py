@@ -53,7 +53,7 @@ _CONFIG = """\
 
 The settings of this process, an attribute for each: [Settings](../configuration.md) lists them.
 
-::: plugrt.settings.option.Options
+::: plugrt.settings.options.Options
     options:
       heading_level: 3
       members: [update, override, reset, lookup]

@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, TypedDict, Unpack, overload
 
 from plugrt.interface import Device, OptionValue
-from plugrt.settings.option import Options
+from plugrt.settings.options import Options
 
 '''
 VALUES = {

@@ -15,7 +15,7 @@ from plugrt.execution.host_data import accepted_dtypes, host_array, python_scala
 from plugrt.execution.signature import Signature
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
-from plugrt.settings.option import Token
+from plugrt.settings.options import Token
 
 
 class HostAval:

@@ -7,7 +7,7 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
-from plugrt.settings.option import Token
+from plugrt.settings.options import Token
 
 _defaults: dict[Token, Device] = {}
 backends.on_clear(_defaults.clear)

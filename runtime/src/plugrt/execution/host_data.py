@@ -13,7 +13,7 @@ from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
 from plugrt.execution.casting import cast
 from plugrt.execution.user_frames import warn_user
 from plugrt.settings.declarations import config
-from plugrt.settings.option import Token
+from plugrt.settings.options import Token
 
 _KINDS = frozenset("biufc")
 _NARROW = {

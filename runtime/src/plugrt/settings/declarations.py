@@ -34,7 +34,7 @@ from plugrt.settings.option_types import (
 if TYPE_CHECKING:
     from plugrt.settings.typed_options import TypedOptions as Options  # generated from this file
 else:
-    from plugrt.settings.option import Options
+    from plugrt.settings.options import Options
 
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
 _NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})

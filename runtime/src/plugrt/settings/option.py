@@ -1,20 +1,12 @@
-"""`Option` and `Options`: declared, checked and overridable settings, and their cache key.
-
-`plugrt.settings.declarations` declares plugrt's settings with these classes.
-"""
+"""`Option`: one declared setting, with the variable that sets it and what it accepts."""
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, overload
 
-from plugrt.errors import ConfigError, ReadOnlySetting, SettingInUse, UnknownSetting
+from plugrt.errors import ConfigError, ReadOnlySetting
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -32,6 +24,13 @@ class OptionType(Generic[T_co]):
     accepts: str
     parse: Callable[[str], T_co]
     check: Callable[[Any], T_co]
+
+
+class Settings(Protocol):
+    """What options are declared on: `plugrt.settings.options.Options`."""
+
+    def lookup(self, option: Option[T]) -> tuple[T, str]:
+        """Returns the value and where it comes from."""
 
 
 class Option(Generic[T]):
@@ -70,20 +69,20 @@ class Option(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type) -> Option[T]: ...
     @overload
-    def __get__(self, instance: Options, owner: type) -> T: ...
-    def __get__(self, instance: Options | None, owner: type) -> Option[T] | T:
+    def __get__(self, instance: Settings, owner: type) -> T: ...
+    def __get__(self, instance: Settings | None, owner: type) -> Option[T] | T:
         if instance is None:
             return self
         value: T = instance.lookup(self)[0]
         return value
 
-    def __set__(self, instance: Options, value: T) -> NoReturn:
+    def __set__(self, instance: Settings, value: T) -> NoReturn:
         raise ReadOnlySetting(
             f"config.{self.name} cannot be assigned; call config.update({self.name!r}, "
             f"{value!r:.60}), or use the context manager config.override({self.name}={value!r:.60})"
         )
 
-    def __delete__(self, instance: Options) -> NoReturn:
+    def __delete__(self, instance: Settings) -> NoReturn:
         raise ReadOnlySetting(
             f"config.{self.name} cannot be deleted; config.reset() drops what was set"
         )
@@ -131,210 +130,3 @@ def option(
 ) -> Option[T | D]:
     """Declares an option read from the environment variable ``env``; see `Option`."""
     return Option(env, option_type, default, doc, **more)
-
-
-class Token:
-    """One combination of the settings that affect calls; equal settings give the same object.
-
-    ``trace`` is the token of those settings that affect what is traced.
-    """
-
-    __slots__ = ("__weakref__", "trace", "values")
-
-    trace: Token
-
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
-
-    def __repr__(self) -> str:
-        return f"<settings {self.values}>"
-
-
-class _ThreadToken(threading.local):
-    value: Token | None = None
-
-
-class _ThreadOverrides(threading.local):
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-
-class Options:
-    """Base of `Config`: the values of the options that the subclass declares.
-
-    A value comes from the innermost `override` of this thread, else from `update`, else from the
-    environment when the option was first read, else it is the default.
-    """
-
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        self._environ = os.environ if environ is None else environ
-        self._lock = threading.Lock()
-        self._read: dict[str, tuple[Any, str]] = {}
-        self._updated: dict[str, Any] = {}
-        self._overrides = _ThreadOverrides()
-        self._token = _ThreadToken()
-        self._holders: weakref.WeakKeyDictionary[object, str] = weakref.WeakKeyDictionary()
-        self._tokens: weakref.WeakValueDictionary[tuple[Any, ...], Token] = (
-            weakref.WeakValueDictionary()
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_"):
-            self._option(name).__set__(self, value)
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        if not name.startswith("_"):
-            self._option(name).__delete__(self)
-        object.__delattr__(self, name)
-
-    if not TYPE_CHECKING:  # which knows the declared names
-
-        def __getattr__(self, name: str) -> Any:
-            """Reads an option by JAX's name, with the leading ``jax_``."""
-            if name.startswith("_"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return self.lookup(self._option(name))[0]
-
-    @classmethod
-    def declared(cls) -> dict[str, Option[Any]]:
-        """Returns every option by name, in the order of declaration."""
-        return {n: o for base in reversed(cls.__mro__) for n, o in vars(base).items()
-                if isinstance(o, Option)}  # fmt: skip
-
-    @classmethod
-    def table(cls) -> str:
-        """Returns the table of all options as Markdown."""
-        rows = [
-            "| variable | `config.` | accepts | default | affects tracing | read at the start | "
-            "what it does |",
-            "| --- | --- | --- | --- | --- | --- | --- |",
-        ]
-        for o in cls.declared().values():
-            accepts = o.type.accepts.replace("|", "\\|")
-            default = "unset" if o.default is None or o.default in ((), {}) else f"`{o.default}`"
-            traced = "yes" if o.traced else "launches" if o.launched else ""
-            start = "yes" if o.at_start else ""
-            says = f"{o.doc} **No effect yet.**" if o.pending else o.doc
-            cells = (f"`{o.env}`", f"`{o.name}`", accepts, default, traced, start, says)
-            rows.append(f"| {' | '.join(cells)} |")
-        return "\n".join(rows) + "\n"
-
-    def lookup(self, option: Option[T]) -> tuple[T, str]:
-        """Returns the value and where it comes from: override, update, environment or default."""
-        name = option.name
-        overrides = self._overrides.values
-        if name in overrides:
-            return overrides[name], "override"
-        if name in self._updated:
-            return self._updated[name], "update"
-        found = self._read.get(name)
-        if found is None:
-            # Without the lock: two threads that race here read the same environment.
-            found = self._read[name] = option.read(self._environ)
-        return found
-
-    def update(self, name: str, value: Any) -> None:
-        """Sets an option for every thread. A leading ``jax_`` in ``name`` is ignored.
-
-        Raises `UnknownSetting` (an ``AttributeError``, as in JAX) for an unknown name,
-        `ConfigError` for an invalid value, and `SettingInUse` (a ``RuntimeError``, as in JAX) where
-        started backends have read another value.
-        """
-        option, checked = self._validate(name, value)
-        with self._lock:
-            self._updated = {**self._updated, option.name: checked}
-            self._token = _ThreadToken()  # drops the cached token of every thread
-
-    @contextmanager
-    def override(self, **values: Any) -> Iterator[None]:
-        """Sets options for this thread until the ``with`` block ends."""
-        checked = {}
-        for name, value in values.items():
-            option, found = self._validate(name, value)
-            checked[option.name] = found
-        local, before = self._overrides, self._overrides.values
-        local.values = {**before, **checked}
-        self._token.value = None
-        try:
-            yield
-        finally:
-            local.values = before
-            self._token.value = None
-
-    def check(self) -> None:
-        """Reads every option; `ConfigError` for the first that cannot be understood."""
-        for option in self.declared().values():
-            self.lookup(option)
-
-    def hold(self, holder: object, why: str) -> None:
-        """Refuses changes of ``at_start`` options while ``holder`` lives; ``why`` is the reason."""
-        self._holders[holder] = why
-
-    def release(self, holder: object) -> None:
-        """Ends a `hold`."""
-        self._holders.pop(holder, None)
-
-    def reread(self) -> None:
-        """Reads the environment again at the next lookup; updates stay."""
-        with self._lock:
-            self._read = {}
-            self._token = _ThreadToken()
-
-    def reset(self) -> None:
-        """Drops updates, this thread's overrides, and values read from the environment."""
-        with self._lock:
-            self._read, self._updated = {}, {}
-            self._overrides.values = {}
-            self._token = _ThreadToken()
-
-    def token(self) -> Token:
-        """Returns an object that represents this thread's settings that affect calls.
-
-        It is the same object for equal settings, so that a cache compares it with ``is``.
-        """
-        return self._token.value or self._make_token()
-
-    def _make_token(self) -> Token:
-        # The holder is read first: a concurrent update replaces it, and the token made of the old
-        # values is then not kept.
-        holder = self._token
-        declared = self.declared().values()
-        traced = tuple(self.lookup(o)[0] for o in declared if o.traced)
-        launched = tuple(self.lookup(o)[0] for o in declared if o.launched)
-        with self._lock:
-            token = self._intern((traced, launched))
-            token.trace = self._intern((traced,))
-        holder.value = token
-        return token
-
-    def _intern(self, values: tuple[Any, ...]) -> Token:
-        token = self._tokens.get(values)
-        if token is None:
-            token = self._tokens[values] = Token(values)
-        return token
-
-    def _validate(self, name: str, value: Any) -> tuple[Option[Any], Any]:
-        """Returns the option of that name and the value, if it is valid and may change now."""
-        option = self._option(name)
-        checked = option.validate(value)
-        if option.at_start and self._holders and checked != self.lookup(option)[0]:
-            raise SettingInUse(
-                f"{option.name} cannot become {checked!r} now: backends read it when they start "
-                f"({', '.join(self._holders.values())}); set it before devices are first asked "
-                "for, or call plugrt.clear_backends() first"
-            )
-        return option, checked
-
-    def _option(self, name: str) -> Option[Any]:
-        if not isinstance(name, str):
-            raise ConfigError(f"an option is named by a string; got {name!r:.60}")
-        declared = self.declared()
-        known = declared.get(name) or declared.get(name.removeprefix("jax_"))
-        if known is None:
-            close = get_close_matches(name.removeprefix("jax_"), declared, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UnknownSetting(
-                f"there is no option {name!r}{hint} (python -m plugrt.settings lists all)"
-            )
-        return known

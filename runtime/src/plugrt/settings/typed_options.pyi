@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, TypedDict, Unpack, overload
 
 from plugrt.interface import Device, OptionValue
-from plugrt.settings.option import Options
+from plugrt.settings.options import Options
 
 class OptionValues(TypedDict, total=False):
     """What `override` takes."""
