@@ -10,23 +10,26 @@ from typing import Any
 
 from plugrt import interface
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
-from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import ClientBase, Device
 from plugrt.capi.donation import Donation
 from plugrt.capi.events import Event
 from plugrt.capi.executable import Executable
+from plugrt.capi.executable_placement import (
+    read_addressable_devices,
+    read_device_assignment,
+    read_logical_device_ids,
+    result_specs,
+)
 from plugrt.capi.launch_args import LaunchArgs
+from plugrt.capi.launch_faults import LaunchFaults
 from plugrt.capi.loading.function_table import Slot
 from plugrt.errors import (
-    DeletedBuffer,
     FailedPrecondition,
     InvalidArgument,
     InvalidReply,
     PjrtError,
-    Unimplemented,
 )
 from plugrt.interface import DeviceAssignment, ExecuteOptions, Shards
 
@@ -52,6 +55,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         "_devices",
         "_donation",
         "_executable",
+        "_faults",
         "_first_specs",
         "_handle",
         "_launch",
@@ -72,11 +76,10 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._executable = Executable(
             library, args.executable, client.origin, (handle, self._pointer), handle.exiting
         )
-        args = library.call("LoadedExecutable_AddressableDevices", executable=pointer)
-        found = library.handles(args, "addressable_devices", "num_addressable_devices")
-        self._devices: tuple[Device, ...] = tuple(client.device_at(p, args) for p in found)
+        self._devices = read_addressable_devices(client, pointer)
+        self._faults = LaunchFaults(handle, self._executable, self._devices)
         self._one_device = len(self._devices) == 1
-        self._specs = [self._output_specs(device) for device in self._devices]
+        self._specs = [result_specs(handle, self._executable, device) for device in self._devices]
         self._first_specs = self._specs[0] if self._specs else []
         self._only_spec = self._first_specs[0] if len(self._first_specs) == 1 else None
         self._checked_signature: list[Any] | None = None
@@ -91,24 +94,6 @@ class LoadedExecutable(interface.LoadedExecutable):
     def refuse(self, stub: Slot) -> None:
         """Replaces the library's function by ``stub``, which raises."""
         self._launch = stub
-
-    def _output_specs(self, device: Device) -> list[BufferSpec]:
-        """Returns the specs of the results on a device: types and memories."""
-        types = self._executable.output_types
-        try:
-            memory_kinds = self._executable.output_memory_kinds
-        except Unimplemented:
-            memory_kinds = [""] * len(types)
-        if len(memory_kinds) != len(types):
-            raise InvalidReply(
-                f"{self._handle.library.owner} states {len(types)} results of "
-                f"{self._executable.name!r} and the memories of {len(memory_kinds)}"
-            )
-        memories = {memory.kind: memory for memory in device.memories()}
-        return [
-            BufferSpec(self._handle, t.shape, t.dtype, device, memories.get(memory_kind))
-            for t, memory_kind in zip(types, memory_kinds, strict=True)
-        ]
 
     @property
     def client(self) -> ClientBase:
@@ -170,7 +155,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if spec is not None:
             pointer = produced[0]
             if not pointer:
-                raise self._missing_result_error(launch_args)
+                raise self._faults.missing_result(launch_args, self._specs)
             result = _new(Buffer)  # as calling the class, in two thirds of the time
             result._pointer = pointer
             result._spec = spec
@@ -178,7 +163,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         else:
             pointers = _unpack(*launch_args.produced)
             if not all(pointers):
-                raise self._missing_result_error(launch_args)
+                raise self._faults.missing_result(launch_args, self._specs)
             results = [*map(Buffer, pointers, self._first_specs)]
         self._launch_args.append(launch_args)
         if self._donation:
@@ -213,7 +198,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         count = launch_args.produced[1]
         rows = [_unpack(row, count) for row in launch_args.outputs]
         if not all(map(all, rows)):
-            raise self._missing_result_error(launch_args)
+            raise self._faults.missing_result(launch_args, self._specs)
         made = [
             [Buffer(p, s) for p, s in zip(row, specs)]  # noqa: B905 - hot
             for row, specs in zip(rows, self._specs)  # noqa: B905 - hot
@@ -228,22 +213,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         reported = self._handle.library.take_error(error)
         if self._deleted:
             return FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
-        return self._find_deleted(arguments) or reported
-
-    def _missing_result_error(self, launch_args: LaunchArgs) -> InvalidReply:
-        """Returns the exception of a launch that lacks results, and frees the others."""
-        handle, missing = self._handle, ""
-        for device, specs in enumerate(self._specs):
-            for i, (pointer, spec) in enumerate(
-                zip(launch_args.results(device), specs, strict=True)
-            ):
-                if pointer:
-                    Buffer(pointer, spec)
-                else:
-                    missing = missing or f"output_lists[{device}][{i}]"
-        return handle.library.invalid(
-            launch_args.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
-        )
+        return self._faults.find_deleted(arguments) or reported
 
     @with_argument_errors
     def execute_with_events(
@@ -275,7 +245,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         """Launches with all arguments checked: several devices, options, or the first time."""
         if self._deleted:
             raise FailedPrecondition(f"the executable {self._executable.name!r} was deleted")
-        refusal = self._find_fault(arguments)
+        refusal = self._faults.find(arguments, self._arity)
         if refusal is not None:
             raise refusal
         devices = len(self._devices)
@@ -293,7 +263,7 @@ class LoadedExecutable(interface.LoadedExecutable):
         if error:
             raise self._launch_error(error, arguments)
         if not all(all(launch_args.results(i)) for i in range(devices)):
-            raise self._missing_result_error(launch_args)
+            raise self._faults.missing_result(launch_args, self._specs)
         self._arity = len(arguments)
         made = [
             [Buffer(p, s) for p, s in zip(launch_args.results(i), self._specs[i], strict=True)]
@@ -306,68 +276,16 @@ class LoadedExecutable(interface.LoadedExecutable):
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
     def _argument_error(self, arguments: Sequence[Shards]) -> Exception:
-        fault = self._find_fault(arguments)
+        fault = self._faults.find(arguments, self._arity)
         return fault or InvalidArgument("the arguments of the launch changed while it was made")
-
-    def _find_fault(self, arguments: Sequence[Shards]) -> Exception | None:
-        """Returns the exception for invalid arguments, None if they are valid."""
-        name = self._executable.name
-        if self._arity is not None and len(arguments) != self._arity:
-            return InvalidArgument(
-                f"the program {name!r} takes {self._arity} arguments; {len(arguments)} were given"
-            )
-        for i, shards in enumerate(arguments):
-            if len(shards) != len(self._devices):
-                return InvalidArgument(
-                    f"argument {i} of {name!r} has {len(shards)} shards; the program runs on the "
-                    f"{len(self._devices)} devices {list(self._devices)}"
-                )
-            for buffer in shards:
-                if not isinstance(buffer, Buffer) or buffer._spec.handle is not self._handle:
-                    return InvalidArgument(
-                        f"argument {i} of {name!r} is {buffer!r}, not a buffer of the client "
-                        "that the program is loaded on"
-                    )
-                if buffer._pointer is None:
-                    return self._deleted_argument(i, buffer)
-        return None
-
-    def _find_deleted(self, arguments: Sequence[Shards]) -> DeletedBuffer | None:
-        """Returns the exception for an argument that another thread deleted or donated."""
-        for i, shards in enumerate(arguments):
-            for buffer in shards:
-                if isinstance(buffer, Buffer) and buffer.is_gone():
-                    return self._deleted_argument(i, buffer)
-        return None
-
-    def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
-        name, tensor_type = self._executable.name, buffer._spec.tensor_type
-        return DeletedBuffer(f"argument {i} of {name!r} ({tensor_type}) {buffer.deletion_reason}")
 
     def device_assignment(self) -> DeviceAssignment:
         """The devices of all replicas and partitions, other processes' too (PJRT 0.79)."""
-        args = self._handle.library.call(
-            "LoadedExecutable_GetDeviceAssignment", executable=self._pointer
-        )
-        library = self._handle.library
-        encoded = library.owned_bytes(
-            args,
-            "serialized_bytes",
-            "serialized_device_assignment",
-            "serialized_device_assignment_deleter",
-        )
-        with library.reading(args, "serialized_bytes"):
-            return proto_wire.read_device_assignment(encoded)
+        return read_device_assignment(self._handle, self._pointer)
 
     def logical_device_ids(self) -> list[tuple[int, int]]:
         """(replica, partition) of each of `addressable_devices` (PJRT 0.96)."""
-        args = self._handle.library.call(
-            "LoadedExecutable_AddressableDeviceLogicalIds", executable=self._pointer
-        )
-        ids = self._handle.library.items(
-            args, "addressable_device_logical_ids", "num_addressable_device_logical_ids"
-        )
-        return [(i.replica, i.partition) for i in ids]
+        return read_logical_device_ids(self._handle, self._pointer)
 
     def delete(self) -> None:
         if not self._deleted:

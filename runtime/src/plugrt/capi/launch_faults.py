@@ -1,0 +1,81 @@
+"""`LaunchFaults`: what is wrong with a launch, found before it is made or after it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.devices import Device
+from plugrt.capi.executable import Executable
+from plugrt.capi.launch_args import LaunchArgs
+from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply
+from plugrt.interface import Shards
+
+
+class LaunchFaults:
+    """Finds faults in the arguments and results of one program's launches."""
+
+    __slots__ = ("_devices", "_executable", "_handle")
+
+    def __init__(
+        self, handle: ClientHandle, executable: Executable, devices: Sequence[Device]
+    ) -> None:
+        self._handle, self._executable, self._devices = handle, executable, devices
+
+    def find(self, arguments: Sequence[Shards], arity: int | None) -> Exception | None:
+        """Returns the exception for invalid arguments, None if they are valid.
+
+        ``arity`` is the number that the program takes, None if it is not known yet.
+        """
+        name = self._executable.name
+        if arity is not None and len(arguments) != arity:
+            return InvalidArgument(
+                f"the program {name!r} takes {arity} arguments; {len(arguments)} were given"
+            )
+        for i, shards in enumerate(arguments):
+            if len(shards) != len(self._devices):
+                return InvalidArgument(
+                    f"argument {i} of {name!r} has {len(shards)} shards; the program runs on the "
+                    f"{len(self._devices)} devices {list(self._devices)}"
+                )
+            for buffer in shards:
+                if not isinstance(buffer, Buffer) or buffer._spec.handle is not self._handle:
+                    return InvalidArgument(
+                        f"argument {i} of {name!r} is {buffer!r}, not a buffer of the client "
+                        "that the program is loaded on"
+                    )
+                if buffer._pointer is None:
+                    return self._deleted_argument(i, buffer)
+        return None
+
+    def find_deleted(self, arguments: Sequence[Shards]) -> DeletedBuffer | None:
+        """Returns the exception for an argument that another thread deleted or donated."""
+        for i, shards in enumerate(arguments):
+            for buffer in shards:
+                if isinstance(buffer, Buffer) and buffer.is_gone():
+                    return self._deleted_argument(i, buffer)
+        return None
+
+    def _deleted_argument(self, i: int, buffer: Buffer) -> DeletedBuffer:
+        tensor_type = buffer._spec.tensor_type
+        return DeletedBuffer(
+            f"argument {i} of {self._executable.name!r} ({tensor_type}) {buffer.deletion_reason}"
+        )
+
+    def missing_result(
+        self, launch_args: LaunchArgs, specs: Sequence[Sequence[BufferSpec]]
+    ) -> InvalidReply:
+        """Returns the exception of a launch that lacks results, and frees the others."""
+        missing = ""
+        for device, of_device in enumerate(specs):
+            pointers = launch_args.results(device)
+            for i, (pointer, spec) in enumerate(zip(pointers, of_device, strict=True)):
+                if pointer:
+                    Buffer(pointer, spec)
+                else:
+                    missing = missing or f"output_lists[{device}][{i}]"
+        return self._handle.library.invalid(
+            launch_args.args, f"it gave no {missing} (NULL) for {self._executable.name!r}"
+        )
