@@ -20,7 +20,8 @@ from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
 from plugrt.execution.host_data import host_array, scalar_dtype
 from plugrt.execution.transfer import device_put
-from plugrt.tracing.emit import as_tracer, concatenate, convert, reshape
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import concatenate, convert, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import (
     default_complex,

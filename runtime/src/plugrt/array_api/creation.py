@@ -17,11 +17,8 @@ from plugrt.execution.host_data import scalar_dtype
 from plugrt.execution.host_values import as_array
 from plugrt.tracing import emit
 from plugrt.tracing.argument_checks import normalize_shape
-from plugrt.tracing.emit import (
-    as_tracer,
-    convert,
-    with_weakness,
-)
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import convert, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float
 from plugrt.tracing.trace import current_trace

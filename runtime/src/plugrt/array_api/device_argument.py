@@ -10,7 +10,8 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import active_trace, as_tracer, hlo, with_weakness, wrap
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import active_trace, hlo, with_weakness, wrap
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import current_trace
 

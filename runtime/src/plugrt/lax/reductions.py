@@ -20,8 +20,8 @@ from plugrt.lax.control_flow.regions import closed_region
 from plugrt.lax.dimension_arguments import normalize_dimension, normalize_dimensions
 from plugrt.lax.operand_checks import check_dtype_kind
 from plugrt.lax.operation_names import kind_words, name_operation
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
-    as_tracer,
     compare,
     constant,
     convert,

@@ -10,7 +10,16 @@ import numpy as np
 from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import as_tracer, compare, constant, convert, emit, hlo, reshape, slice_
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import (
+    compare,
+    constant,
+    convert,
+    emit,
+    hlo,
+    reshape,
+    slice_,
+)
 from plugrt.tracing.emit import select as emit_select
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer

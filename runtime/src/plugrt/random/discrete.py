@@ -22,7 +22,15 @@ from plugrt.random.keys import check_key
 from plugrt.random.operations import lax
 from plugrt.random.threefry import random_bits, split_key
 from plugrt.tracing.argument_checks import normalize_axis, normalize_shape
-from plugrt.tracing.emit import as_tracer, broadcast_to, constant, convert, full, reshape, transpose
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import (
+    broadcast_to,
+    constant,
+    convert,
+    full,
+    reshape,
+    transpose,
+)
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer

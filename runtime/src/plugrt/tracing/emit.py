@@ -8,23 +8,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.errors import NotAnArray, TracingError
-from plugrt.execution.array import Array
+from plugrt.errors import TracingError
 from plugrt.execution.casting import cast
-from plugrt.execution.host_constants import HostConstant
-from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import MLIRError, chlo, hlo, ir
 from plugrt.stablehlo.compare_types import compare_attributes
 from plugrt.tracing.mlir_constants import can_splat, constant_value, splat_value
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.python_scalars import check_fits
-from plugrt.tracing.trace import Captured, Trace, current_trace
+from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
-
-_EMBED = 4096
-"""Host constants up to this size in bytes are embedded; larger ones become parameters."""
-
 
 _OPERATIONS = (ir.OpView, ir.Operation)
 
@@ -93,75 +86,6 @@ def wrap(made: Any) -> Any:
     if isinstance(made, ir.Value):
         return Tracer(made, trace)
     return tuple(Tracer(value, trace) for value in made)
-
-
-def as_tracer(x: Any, name: str = "the value") -> Tracer:
-    """Returns an array-like as a tracer of the current trace.
-
-    Arrays and large host data become parameters of the program, small host data constants, Python
-    scalars weak constants. Raises `NotAnArray` with ``name``.
-    """
-    if type(x) is Tracer:
-        return x
-    if type(x) is Array:
-        return _capture(x)
-    if type(x) is HostConstant:
-        return _capture_constant(x)
-    if type(x) in (bool, int, float, complex):
-        return Tracer.from_literal(active_trace(), x, scalar_dtype(x))
-    if isinstance(x, np.ndarray | np.generic):
-        host = host_array(x, name)
-        if host.nbytes <= _EMBED:
-            return constant(host)
-        return _capture_host(x, host)
-    if (plain := python_scalar(x)) is not None:
-        return as_tracer(plain)
-    raise NotAnArray(
-        f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
-    )
-
-
-def _capture(array: Array) -> Tracer:
-    found = active_trace().captured.get(id(array))
-    if found is None:
-        array._live()
-        return _add_parameter(array, array)
-    tracer: Tracer = found.tracer
-    return tracer
-
-
-def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
-    trace = active_trace()
-    found = trace.captured.get(id(x)) or trace.aliases.get(id(x))
-    if found is not None:
-        tracer: Tracer = found.tracer
-        return tracer
-    for inner in trace.captured.values():  # the array as an inner function closed over it
-        same = inner.data
-        if type(same) is HostConstant and same.source is x and same.equals(host):
-            trace.aliases[id(x)] = inner._replace(source=x)
-            return inner.tracer  # type: ignore[no-any-return]
-    return _add_parameter(x, HostConstant(x, host))
-
-
-def _capture_constant(constant: HostConstant) -> Tracer:
-    """Returns what an inner function closed over: shared where this trace has the same of it."""
-    captured, source = active_trace().captured, constant.source
-    found = captured.get(id(constant)) or (captured.get(id(source)) if source is not None else None)
-    if found is None or not (found.data is constant or constant.equals(found.data.data)):
-        return _add_parameter(constant, constant)
-    tracer: Tracer = found.tracer
-    return tracer
-
-
-def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
-    trace = active_trace()
-    root = trace.root
-    value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
-    tracer = Tracer(value, trace, weak=type(data) is Array and data._signature.weak)
-    tracer.scope = root
-    trace.captured[id(source)] = Captured(source, data, value, tracer)
-    return tracer
 
 
 def constant(host: Any, dtype: np.dtype[Any] | None = None) -> Tracer:
@@ -352,7 +276,6 @@ def concatenate(operands: Sequence[Tracer], dimension: int) -> Tracer:
 
 __all__ = [
     "active_trace",
-    "as_tracer",
     "broadcast_in_dim",
     "broadcast_to",
     "chlo",

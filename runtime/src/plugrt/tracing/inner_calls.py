@@ -10,7 +10,8 @@ import numpy as np
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostAval, intern_host_aval
 from plugrt.stablehlo.bindings import func, ir
-from plugrt.tracing.emit import as_tracer, constant, strong
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import constant, strong
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged
 from plugrt.tracing.tracer import Tracer

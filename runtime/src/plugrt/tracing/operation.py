@@ -20,7 +20,8 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
-from plugrt.tracing.emit import as_tracer, strong, with_weakness
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import strong, with_weakness
 from plugrt.tracing.promotion import is_weak_result
 from plugrt.tracing.public_signature import public_signature
 from plugrt.tracing.static_args import StaticValue, freeze

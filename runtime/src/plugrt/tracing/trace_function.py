@@ -24,7 +24,7 @@ from plugrt.stablehlo.bindings import MLIRError, func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import Version, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
-from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
     add_main,

@@ -15,7 +15,7 @@ from plugrt.execution.programs import resolve_launch
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged, make_parameters, stage

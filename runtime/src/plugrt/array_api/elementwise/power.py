@@ -12,8 +12,8 @@ from plugrt.array_api.elementwise.operands import (
 from plugrt.array_api.fold import highest
 from plugrt.errors import DtypeError
 from plugrt.execution.array import Array
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
-    as_tracer,
     compare,
     emit,
     full,

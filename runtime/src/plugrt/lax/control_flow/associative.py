@@ -10,7 +10,14 @@ from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.dimension_arguments import normalize_dimension
-from plugrt.tracing.emit import as_tracer, concatenate, emit, hlo, reshape, slice_
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import (
+    concatenate,
+    emit,
+    hlo,
+    reshape,
+    slice_,
+)
 from plugrt.tracing.tracer import Tracer
 
 

@@ -16,9 +16,9 @@ from plugrt.lax.control_flow.loop_carry import describe
 from plugrt.lax.control_flow.python_control_flow import run_branch, run_condition
 from plugrt.lax.control_flow.regions import Body, region_holder
 from plugrt.lax.operand_checks import scalar_kind
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
-    as_tracer,
     compare,
     constant,
     convert,

@@ -11,9 +11,9 @@ from plugrt.errors import ArgumentError, StructureError
 from plugrt.execution import tree
 from plugrt.lax.control_flow.loop_carry import Carry, describe
 from plugrt.lax.control_flow.regions import Body, new_argument, region_holder
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
-    as_tracer,
     compare,
     concatenate,
     constant,

@@ -20,7 +20,7 @@ from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
-from plugrt.tracing.emit import as_tracer
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.operation import ARRAYS
 from plugrt.tracing.trace import current_trace
 from plugrt.tracing.trace_function import Staged, make_parameters, stage

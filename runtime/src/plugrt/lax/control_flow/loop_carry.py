@@ -9,7 +9,8 @@ from plugrt.errors import DtypeError, NotAnArray, ShapeError, StructureError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.operand_checks import scalar_kind
-from plugrt.tracing.emit import as_tracer, convert, strong, with_weakness
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import convert, strong, with_weakness
 from plugrt.tracing.promotion import result_dtype, scalar_result
 from plugrt.tracing.tracer import Tracer
 

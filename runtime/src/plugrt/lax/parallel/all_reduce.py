@@ -24,9 +24,9 @@ from plugrt.lax.parallel.replica_groups import (
     replica_groups,
 )
 from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
-    as_tracer,
     constant,
     convert,
     emit,

@@ -17,9 +17,9 @@ from plugrt.interface import TensorType
 from plugrt.lax.parallel.all_reduce import axis_size, groups_attribute
 from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
 from plugrt.stablehlo.bindings import ir
+from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
     active_trace,
-    as_tracer,
     emit,
     hlo,
     region,

@@ -1,0 +1,88 @@
+"""`as_tracer`: arrays and host data as values of a trace, which captures them as it meets them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import NotAnArray
+from plugrt.execution.array import Array
+from plugrt.execution.host_constants import HostConstant
+from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
+from plugrt.tracing.emit import active_trace, constant
+from plugrt.tracing.trace import Captured
+from plugrt.tracing.tracer import Tracer
+
+_EMBED = 4096
+"""Host constants up to this size in bytes are embedded; larger ones become parameters."""
+
+
+def as_tracer(x: Any, name: str = "the value") -> Tracer:
+    """Returns an array-like as a tracer of the current trace.
+
+    Arrays and large host data become parameters of the program, small host data constants, Python
+    scalars weak constants. Raises `NotAnArray` with ``name``.
+    """
+    if type(x) is Tracer:
+        return x
+    if type(x) is Array:
+        return _capture(x)
+    if type(x) is HostConstant:
+        return _capture_constant(x)
+    if type(x) in (bool, int, float, complex):
+        return Tracer.from_literal(active_trace(), x, scalar_dtype(x))
+    if isinstance(x, np.ndarray | np.generic):
+        host = host_array(x, name)
+        if host.nbytes <= _EMBED:
+            return constant(host)
+        return _capture_host(x, host)
+    if (plain := python_scalar(x)) is not None:
+        return as_tracer(plain)
+    raise NotAnArray(
+        f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
+    )
+
+
+def _capture(array: Array) -> Tracer:
+    found = active_trace().captured.get(id(array))
+    if found is None:
+        array._live()
+        return _add_parameter(array, array)
+    tracer: Tracer = found.tracer
+    return tracer
+
+
+def _capture_host(x: Any, host: npt.NDArray[Any]) -> Tracer:
+    trace = active_trace()
+    found = trace.captured.get(id(x)) or trace.aliases.get(id(x))
+    if found is not None:
+        tracer: Tracer = found.tracer
+        return tracer
+    for inner in trace.captured.values():  # the array as an inner function closed over it
+        same = inner.data
+        if type(same) is HostConstant and same.source is x and same.equals(host):
+            trace.aliases[id(x)] = inner._replace(source=x)
+            return inner.tracer  # type: ignore[no-any-return]
+    return _add_parameter(x, HostConstant(x, host))
+
+
+def _capture_constant(constant: HostConstant) -> Tracer:
+    """Returns what an inner function closed over: shared where this trace has the same of it."""
+    captured, source = active_trace().captured, constant.source
+    found = captured.get(id(constant)) or (captured.get(id(source)) if source is not None else None)
+    if found is None or not (found.data is constant or constant.equals(found.data.data)):
+        return _add_parameter(constant, constant)
+    tracer: Tracer = found.tracer
+    return tracer
+
+
+def _add_parameter(source: Any, data: Array | HostConstant) -> Tracer:
+    trace = active_trace()
+    root = trace.root
+    value = root.block.add_argument(trace.mlir_type(data.shape, data.dtype), trace.location())
+    tracer = Tracer(value, trace, weak=type(data) is Array and data._signature.weak)
+    tracer.scope = root
+    trace.captured[id(source)] = Captured(source, data, value, tracer)
+    return tracer
