@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-broken test-vendors test-xla-cpu test-new \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-more test-vendors test-xla-cpu test-new \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
 
@@ -69,9 +69,9 @@ test-jaxlib: $(STAMP)
 test-jax-versions: $(STAMP)
 	$(BIN)/python tools/test_jaxlib.py 0.9 -- -k under_jax
 
-## make test-broken  five times as many libraries that break the C API's rules (4 minutes)
-test-broken: $(STAMP)
-	PLUGRT_TEST_BROKEN_SEEDS=5 $(PYTEST) -q -p no:timeout tests/pjrt/capi/test_broken_libraries.py
+## make test-more    the suite with five times as many random cases and as long races (half an hour)
+test-more: $(STAMP)
+	PLUGRT_TEST_EFFORT=5 $(PYTEST) -n $(WORKERS) -q -p no:timeout $(TESTS)
 
 ## make lint         ruff
 lint: $(STAMP)

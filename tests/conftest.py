@@ -58,6 +58,10 @@ if version("jaxlib").startswith(("0.9.", "0.10.")):
     flags += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", flags)
 
+# Else OpenBLAS starts a thread for each core as NumPy is imported, in each of a thousand children:
+# a third of the processor's time that the import takes. No test multiplies matrices that need them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # What plugrt remembers between runs is not the user's in tests, and goes with them.
 if "PLUGRT_CACHE_DIR" not in os.environ:
     os.environ["PLUGRT_CACHE_DIR"] = tempfile.mkdtemp(prefix="plugrt-tests-")

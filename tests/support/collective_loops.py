@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from support.platforms import platform_environment
 
@@ -14,7 +15,7 @@ import numpy as np
 import plugrt
 from plugrt import array_api as xp, lax
 
-kind, steps = sys.argv[1], int(sys.argv[2])
+steps = int(sys.argv[1])
 devices = plugrt.local_devices()
 n = len(devices)
 
@@ -113,8 +114,11 @@ assert not errors, errors
 }
 
 
-def run(devices: int, kind: str, steps: int, **more: str) -> None:
-    """Runs a loop on so many devices of the tests' platform; fails with what it printed."""
+def run(devices: int, kinds: Sequence[str], steps: int, **more: str) -> None:
+    """Runs loops on so many devices of the tests' platform, one after the other in one process.
+
+    Fails with what it printed; its output names those that came to their ends.
+    """
     env = {**os.environ, **platform_environment(), "TF_CPP_MIN_LOG_LEVEL": "3"}
     for name in ("JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "JAX_PJRT_CLIENT_CREATE_OPTIONS"):
         env.pop(name, None)
@@ -122,13 +126,14 @@ def run(devices: int, kind: str, steps: int, **more: str) -> None:
         env["JAX_NUM_CPU_DEVICES"] = str(devices)
     else:
         env["JAX_PJRT_CLIENT_CREATE_OPTIONS"] = f"cpu_device_count:{devices}"
-    code = f"{SETUP}assert n == {devices}\n{KINDS[kind]}print('done')\n"
+    loops = "".join(f"{KINDS[kind]}print({kind!r}, flush=True)\n" for kind in kinds)
+    code = f"{SETUP}assert n == {devices}\n{loops}"
     done = subprocess.run(
-        [sys.executable, "-c", code, kind, str(steps)],
+        [sys.executable, "-c", code, str(steps)],
         env={**env, **more},
         capture_output=True,
         text=True,
         timeout=500,  # a hang ends by itself: XLA ends the process after 40 s
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-4000:]
+    assert (done.returncode, done.stdout.split()) == (0, list(kinds)), done.stderr[-4000:]

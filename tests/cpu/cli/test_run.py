@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from jax import export
 
+from support.forked_cli import Done, run_all
+
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
 
 
@@ -29,24 +31,30 @@ def _run(*arguments: Any, stdin: Path = Path(os.devnull)) -> subprocess.Complete
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
+    write_files(tmp_path)
+    return tmp_path
+
+
+def write_files(folder: Path) -> None:
+    """Writes programs and arrays, whole ones and others."""
+
     def f(x: Any) -> Any:
         return jnp.sin(x), x.sum(axis=1)
 
-    (tmp_path / "text.mlir").write_text(jax.jit(f).lower(X).as_text())
-    (tmp_path / "export.bin").write_bytes(export.export(jax.jit(f))(X).serialize())
-    np.save(tmp_path / "x.npy", X)
-    np.savez(tmp_path / "x.npz", x=X)
-    np.save(tmp_path / "wide.npy", X.astype(np.float64))
-    np.save(tmp_path / "objects.npy", np.array([None, {}]))
+    (folder / "text.mlir").write_text(jax.jit(f).lower(X).as_text())
+    (folder / "export.bin").write_bytes(export.export(jax.jit(f))(X).serialize())
+    np.save(folder / "x.npy", X)
+    np.savez(folder / "x.npz", x=X)
+    np.save(folder / "wide.npy", X.astype(np.float64))
+    np.save(folder / "objects.npy", np.array([None, {}]))
     for suffix in ("npy", "npz"):
-        (tmp_path / f"cut.{suffix}").write_bytes((tmp_path / f"x.{suffix}").read_bytes()[:-30])
-    (tmp_path / "page.md").write_text(f"# A page\n```\n{(tmp_path / 'text.mlir').read_text()}```")
+        (folder / f"cut.{suffix}").write_bytes((folder / f"x.{suffix}").read_bytes()[:-30])
+    (folder / "page.md").write_text(f"# A page\n```\n{(folder / 'text.mlir').read_text()}```")
     header = {"descr": "<f4", "fortran_order": False, "shape": (2**55,)}
-    with (tmp_path / "huge.npy").open("wb") as file:
+    with (folder / "huge.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "junk.bin").write_bytes(bytes(range(200)))
-    return tmp_path
+    os.mkfifo(folder / "fifo")
+    (folder / "junk.bin").write_bytes(bytes(range(200)))
 
 
 @pytest.mark.parametrize("program", ["text.mlir", "export.bin"])
@@ -93,46 +101,57 @@ def test_it_prints_for_people(files: Path) -> None:
     assert "compiled in" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (
-            ["text.mlir"],
-            1,
-            "takes 1 arguments (float32[2,3]); called with 0; each parameter is an "
-            "--input FILE.npy, in order; there are 0",
-        ),
-        (["text.mlir", "--input", "wide.npy"], 1, "--input"),
-        (["text.mlir", "--input", "objects.npy"], 2, "holds Python objects, which no device takes"),
-        (["text.mlir", "--input", "cut.npy"], 2, "cut.npy is not a whole NumPy file"),
-        (["text.mlir", "--input", "cut.npz"], 2, "cut.npz is not a whole NumPy file"),
-        (["-", "--input", "-"], 2, "standard input can be read once"),
-        (
-            ["page.md"],
-            1,
-            "page.md is no StableHLO text, which begins with a module or a func.func: "
-            "it begins with '# A page'",
-        ),
-        (["junk.bin"], 1, "it begins with 00 01 02"),
-        (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
-        (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
-        (["nosuch.mlir"], 2, "does not exist"),
-        (["fifo"], 1, "fifo: it is a FIFO, not a regular file; expected a file with a StableHLO"),
-        (["/dev/zero"], 1, "/dev/zero: it is a character device, not a regular file"),
-        (["text.mlir", "--input", "fifo"], 2, "it is a FIFO, not a regular file; save the array"),
-        (["text.mlir", "--input", "/dev/zero"], 2, "it is a character device, not a regular file"),
-        (["text.mlir", "--input", "huge.npy"], 2, "states an array that memory cannot hold"),
-        (
-            ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
-            1,
-            "--platform nosuch asks for",
-        ),
-    ],
-)
-def test_what_is_wrong_is_one_readable_line(
-    files: Path, arguments: list[str], code: int, says: str
-) -> None:
-    done = _run(*[files / a if (files / a).exists() else a for a in arguments])
+WRONG: list[tuple[list[str], int, str]] = [
+    (
+        ["text.mlir"],
+        1,
+        "takes 1 arguments (float32[2,3]); called with 0; each parameter is an "
+        "--input FILE.npy, in order; there are 0",
+    ),
+    (["text.mlir", "--input", "wide.npy"], 1, "--input"),
+    (["text.mlir", "--input", "objects.npy"], 2, "holds Python objects, which no device takes"),
+    (["text.mlir", "--input", "cut.npy"], 2, "cut.npy is not a whole NumPy file"),
+    (["text.mlir", "--input", "cut.npz"], 2, "cut.npz is not a whole NumPy file"),
+    (["-", "--input", "-"], 2, "standard input can be read once"),
+    (
+        ["page.md"],
+        1,
+        "page.md is no StableHLO text, which begins with a module or a func.func: "
+        "it begins with '# A page'",
+    ),
+    (["junk.bin"], 1, "it begins with 00 01 02"),
+    (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
+    (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
+    (["nosuch.mlir"], 2, "does not exist"),
+    (["fifo"], 1, "fifo: it is a FIFO, not a regular file; expected a file with a StableHLO"),
+    (["/dev/zero"], 1, "/dev/zero: it is a character device, not a regular file"),
+    (["text.mlir", "--input", "fifo"], 2, "it is a FIFO, not a regular file; save the array"),
+    (["text.mlir", "--input", "/dev/zero"], 2, "it is a character device, not a regular file"),
+    (["text.mlir", "--input", "huge.npy"], 2, "states an array that memory cannot hold"),
+    (
+        ["text.mlir", "--platform", "nosuch", "--input", "x.npy"],
+        1,
+        "--platform nosuch asks for",
+    ),
+]
+"""Arguments, the exit code, and words of the message."""
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> list[Done]:
+    folder, output = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("output")
+    write_files(folder)
+    names = {path.name for path in folder.iterdir()}
+    commands = [
+        ["run", *(folder / word if word in names else word for word in words)]
+        for words, _, _ in WRONG
+    ]
+    return run_all(commands, output)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)), ids=[" ".join(words) for words, *_ in WRONG])
+def test_what_is_wrong_is_one_readable_line(refused: list[Done], number: int) -> None:
+    done, (_, code, says) = refused[number], WRONG[number]
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -45,13 +45,10 @@ print("done", flush=True)
     ("handler", "signals", "status"),
     [
         ("raise", ["INT"], -2),
-        ("raise", ["INT", "INT"], -2),
         ("raise", ["INT", "INT", "INT"], -2),
         ("sys.exit(3)", ["INT"], 3),
-        ("sys.exit(3)", ["INT", "INT"], 3),
         ("raise ValueError", ["INT", "INT"], 1),
         ("raise", ["TERM"], 5),
-        ("raise", ["TERM", "INT"], 5),
     ],
 )
 def test_the_process_ends_as_the_program_says(

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from support.effort import EFFORT
+
 PUT_AND_ADD = """
 import numpy as np
 from plugrt.interface import CompileOptions, Program
@@ -160,7 +162,7 @@ def test_exit_with_live_buffers_and_pending_work(devices: int, callback: bool) -
             x[0].ready_event().on_ready(lambda error: print("ready", error))
         import sys
         sys.modules["kept"] = [client, loaded, x, view, put]  # outlives the module's globals"""
-    for _ in range(3):
+    for _ in range(EFFORT):
         assert output(code) == ("ready None" if callback else "")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import plugrt
 from plugrt_cpu import adapter
+from support.effort import EFFORT
 from support.platforms import platform_environment
 
 CODE = """
@@ -48,7 +49,7 @@ uses = [
     lambda x: x.is_deleted(),
 ]
 current, faults = [twice(host)], []
-stop = time.monotonic() + 2.5
+stop = time.monotonic() + SECONDS
 
 def use(i):
     while time.monotonic() < stop:
@@ -82,13 +83,17 @@ print("done")
 """
 
 
+SECONDS = 0.8 * EFFORT
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["donate", "delete"])
 @pytest.mark.parametrize("kind", ["f4", "bfloat16", "pmap"])
 def test_data_or_deleted_and_never_a_crash(kind: str, how: str) -> None:
     env = {**os.environ, **platform_environment(), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    code = CODE.replace("SECONDS", str(SECONDS))
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", CODE, kind, how],
+        [sys.executable, "-X", "faulthandler", "-c", code, kind, how],
         env=env, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]

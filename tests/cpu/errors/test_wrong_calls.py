@@ -21,7 +21,7 @@ import pytest
 import plugrt
 import plugrt.array_api as xp
 from plugrt import Array, lax, random
-from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
+from plugrt.errors import ArgumentError, ArgumentTypeError, Cancelled, PlugrtError
 from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -76,6 +76,20 @@ def test_traced_functions_raise_what_is_plugrts(module: ModuleType, array: Any) 
     assert found == []
 
 
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has compilation refuse every program: calls that are right after all end there.
+
+    Their results say nothing of errors, and compiling hundreds of programs takes most of the time.
+    """
+
+    def refuse(*_: Any) -> Any:
+        raise Cancelled("not compiled in this test")
+
+    monkeypatch.setattr(type(plugrt.devices()[0].client), "compile", refuse)
+
+
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("module", [xp, lax, random], ids=lambda m: m.__name__)
 def test_eager_functions_raise_what_is_plugrts(module: ModuleType) -> None:
     found = []
@@ -91,6 +105,7 @@ def test_eager_functions_raise_what_is_plugrts(module: ModuleType) -> None:
 LEFT_OUT = {"clear_backends", "clear_caches", "config", "Array", "PyTreeSpec", "ShapeDtypeStruct"}
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("name", sorted({*plugrt._NAMES} - LEFT_OUT))
 def test_functions_of_plugrt_itself_do_too(name: str) -> None:
     _, found = strangers(name, getattr(plugrt, name), np.ones((2, 3), np.float32))
@@ -107,6 +122,7 @@ METHODS = [
 ] + ["item", "tobytes", "tolist", "addressable_data", "__dlpack__"]
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_do_too(name: str) -> None:
     x = xp.asarray(np.ones((2, 3), np.float32))
@@ -114,6 +130,7 @@ def test_methods_do_too(name: str) -> None:
     assert found == []
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("name", ["set", "add", "multiply", "divide", "power", "apply", "get"])
 def test_updates_do_too(name: str) -> None:
     x = xp.asarray(np.ones((2, 3), np.float32))
@@ -121,6 +138,7 @@ def test_updates_do_too(name: str) -> None:
     assert found == []
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("title", WRONG)
 def test_keys_and_operators_do_too(title: str) -> None:
     x, wrong = xp.asarray(np.ones((2, 3), np.float32)), WRONG[title]

@@ -8,20 +8,19 @@ from __future__ import annotations
 import pytest
 
 from support.collective_loops import KINDS, run
+from support.effort import EFFORT
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize(("devices", "steps"), [(2, 2_000), (4, 10_000), (8, 1_000)])
+@pytest.mark.parametrize(("devices", "steps"), [(2, 2_000), (4, 5_000 * EFFORT), (8, 1_000)])
 def test_an_ordinary_loop_that_awaits_nothing(devices: int, steps: int) -> None:
-    run(devices, "loop", steps)
+    run(devices, ["loop"], steps)
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"loop"}))
-def test_other_loops(kind: str) -> None:
-    run(2, kind, 600)
+def test_other_loops() -> None:
+    run(2, sorted(set(KINDS) - {"loop"}), 600)
 
 
-@pytest.mark.parametrize("kind", ["donated", "between", "threads"])
-def test_the_bound_holds_where_the_user_chose_too_few_threads(kind: str) -> None:
-    run(2, kind, 600, PJRT_NPROC="2")
+def test_the_bound_holds_where_the_user_chose_too_few_threads() -> None:
+    run(2, ["donated", "between", "threads"], 600, PJRT_NPROC="2")

@@ -17,6 +17,7 @@ from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting
+from support.effort import seeds
 from support.jax_oracle import jax
 from support.puts import Puts
 
@@ -109,7 +110,7 @@ def test_dead_arguments_are_not_transferred(form: str, puts: Puts) -> None:
 def test_arrays_captured_for_dead_code_are_not_uploaded(
     form: str, puts: Puts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plugrt.tracing.emit._EMBED", 0)  # small ones are parameters, too
+    monkeypatch.setattr("plugrt.tracing.captures._EMBED", 0)  # small ones are parameters, too
     dead, needed = X + 0.5, X + 0.25
     x = device_put(X)
     puts.clear()
@@ -382,7 +383,7 @@ def program(random: np.random.Generator, depth: int) -> Callable[..., list[Any]]
     return run
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_no_argument_is_kept_that_jax_does_not_keep(seed: int) -> None:
     random = np.random.default_rng(seed)
     function, wanted = program(random, 2), int(random.integers(4))

@@ -17,6 +17,7 @@ from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
 from plugrt.transforms.jit import jit
 from support.compiles import counting
+from support.effort import seeds
 from support.puts import Puts
 from support.shardings import check_contents, check_moves
 from support.traffic import watch
@@ -78,7 +79,7 @@ def test_parts_are_used_without_the_host(use: str, puts: Puts, traffic: list[str
         np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_from_any_sharding_to_any_other(seed: int, traffic: list[str]) -> None:
     check_moves(np.random.default_rng(seed), [*devices()], traffic)
 
@@ -165,7 +166,7 @@ def on_host() -> None:
 
 
 @pytest.mark.usefixtures("on_host")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_small_arrays_are_put_together_in_main_memory_without_a_program(seed: int) -> None:
     with counting() as counts:
         check_moves(np.random.default_rng(seed), [*devices()], [])

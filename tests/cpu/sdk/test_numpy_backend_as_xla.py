@@ -11,6 +11,7 @@ from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins.backends import devices
 from plugrt_sdk import BackendClient
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from support.effort import seeds
 from support.stablehlo_cases import CASES, ULPS, write
 from support.stablehlo_text import assert_close
 
@@ -22,7 +23,7 @@ def run(client: Client, text: str, arguments: list[Any]) -> list[np.ndarray[Any,
     return [result[0].to_host() for result in executable.execute(puts)]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", seeds(1))
 @pytest.mark.parametrize("name", CASES)
 def test_as_xla(name: str, seed: int) -> None:
     program = write(name, seed)

@@ -23,6 +23,7 @@ from plugrt import lax, tree
 from plugrt import random as plugrt_random
 from plugrt.errors import PlugrtError
 from plugrt.settings.declarations import config
+from support.effort import EFFORT, seeds
 from support.jax_oracle import jax
 from support.weak_calls import OF_ONE, OF_TWO, Call, Namespaces
 
@@ -153,7 +154,7 @@ JAX_REFUSALS = (
 @AS_IN_0_10
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])
 def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
-    calls = some_calls(wide, seed=7, pairs=8)
+    calls = some_calls(wide, seed=7, pairs=8 * EFFORT)
     with jax.enable_x64(wide), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = traced(
@@ -175,7 +176,7 @@ def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_eager_and_jitted_calls_give_the_same(seed: int) -> None:
     draw = random.Random(seed)
     every: list[tuple[str, Call, int]] = [(n, f, 1) for n, f in OF_ONE.items()]

@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from plugrt_sdk.export.library import export_library
 from support import children
+from support.effort import EFFORT
 from support.requirements import needs_jax
 
 pytestmark = needs_jax
@@ -33,9 +34,12 @@ def run(backend: str, *functions: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("backend", ["adder", "late"])
-def test_a_python_backend(backend: str) -> None:
-    run(backend, *SHARED)
+def test_a_python_backend() -> None:
+    run("adder", *SHARED)
+
+
+def test_results_that_are_ready_later() -> None:
+    run("late", *SHARED, "late_failure", "two_threads_on_one_array")
 
 
 @pytest.mark.parametrize("name", ["np", "numpy"])
@@ -50,17 +54,13 @@ def test_the_numpy_backend(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     run(name, *functions)
 
 
-def test_results_that_are_ready_later() -> None:
-    run("late", "late_failure", "two_threads_on_one_array")
-
-
 def test_a_forked_child_computes() -> None:
     run("adder", "fork")
 
 
 @pytest.mark.parametrize("backend", ["adder", "late"])
 def test_the_process_ends_well_with_live_arrays(backend: str) -> None:
-    for _ in range(3):
+    for _ in range(EFFORT):
         run(backend, "exit_with_live_arrays")
 
 

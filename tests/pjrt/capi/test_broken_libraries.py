@@ -13,13 +13,14 @@ import pytest
 
 from support.broken_library import BrokenLibrary
 from support.clib import needs_cc
+from support.effort import EFFORT, seeds
 from support.xla_cpu import library_path, needs_library
 
 pytestmark = [needs_cc, needs_library]
 
-SEEDS = range(int(os.environ.get("PLUGRT_TEST_BROKEN_SEEDS", "1")))
-"""How many plans are run (``make test-broken``): each chooses other calls to misbehave at."""
-SHARE = 1.0 if len(SEEDS) > 1 else 0.3
+SEEDS = seeds(1)
+"""The plans: each chooses other calls to misbehave at."""
+SHARE = 1.0 if EFFORT > 1 else 0.2
 """The share of the steps that use a function in which its misbehaviours are tried."""
 MINUTES = 20
 """How long a worker may take on a slow machine; it takes one."""

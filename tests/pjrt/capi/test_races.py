@@ -15,6 +15,7 @@ from plugrt.capi.client import Client
 from plugrt.capi.devices import Device
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import CompileOptions, HostBufferSemantics
+from support.effort import EFFORT
 from support.xla_cpu import DONATED, add
 
 SIZE = 4096
@@ -170,7 +171,7 @@ def test_references_are_taken_while_buffers_are_lost(programs: Programs, loss: s
     for thread in threads:
         thread.start()
     try:
-        for _ in range(100 * ROUNDS):
+        for _ in range(20 * ROUNDS * EFFORT):
             buffer, current[0] = current[0], programs.make(semantics=2)
             take(buffer)
     finally:
