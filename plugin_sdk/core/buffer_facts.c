@@ -57,9 +57,26 @@ static PJRT_Error *is_deleted(struct PJRT_Buffer_IsDeleted_Args *args) {
   return NULL;
 }
 
-/* Where it is true, hosts read through PJRT_Buffer_UnsafePointer. */
+/* Whether several elements may share a byte: devices pack them, hosts' arrays have a byte each. */
+static int has_part_bytes(PJRT_Buffer_Type type) {
+  switch (type) {
+  case PJRT_Buffer_Type_S1:
+  case PJRT_Buffer_Type_U1:
+  case PJRT_Buffer_Type_S2:
+  case PJRT_Buffer_Type_U2:
+  case PJRT_Buffer_Type_S4:
+  case PJRT_Buffer_Type_U4:
+  case PJRT_Buffer_Type_F4E2M1FN:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* Where it is true, hosts read through PJRT_Buffer_UnsafePointer, a byte an element at least. */
 static PJRT_Error *is_on_cpu(struct PJRT_Buffer_IsOnCpu_Args *args) {
-  args->is_on_cpu = (uint8_t)args->buffer->client->is_on_host;
+  int readable = args->buffer->client->is_on_host && !has_part_bytes(args->buffer->type);
+  args->is_on_cpu = (uint8_t)readable;
   return NULL;
 }
 
