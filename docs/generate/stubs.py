@@ -95,7 +95,7 @@ class Stub:
         return ast.unparse(tree)
 
     def _name(self, name: str, module: str) -> str:
-        if name in ("Array", "ArrayLike"):  # as `public_signature` calls tracers
+        if name in ("Array", "ArrayLike", "KeyArray"):  # as `public_signature` calls tracers
             module = "plugrt.typing"
         found, original = home(module, name)
         if not original:

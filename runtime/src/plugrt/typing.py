@@ -18,14 +18,21 @@ from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device
 
 __all__ = [
-    "ArrayLike", "ArraySource", "Axes", "DTypeLike", "DeviceLike", "HasShapeAndDtype", "Shape",
-    "Shardings", "SupportsArray", "SupportsDLPack",
+    "ArrayLike", "ArraySource", "Axes", "DTypeLike", "DeviceLike", "HasShapeAndDtype",
+    "KeyArray", "Shape", "Shardings", "SupportsArray", "SupportsDLPack",
 ]  # fmt: skip
 
 ArrayLike: TypeAlias = (
     Array | np.ndarray[Any, np.dtype[Any]] | np.generic | bool | int | float | complex
 )
-"""One array, or a scalar that serves as one: plugrt's, NumPy's, Python's."""
+"""One array, or a scalar that serves as one: plugrt's, NumPy's, Python's.
+
+It says neither dtype nor rank, as in NumPy and JAX: type checkers take ``xp.sort(3)``,
+``xp.matmul(x, 2)`` and ``xp.bitwise_and(1.5, 2)``, which raise when they are called.
+"""
+
+KeyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+"""A key, or an array of keys, of random bits: words in an array, never a scalar."""
 
 DTypeLike: TypeAlias = npt.DTypeLike
 """What names a dtype: ``array_api.float32``, ``np.float32``, ``"float32"``, ``float``."""

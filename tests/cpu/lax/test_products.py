@@ -41,6 +41,26 @@ def test_sums_are_in_the_preferred_dtype() -> None:
     assert lax.dot(x, x.T, preferred_element_type=np.float32).dtype == np.float32
 
 
+NAMES = (
+    "default", "bfloat16", "fastest", None, "high", "bfloat16_3x", "tensorfloat32", "highest",
+    "float32", 0, 1, 2,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_precisions_are_found_by_the_names_that_jax_has(name: Any) -> None:
+    assert lax.Precision(name).name == jax.lax.Precision(name).name
+    same(lax.dot(A[0], B[0], precision=lax.Precision(name)), A[0] @ B[0])
+    if not isinstance(name, int):
+        same(lax.dot(A[0], B[0], precision=name), A[0] @ B[0])
+
+
+@pytest.mark.parametrize("name", ["nope", "HIGH", 3, 0.5, object(), [1]])
+def test_what_names_no_precision_is_refused_with_those_that_do(name: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"no lax\.Precision; it takes 'default'.*'float32'"):
+        lax.Precision(name)
+
+
 @pytest.mark.parametrize("precision", [None, "highest", lax.Precision.HIGH, ("default", "high")])
 def test_dot_takes_vectors_and_matrices_at_any_precision(precision: Any) -> None:
     same(lax.dot(A[0], B[0], precision=precision), A[0] @ B[0])
@@ -52,7 +72,7 @@ def test_products_that_do_not_fit_are_refused() -> None:
         lax.dot_general(A, B, (((1,), (1,)), ((), ())))
     with pytest.raises(ArgumentError, match="vectors and matrices"):
         lax.dot(A, B)
-    with pytest.raises(ArgumentError, match="'default', 'high' or 'highest'; got 'finest'"):
+    with pytest.raises(ArgumentError, match=r"'finest' is no lax\.Precision"):
         lax.dot(A[0], B[0], precision="finest")
 
 

@@ -119,6 +119,10 @@ lax.fft(x, None, (2,))  # wrong: arg-type
 
 random.normal()  # wrong: call-arg
 random.normal("seed", (2,))  # wrong: arg-type
+random.normal(3)  # wrong: arg-type
+random.split(1.5)  # wrong: arg-type
+random.permutation(0, x)  # wrong: arg-type
+random.choice(True, x)  # wrong: arg-type
 random.normal(key, "2")  # wrong: arg-type
 random.randint(key, (2,))  # wrong: call-arg
 random.PRNGKey("seed")  # wrong: arg-type

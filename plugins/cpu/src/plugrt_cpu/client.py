@@ -241,7 +241,8 @@ class CpuClient(ClientBase):
         """Returns the buffers of one array as launches take them fastest."""
         if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
             return CpuShards(only.raw, only.type, only.place)
-        # jaxlib 0.10.2 aborts on a GSPMDSharding over no device ("Check failed: devices_->Len()").
+        # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
+        # devices_->Len()" on stderr; no public report of it was found.
         if not buffers:
             raise InvalidArgument("an array has at least one buffer; got none")
         devices = tuple(require_device(self, b.device) for b in buffers)

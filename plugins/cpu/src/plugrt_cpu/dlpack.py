@@ -69,8 +69,8 @@ class _Memory:
         self._keeper = keeper
 
     def __del__(self) -> None:
-        # Before the keeper: jaxlib 0.10 aborts the process when a deleted array is freed while a
-        # capsule refers to it.
+        # Before the keeper: jaxlib 0.10.2 ends the process (SIGABRT) when an array that was deleted
+        # is freed while a capsule of its own refers to it; no public report of it was found.
         self._capsule = None
 
 

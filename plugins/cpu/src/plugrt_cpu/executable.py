@@ -112,8 +112,9 @@ class CpuExecutable(Executable):
 
     def serialize(self) -> bytes:
         """Returns bytes that a client of the same jaxlib on the same kind of CPU loads again."""
-        # jaxlib 0.10 serialises an executable that was itself deserialised without its functions,
-        # so that loading it again fails: the bytes that it came from are kept.
+        # jaxlib 0.10.2 serialises an executable that was itself deserialised without its functions,
+        # so that what is loaded of that cannot be launched ("NOT_FOUND: Function … not found (type
+        # id: 1)"): the bytes that it came from are kept. No public report of it was found.
         payload = self._payload or self._ask(self.raw.serialize)
         return serialization.pack(payload, self._name, self.assignment, self.options)
 
@@ -128,7 +129,8 @@ class CpuExecutable(Executable):
 
 
 def _tensor_type(shape: Any, role: str) -> TensorType:
-    # First of all: jaxlib 0.10 aborts the process when the dimensions of a token are read.
+    # First of all: XLA ends the process ("Expected an array shape") when the dimensions of a token
+    # are read, since https://github.com/openxla/xla/pull/24375.
     if not shape.is_array():
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"

@@ -86,7 +86,13 @@ class ClientHandle:
         self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
         """Objects that keep functions of the library, to call them faster."""
         self.known_pages: set[int] = set()
-        """Pages of memory known to be readable, so that not every buffer is looked up."""
+        """Pages of memory known to be readable, so that not every buffer is looked up.
+
+        At most `_MAX_PAGES` (4 MB): then it is emptied as a whole, and
+        pages that are met again are looked up again, once each. A page that is unmapped meanwhile
+        stays in it, as one that is unmapped after its look-up would: the check is for addresses
+        that a library makes up, not for memory that it frees too early.
+        """
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
         _LIVE.add(self)

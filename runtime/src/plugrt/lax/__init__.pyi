@@ -43,7 +43,7 @@ from plugrt.lax.reductions import reduce as reduce
 from plugrt.lax.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
 from plugrt.lax.windowed_reductions import Padding
 from plugrt.lax.windowed_reductions import reduce_window as reduce_window
-from plugrt.typing import ArrayLike, DTypeLike
+from plugrt.typing import ArrayLike, DTypeLike, KeyArray
 
 __all__ = [
     "ConvDimensionNumbers", "FftType", "GatherDimensionNumbers", "GatherScatterMode", "Precision",
@@ -255,7 +255,7 @@ def reshape(
 ) -> Array: ...
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def rng_bit_generator(
-    key: ArrayLike,
+    key: KeyArray,
     shape: Sequence[int],
     dtype: DTypeLike = ...,
     algorithm: RandomAlgorithm | int = 0,

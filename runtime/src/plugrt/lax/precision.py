@@ -5,18 +5,37 @@ from __future__ import annotations
 import enum
 from typing import Any, TypeAlias
 
-from plugrt.array_api.matrix_products import precision as stablehlo_precision
 from plugrt.errors import ArgumentError
 from plugrt.settings.declarations import config
-from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.bindings import hlo, ir
+
+_NAMES = {
+    "default": "DEFAULT", "bfloat16": "DEFAULT", "fastest": "DEFAULT", None: "DEFAULT",
+    "high": "HIGH", "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
+    "highest": "HIGHEST", "float32": "HIGHEST",
+}  # fmt: skip
+"""What JAX calls the precisions, besides the numbers."""
 
 
 class Precision(enum.Enum):
-    """The precision of products, on devices that trade precision for speed."""
+    """The precision of products, on devices that trade precision for speed.
+
+    ``Precision("high")`` takes JAX's names, and raises `ArgumentError` for what is none of them.
+    """
 
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision:
+        try:
+            return cls[_NAMES[value]]  # type: ignore[index]
+        except (KeyError, TypeError):  # TypeError: of what cannot be hashed
+            names = ", ".join(repr(name) for name in _NAMES if name)
+            raise ArgumentError(
+                f"{value!r:.60} is no lax.Precision; it takes {names}, or 0, 1 and 2"
+            ) from None
 
 
 PrecisionLike: TypeAlias = (
@@ -34,14 +53,11 @@ def precision_config(precision: PrecisionLike | Any) -> ir.ArrayAttr:
     pair = precision if isinstance(precision, tuple | list) else (precision, precision)
     if len(pair) != 2:
         raise ArgumentError(f"precision is one or a pair of precisions; got {precision!r}")
-    found = []
-    for one in pair:
-        name = config.default_matmul_precision if one is None else getattr(one, "name", one)
-        name = name.lower() if isinstance(name, str) else name
-        try:
-            found.append(stablehlo_precision(name)[0])
-        except KeyError:
-            raise ArgumentError(
-                f"precision is None, 'default', 'high' or 'highest'; got {one!r}"
-            ) from None
+    found = [hlo.PrecisionAttr.get(_name_of(one)) for one in pair]
     return ir.ArrayAttr.get(found)
+
+
+def _name_of(one: Any) -> str:
+    """Returns StableHLO's name of one operand's precision; raises `ArgumentError`."""
+    name = config.default_matmul_precision if one is None else getattr(one, "name", one)
+    return Precision(name.lower() if isinstance(name, str) else name).name

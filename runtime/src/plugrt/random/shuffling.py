@@ -21,11 +21,11 @@ from plugrt.tracing.emit import constant, convert, full, iota, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_float, default_int, dtype_kind
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike
+from plugrt.typing import ArrayLike, KeyArray
 
 
 @with_argument_errors
-def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
+def permutation(key: KeyArray, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Returns ``x`` with its places along ``axis`` in random order; an integer means a range.
 
     With ``independent`` each vector along the axis has an order of its own. Any dtype. Raises
@@ -78,7 +78,7 @@ def _shuffle(key: Tracer, x: Tracer, axis: int) -> Tracer:
 
 @with_argument_errors
 def choice(
-    key: ArrayLike,
+    key: KeyArray,
     a: ArrayLike,
     shape: Shape = (),
     replace: bool = True,

@@ -11,14 +11,17 @@ from typing import Any
 def public_signature(body: Callable[..., Any]) -> inspect.Signature:
     """Returns the signature of an operation with this body.
 
-    A body's parameters are tracers; callers pass whatever `plugrt.typing.ArrayLike` has, and get
-    `plugrt.Array`. ``help``, ``inspect.signature`` and the stubs of the public namespaces (written
-    by ``docs/generate/stubs.py``) take it from here.
+    A body's parameters are tracers; callers pass whatever `plugrt.typing.ArrayLike` has (for a
+    random ``key`` a `plugrt.typing.KeyArray`, no scalar), and get `plugrt.Array`. ``help``,
+    ``inspect.signature`` and the stubs of the public namespaces (written by
+    ``docs/generate/stubs.py``) take it from here.
     """
     signature = inspect.signature(body)
     return signature.replace(
         parameters=[
-            p.replace(annotation=_with(p.annotation, "ArrayLike"))
+            p.replace(
+                annotation=_with(p.annotation, "KeyArray" if p.name == "key" else "ArrayLike")
+            )
             for p in signature.parameters.values()
         ],
         return_annotation=_with(signature.return_annotation, "Array"),
