@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from support.stablehlo_text import (
     typed,
 )
 
-Case = Callable[[np.random.Generator], ProgramText]
+Case = Callable[[ProgramText, np.random.Generator], None]
 CASES: dict[str, Case] = {}
-"""What is asked to a function that writes a program."""
+"""What is asked to a function that adds operations, of random values, to a program."""
 ULPS: dict[str, float] = {
     "atan2": 64, "batch_norm": 1 << 14, "cbrt": 16, "cholesky": 512, "cosine": 32,
     "exponential": 16, "exponential_minus_one": 32, "fft": 512, "log": 16, "log_plus_one": 64,
@@ -38,14 +38,12 @@ def _case(function: Case) -> Case:
 
 
 def _elementwise(name: str, dtypes: tuple[str, ...], arity: int, result: str = "") -> None:
-    def write(rng: np.random.Generator) -> ProgramText:
-        program = ProgramText()
+    def write(program: ProgramText, rng: np.random.Generator) -> None:
         for dtype in dtypes:
             shape = (*map(int, rng.integers(1, 6, rng.integers(0, 3))), 9)
             operands = [program.argument(sample(rng, shape, dtype)) for _ in range(arity)]
             kind = {"": dtype, "real": _real(dtype)}.get(result, result)
             program.apply(name, operands, [typed(shape, kind)])
-        return program
 
     CASES[name] = write
 
@@ -88,17 +86,14 @@ for _name in ("real", "imag"):
 
 
 @_case
-def complex_(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def complex_(program: ProgramText, rng: np.random.Generator) -> None:
     for part, whole in (("float32", "complex64"), ("float64", "complex128")):
         operands = [program.argument(sample(rng, (4, 3), part)) for _ in range(2)]
         program.apply("complex", operands, [typed((4, 3), whole)])
-    return program
 
 
 @_case
-def compare(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def compare(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("bool", *INTEGERS, *NARROW, *FLOATS):
         kind = "FLOAT" if "float" in dtype else "SIGNED" if dtype[0] == "i" else "UNSIGNED"
         operands = [program.argument(sample(rng, (40,), dtype)) for _ in range(2)]
@@ -109,28 +104,23 @@ def compare(rng: np.random.Generator) -> ProgramText:
                     f"comparison_direction = #stablehlo<comparison_direction {direction}>, "
                     f"compare_type = #stablehlo<comparison_type {compare_type}>",
                 )  # fmt: skip
-    return program
 
 
 @_case
-def select(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def select(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("int32", "bfloat16", "float64", "complex64", "bool", "int4"):
         for shape in ((4, 5), ()):
             operands = [program.argument(sample(rng, (4, 5), dtype)) for _ in range(2)]
             which = program.argument(sample(rng, shape, "bool"))
             program.apply("select", [which, *operands], [typed((4, 5), dtype)])
-    return program
 
 
 @_case
-def clamp(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def clamp(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("int32", "uint8", "float32", "bfloat16"):
         low, high = (program.argument(named_dtype(dtype).type(v)) for v in (1, 2))
         x = program.argument(sample(rng, (4, 5), dtype))
         program.apply("clamp", [low, x, high], [typed((4, 5), dtype)])
-    return program
 
 
 _CONVERTED = ("bool", *INTEGERS, *NARROW, *FLOATS, *EIGHTS, "complex64")
@@ -141,8 +131,7 @@ _FROM = np.array(
 
 
 @_case
-def convert(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def convert(program: ProgramText, rng: np.random.Generator) -> None:
     for source in _CONVERTED:
         if "int" in source or source == "bool":
             x = program.argument(sample(rng, (31,), source))
@@ -151,12 +140,10 @@ def convert(rng: np.random.Generator) -> ProgramText:
                 x = program.argument(_FROM.astype(named_dtype(source)))
         for target in _CONVERTED:
             program.apply("convert", [x], [typed((31,), target)])
-    return program
 
 
 @_case
-def bitcast_convert(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def bitcast_convert(program: ProgramText, rng: np.random.Generator) -> None:
     for source, shape, target, gives in (
         ("float32", (3, 2), "int32", (3, 2)), ("float32", (3,), "uint8", (3, 4)),
         ("uint8", (3, 4), "float32", (3,)), ("int64", (), "float64", ()),
@@ -165,12 +152,10 @@ def bitcast_convert(rng: np.random.Generator) -> ProgramText:
     ):  # fmt: skip
         x = program.argument(integral(rng, shape, source))
         program.apply("bitcast_convert", [x], [typed(gives, target)])
-    return program
 
 
 @_case
-def reduce_precision(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def reduce_precision(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "float64", "float16", "bfloat16"):
         x = program.argument(sample(rng, (60,), dtype))
         for exponent, mantissa in ((5, 3), (8, 7), (4, 10)):
@@ -178,7 +163,6 @@ def reduce_precision(rng: np.random.Generator) -> ProgramText:
                 "reduce_precision", [x], [typed((60,), dtype)],
                 f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32",
             )  # fmt: skip
-    return program
 
 
 def i64s(*values: int) -> str:
@@ -186,9 +170,8 @@ def i64s(*values: int) -> str:
 
 
 @_case
-def moves(rng: np.random.Generator) -> ProgramText:
+def moves(program: ProgramText, rng: np.random.Generator) -> None:
     """Operations that move elements."""
-    program = ProgramText()
     for dtype in ("float32", "bfloat16", "int4", "bool", "complex64"):
         x = program.argument(sample(rng, (2, 3, 4), dtype))
         t = lambda *shape, d=dtype: typed(shape, d)  # noqa: E731
@@ -230,7 +213,6 @@ def moves(rng: np.random.Generator) -> ProgramText:
     for dtype in (*INTEGERS, *NARROW, *FLOATS, "complex64"):
         program.apply("iota", [], [typed((3, 4), dtype)], "iota_dimension = 1 : i64")
     program.apply("get_dimension_size", [x], [typed((), "int32")], "dimension = 2 : i64")
-    return program
 
 
 def _precision(algorithm: str = "") -> str:
@@ -239,8 +221,7 @@ def _precision(algorithm: str = "") -> str:
 
 
 @_case
-def dot_general(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def dot_general(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype, result in (
         ("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32"),
         ("bfloat16", "bfloat16"), ("float16", "float16"), ("int8", "int32"), ("int32", "int32"),
@@ -267,12 +248,36 @@ def dot_general(rng: np.random.Generator) -> ProgramText:
         program.apply(
             "dot_general", [matrix, other], [typed((4, 3), result)], numbers + _precision()
         )
-    return program
+
+
+Pairs = Sequence[Sequence[int]]
+
+
+def padded(padding: Pairs) -> str:
+    """Returns the attribute of the elements that are put before and after each dimension."""
+    rows = ", ".join(f"[{before}, {after}]" for before, after in padding)
+    return f"padding = dense<[{rows}]> : tensor<{len(padding)}x2xi64>"
+
+
+def window_counts(
+    shape: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    base_dilations: Sequence[int],
+    dilations: Sequence[int],
+    padding: Pairs,
+) -> list[int]:
+    """Returns how many windows there are in each dimension."""
+    return [
+        max(((n - 1) * base + 1 + before + after - (size - 1) * dilation - 1) // stride + 1, 0)
+        for n, size, stride, base, dilation, (before, after) in zip(
+            shape, sizes, strides, base_dilations, dilations, padding, strict=True
+        )
+    ]
 
 
 @_case
-def convolution(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def convolution(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "bfloat16", "int32"):
         for strides, padding, base, window, reversal, features, batches in (
             ((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), (0, 0), 1, 1),
@@ -282,22 +287,16 @@ def convolution(rng: np.random.Generator) -> ProgramText:
         ):
             x = program.argument(integral(rng, (2, 7, 6, 4), dtype))  # batch, space, feature
             kernel = program.argument(integral(rng, (3, 2, 4 // features, 6), dtype))
-            sizes = []
-            for n, k, s, (a, b), lhs, rhs in zip(
-                (7, 6), (3, 2), strides, padding, base, window, strict=True
-            ):
-                sizes.append(((n - 1) * lhs + 1 + a + b - (k - 1) * rhs - 1) // s + 1)
-            rows = ", ".join(f"[{a}, {b}]" for a, b in padding)
+            sizes = window_counts((7, 6), (3, 2), strides, base, window, padding)
             flags = ", ".join("true" if r else "false" for r in reversal)
             program.apply(
                 "convolution", [x, kernel], [typed((2 // batches, *sizes, 6), dtype)],
                 "dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "
-                f"window_strides = {i64s(*strides)}, padding = dense<[{rows}]> : tensor<2x2xi64>, "
+                f"window_strides = {i64s(*strides)}, {padded(padding)}, "
                 f"lhs_dilation = {i64s(*base)}, rhs_dilation = {i64s(*window)}, "
                 f"window_reversal = array<i1: {flags}>, feature_group_count = {features} : i64, "
                 f"batch_group_count = {batches} : i64, {_precision()}",
             )  # fmt: skip
-    return program
 
 
 _BODIES = {"add": 0, "multiply": 1, "maximum": -3, "minimum": 3}
@@ -310,8 +309,7 @@ def _start(name: str, dtype: str) -> Any:
 
 
 @_case
-def reduce(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def reduce(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("int8", "int32", "uint16", "float32", "bfloat16", "bool"):
         for name in ("and", "or") if dtype == "bool" else _BODIES:
             shape = tuple(int(n) for n in rng.integers(0, 5, 3))
@@ -340,12 +338,10 @@ def reduce(rng: np.random.Generator) -> ProgramText:
         "reduce", [x, i, *starts], [typed((4,), "float32"), typed((4,), "int32")],
         f"dimensions = {i64s(1)}", [region],
     )  # fmt: skip
-    return program
 
 
 @_case
-def reduce_window(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def reduce_window(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "int32", "bfloat16"):
         for name in _BODIES:
             for sizes, strides, base, window, padding in (
@@ -358,25 +354,17 @@ def reduce_window(rng: np.random.Generator) -> ProgramText:
             ):
                 x = program.argument(integral(rng, (5, 6), dtype))
                 start = program.argument(_start(name, dtype))
-                shape = [
-                    max(((n - 1) * lhs + 1 + a + b - (k - 1) * rhs - 1) // s + 1, 0)
-                    for n, k, s, lhs, rhs, (a, b) in zip(
-                        (5, 6), sizes, strides, base, window, padding, strict=True
-                    )
-                ]
-                rows = ", ".join(f"[{a}, {b}]" for a, b in padding)
+                shape = window_counts((5, 6), sizes, strides, base, window, padding)
                 program.apply(
                     "reduce_window", [x, start], [typed(shape, dtype)],
                     f"window_dimensions = {i64s(*sizes)}, window_strides = {i64s(*strides)}, "
                     f"base_dilations = {i64s(*base)}, window_dilations = {i64s(*window)}, "
-                    f"padding = dense<[{rows}]> : tensor<2x2xi64>", [body(name, dtype)],
+                    f"{padded(padding)}", [body(name, dtype)],
                 )  # fmt: skip
-    return program
 
 
 @_case
-def select_and_scatter(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def select_and_scatter(program: ProgramText, rng: np.random.Generator) -> None:
     t, b = typed((), "float32"), typed((), "bool")
     choose = (
         f"^bb0(%a: {t}, %b: {t}): %c = stablehlo.compare GE, %a, %b : ({t}, {t}) -> {b} "
@@ -388,18 +376,15 @@ def select_and_scatter(rng: np.random.Generator) -> ProgramText:
         x = program.argument(rng.permutation(24).reshape(4, 6).astype("f4"))
         source = program.argument(integral(rng, gives, "float32"))
         zero = program.argument(np.float32(0))
-        rows = ", ".join(f"[{a}, {b}]" for a, b in padding)
         program.apply(
             "select_and_scatter", [x, source, zero], [typed((4, 6), "float32")],
             f"window_dimensions = {i64s(*sizes)}, window_strides = {i64s(*strides)}, "
-            f"padding = dense<[{rows}]> : tensor<2x2xi64>", [choose, body("add", "float32")],
+            f"{padded(padding)}", [choose, body("add", "float32")],
         )  # fmt: skip
-    return program
 
 
 @_case
-def gather(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def gather(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "int4", "complex64"):
         x = program.argument(sample(rng, (4, 5, 6), dtype))
         for indices, numbers, sizes, gives in (
@@ -418,12 +403,10 @@ def gather(rng: np.random.Generator) -> ProgramText:
                 "gather", [x, i], [typed(gives, dtype)],
                 f"dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = {i64s(*sizes)}",
             )  # fmt: skip
-    return program
 
 
 @_case
-def scatter(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def scatter(program: ProgramText, rng: np.random.Generator) -> None:
     t = typed((), "float32")
     general = (
         f"^bb0(%x: {t}, %y: {t}): %m = stablehlo.multiply %x, %x : {t} "
@@ -447,12 +430,10 @@ def scatter(rng: np.random.Generator) -> ProgramText:
                 "scatter", [x, i, u], [typed((4, 5, 6), "float32")],
                 f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>", [inner],
             )  # fmt: skip
-    return program
 
 
 @_case
-def sort(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def sort(program: ProgramText, rng: np.random.Generator) -> None:
     b = typed((), "bool")
     for dtype in ("int32", "uint8", "float32", "bfloat16"):
         t, n = typed((), dtype), typed((), "int32")
@@ -481,23 +462,19 @@ def sort(rng: np.random.Generator) -> ProgramText:
                     "sort", [x, i], [typed((7, 5), dtype), typed((7, 5), "int32")],
                     f"dimension = {axis} : i64, is_stable = true", [region],
                 )  # fmt: skip
-    return program
 
 
 @_case
-def map_(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def map_(program: ProgramText, rng: np.random.Generator) -> None:
     operands = [program.argument(sample(rng, (3, 4), "float32")) for _ in range(2)]
     program.apply(
         "map", operands, [typed((3, 4), "float32")], f"dimensions = {i64s(0, 1)}",
         [body("multiply", "float32")],
     )  # fmt: skip
-    return program
 
 
 @_case
-def control_flow(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def control_flow(program: ProgramText, rng: np.random.Generator) -> None:
     t, n, b = typed((3,), "float32"), typed((), "int32"), typed((), "bool")
     x = program.argument(integral(rng, (3,), "float32"))
     for index in (-1, 0, 1, 2, 7):
@@ -522,12 +499,10 @@ def control_flow(rng: np.random.Generator) -> ProgramText:
     )
     program.apply("while", [begin, x], [n, t], "", [condition, step])
     program.apply("optimization_barrier", [x, limit], [t, n])
-    return program
 
 
 @_case
-def fft(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def fft(program: ProgramText, rng: np.random.Generator) -> None:
     real, whole = (
         sample(rng, (2, 4, 6), "complex64").real.copy(),
         sample(rng, (2, 4, 6), "complex64"),
@@ -542,12 +517,10 @@ def fft(rng: np.random.Generator) -> ProgramText:
             "fft", [x], [typed(gives, dtype)],
             f"fft_type = #stablehlo<fft_type {name}>, fft_length = {i64s(*lengths)}",
         )  # fmt: skip
-    return program
 
 
 @_case
-def cholesky(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def cholesky(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "float64"):
         a = rng.normal(size=(2, 5, 5))
         spd = (a @ a.transpose(0, 2, 1) + 5 * np.eye(5)).astype(dtype)
@@ -569,12 +542,10 @@ def cholesky(rng: np.random.Generator) -> ProgramText:
             )  # fmt: skip
             zero = program.constant("0.0", t)
             program.apply("select", [inside, factor, zero], [t])
-    return program
 
 
 @_case
-def triangular_solve(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def triangular_solve(program: ProgramText, rng: np.random.Generator) -> None:
     for dtype in ("float32", "float64", "complex64"):
         a = sample(rng, (2, 20, 20), "complex64") / 20 + 2 * np.eye(20)
         a = a.astype(dtype) if "complex" in dtype else a.real.astype(dtype)
@@ -590,12 +561,10 @@ def triangular_solve(rng: np.random.Generator) -> ProgramText:
                             f"left_side = {left}, lower = {lower}, unit_diagonal = {unit}, "
                             f"transpose_a = #stablehlo<transpose {transpose}>",
                         )  # fmt: skip
-    return program
 
 
 @_case
-def rng_bit_generator(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def rng_bit_generator(program: ProgramText, rng: np.random.Generator) -> None:
     for algorithm, words in (("THREE_FRY", 2), ("PHILOX", 2), ("PHILOX", 3), ("DEFAULT", 3)):
         for dtype in ("uint32", "uint64", "uint16", "uint8"):
             for shape in ((), (4,), (5,), (3, 4), (3, 5), (2, 3, 3)):
@@ -606,12 +575,10 @@ def rng_bit_generator(rng: np.random.Generator) -> ProgramText:
                     "rng_bit_generator", [x], [x[1], typed(shape, dtype)],
                     f"rng_algorithm = #stablehlo<rng_algorithm {algorithm}>",
                 )  # fmt: skip
-    return program
 
 
 @_case
-def batch_norm(rng: np.random.Generator) -> ProgramText:
-    program = ProgramText()
+def batch_norm(program: ProgramText, rng: np.random.Generator) -> None:
     t, v = typed((2, 3, 4), "float32"), typed((3,), "float32")
     x = program.argument(rng.normal(size=(2, 3, 4)).astype("f4"))
     scale, offset, mean = (program.argument(rng.normal(size=3).astype("f4")) for _ in range(3))
@@ -620,9 +587,10 @@ def batch_norm(rng: np.random.Generator) -> ProgramText:
     program.apply("batch_norm_inference", [x, scale, offset, mean, variance], [t], attributes)
     program.apply("batch_norm_training", [x, scale, offset], [t, v, v], attributes)
     program.apply("batch_norm_grad", [x, scale, mean, variance, x], [t, v, v], attributes)
-    return program
 
 
 def write(name: str, seed: int = 0) -> ProgramText:
     """Returns the program of a case, with values and shapes of a seed."""
-    return CASES[name](np.random.default_rng([seed, *name.encode()]))
+    program = ProgramText()
+    CASES[name](program, np.random.default_rng([seed, *name.encode()]))
+    return program

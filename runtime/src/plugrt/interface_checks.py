@@ -135,11 +135,11 @@ def check_execute_options(launch_id: int, kept: Sequence[Any]) -> None:
 
 
 def check_parts(arrays: Any, devices: Any) -> None:
-    """Raises unless both are sequences, of one length."""
+    """Raises unless both are sequences, of one length from 1."""
     if not (is_sequence(arrays) and is_sequence(devices)):
         raise ArgumentTypeError(
             "buffers_from_host takes a sequence of arrays and one of devices; got "
             f"{arrays!r:.60} and {devices!r:.60}"
         )
-    if len(arrays) != len(devices):
+    if not len(devices) or len(arrays) != len(devices):
         raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(devices)} devices")

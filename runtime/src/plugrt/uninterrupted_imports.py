@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from _thread import start_new_thread
 from importlib import import_module
 from types import ModuleType
 
@@ -34,11 +35,12 @@ def _is_main_thread() -> bool:
 def _import_aside(names: tuple[str, ...]) -> None:
     """Imports the modules in a thread and waits for its end, also when that is interrupted."""
     errors: list[BaseException] = []
-    over: list[bool] = []
+    running, over = list[bool](), list[bool]()
     ended = threading.Lock()
     ended.acquire()
 
     def run() -> None:
+        running.append(True)
         try:
             for name in names:
                 import_module(name)
@@ -49,14 +51,19 @@ def _import_aside(names: tuple[str, ...]) -> None:
             ended.release()
 
     interrupts: list[BaseException] = []
-    try:
-        threading.Thread(target=run, name="plugrt-import").start()
-    except RuntimeError:  # no more threads, or the interpreter is ending
-        run()
+    begun = False
     while not over:
         try:
+            if not begun:
+                # Not `Thread.start`, which a signal handler may break off before the thread is
+                # there or after. None runs between these two lines.
+                begun = True
+                start_new_thread(run, ())
             ended.acquire()
         except BaseException as raised:  # noqa: BLE001 raised when the import is over
-            interrupts.append(raised)
+            if isinstance(raised, RuntimeError) and not running:
+                run()  # there are no more threads, or the interpreter is ending
+            else:
+                interrupts.append(raised)
     if interrupts or errors:
         raise (interrupts or errors)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -115,3 +116,26 @@ def test_no_garbage_is_collected_while_the_main_thread_compiles() -> None:
     print(run_uninterrupted(gc.isenabled), gc.isenabled())
     """
     assert run_python(code).stdout == "False True\nFalse False\n"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_an_interrupt_while_the_thread_is_started_leaves_nothing_behind(
+    started: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Thread.start` may be broken off before the thread is there, and after."""
+    start, ended = interrupts.CompileThread.start, threading.Event()
+
+    def broken_off(self: threading.Thread) -> None:
+        if started:
+            start(self)  # type: ignore[arg-type]
+            assert ended.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(interrupts.CompileThread, "start", broken_off)
+    monkeypatch.setattr(interrupts, "is_alone", lambda: True)
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.run_uninterrupted(ended.set)
+    assert gc.isenabled()
+    assert ended.is_set() is started
+    for done in list(interrupts._under_way):  # of the work that was begun
+        assert done.wait(60)

@@ -258,6 +258,21 @@ def test_infinities_in_a_loop_that_begins_with_one() -> None:
         assert "comes from stablehlo.divide of (float32[], float32[])" in message, message
 
 
+STARTS = """func.func public @main(%x: tensor<2xf32>) -> tensor<f32> {
+  %start = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %y = stablehlo.divide %x, %zero : tensor<2xf32>
+  %z = stablehlo.reduce(%y init: %start) applies stablehlo.maximum across dimensions = [0]
+    : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+  return %z : tensor<f32>
+}"""
+
+
+def test_what_a_reduction_starts_from_is_not_to_blame() -> None:
+    message = message_of(plugrt.compile(STARTS), X, debug_infs=True)
+    assert "comes from stablehlo.divide of (float32[2], float32[2]) in line 4" in message
+
+
 HANDED_ON: dict[str, F] = {
     "permuted": lambda v: lax.ppermute(v, "i", [(0, 1), (1, 0)]),
     "permuted twice": lambda v: lax.ppermute(

@@ -47,3 +47,28 @@ def test_keys_are_recognised(name: str, dtype: str) -> None:
     with module.context:
         module.operation.walk(look)
     assert found == [keys]
+
+
+MIXED = """func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>) {
+  %r:2 = "stablehlo.sort"(%x, %y) ({
+  ^bb0(%a0: tensor<f32>, %b0: tensor<f32>, %a1: tensor<f32>, %b1: tensor<f32>):
+    %less = stablehlo.compare LT, %a0, %b0, FIRST : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %same = stablehlo.compare EQ, %a0, %b0, SAME : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %rest = stablehlo.compare LT, %a1, %b1, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %found = stablehlo.select %same, %rest, %less : tensor<i1>, tensor<i1>
+    stablehlo.return %found : tensor<i1>
+  }) {dimension = 0 : i64, is_stable = true} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize("first", ["FLOAT", "TOTALORDER"])
+@pytest.mark.parametrize("same", ["FLOAT", "TOTALORDER"])
+def test_equality_must_be_that_of_the_order(first: str, same: str) -> None:
+    module = parse(MIXED.replace("FIRST", first).replace("SAME", same))
+    compiler = ModuleCompiler(module, Grid())
+    with module.context:
+        sort = module.body.operations[0].regions[0].blocks[0].operations[0].operation
+        found = sort_keys(Operation(sort, compiler))
+    assert len(found) == (2 if first == same else 0)

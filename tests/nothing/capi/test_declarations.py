@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from plugrt.capi.loading.extension_chain import EXTENSION_NAMES
 from plugrt.capi.loading.function_table import new_struct, struct_type
 from plugrt.capi.loading.library import OLDEST_MINOR
 from support.clib import compile_c, needs_cc
+from support.markdown import load_script
 
 
 def test_committed_module_is_generated(tmp_path: Path) -> None:
@@ -89,14 +89,7 @@ def test_cffi_and_the_c_compiler_agree(tmp_path: Path) -> None:
 
 
 def test_coverage_page_is_up_to_date() -> None:
-    root = Path(__file__).parents[3]
-    spec = importlib.util.spec_from_file_location(
-        "capi_coverage", root / "docs/generate/capi_coverage.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
+    generator = load_script("docs/generate/capi_coverage.py")
     page = generator.page()
     assert page == generator.PAGE.read_text(), "run python docs/generate/capi_coverage.py"
     used = generator.uses()

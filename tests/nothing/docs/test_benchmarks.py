@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import re
 from typing import Any
@@ -11,13 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.markdown import ROOT
+from support.markdown import ROOT, load_script
 
-_SPEC = importlib.util.spec_from_file_location("benchmarks", ROOT / "docs/generate/benchmarks.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-generate = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(generate)
+generate = load_script("docs/generate/benchmarks.py")
 
 SVG = "{http://www.w3.org/2000/svg}"
 

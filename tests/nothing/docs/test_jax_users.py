@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
-from support.markdown import ROOT
+from support.markdown import load_script
 
-_SPEC = importlib.util.spec_from_file_location("jax_users", ROOT / "docs/generate/jax_users.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-generate = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = generate  # a dataclass looks itself up there
-_SPEC.loader.exec_module(generate)
+generate = load_script("docs/generate/jax_users.py")
 
 
 def test_the_page_is_current() -> None:

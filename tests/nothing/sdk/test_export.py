@@ -197,6 +197,9 @@ def test_copies_are_on_the_other_device(client: Client) -> None:
     copy = put(client).copy_to_device(client.devices()[1])
     assert copy.device is client.devices()[1]
     np.testing.assert_array_equal(copy.to_host(), ONE)
+    there = CompileOptions(device_assignment=DeviceAssignment(((1,),)))
+    [[result]] = client.compile(Program(ADD), there).execute([(copy,), (copy,)])
+    np.testing.assert_array_equal(result.to_host(), 2 * ONE)
 
 
 def test_a_deleted_buffer_is_deleted_on_both_sides(client: Client) -> None:
@@ -229,6 +232,7 @@ def test_a_program_runs_on_two_devices(client: Client) -> None:
         Program(ADD), CompileOptions(num_replicas=2, device_assignment=assignment)
     )
     assert [d.id for d in program.addressable_devices] == [1, 0]
+    assert program.logical_device_ids() == [(0, 0), (1, 0)]  # type: ignore[attr-defined]
     x = (put(client, ONE, 1), put(client, 10 * ONE, 0))
     [results] = program.execute([x, x])
     assert [r.device.id for r in results] == [1, 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import pydoc
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from plugrt.execution import array_methods
 from plugrt.execution.array import Array
 from plugrt.tracing.operation import Operation, operation
 from plugrt.tracing.tracer import Tracer
+from support.markdown import load_script
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = [ROOT / "runtime/src/plugrt", ROOT / "plugin_sdk/src/plugrt_sdk"]
@@ -28,12 +28,7 @@ NAMESPACES = (array_api, lax, random)
 
 
 def generator(name: str = "stubs") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/generate/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(f"docs/generate/{name}.py")
 
 
 @pytest.mark.parametrize("package", ["plugrt.array_api", "plugrt.lax", "plugrt.random"])

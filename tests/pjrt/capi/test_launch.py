@@ -249,6 +249,19 @@ class TestDonation:
         assert not any(b.is_deleted() for b in y)
         assert [r.to_host()[0] for r in results] == [2, 2]
 
+    def test_one_array_as_both_arguments(self, client: Client) -> None:
+        """Refused before a device runs: XLA refuses it on one of two, and hangs the next launch."""
+        loaded = client.compile(add(donate=DONATED), CompileOptions(num_replicas=2))
+        launches = (loaded.execute, loaded.launcher)
+        for launch in (*launches, *launches):  # what the first launch checks, later ones do not
+            x, y = (
+                client.shards([ones(client, d) for d in client.devices()[:2]]) for _ in range(2)
+            )
+            with pytest.raises(InvalidArgument, match="argument 0 of 'add' is donated, and is arg"):
+                launch([x, x])
+            (results,) = launch([x, y])
+            assert [r.to_host()[0] for r in results] == [2, 2]
+
 
 class TestStoring:
     """Executables as bytes."""

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-from support.markdown import ROOT
+from support.markdown import ROOT, load_script
 from support.xla_cpu import needs_library
 
 pytestmark = needs_library
 
 
-def _generator() -> object:
-    place = ROOT / "docs/generate/support.py"
-    spec = importlib.util.spec_from_file_location("generate_support", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_table_is_current() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    made = _generator().page(readme)  # type: ignore[attr-defined]
+    made = load_script("docs/generate/support.py").page(readme)
     assert made == readme, "run `make docs`: the support table in README.md is out of date"
 
 

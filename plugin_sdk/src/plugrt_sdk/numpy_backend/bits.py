@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from plugrt_sdk.numpy_backend.data_types import (
@@ -46,41 +49,31 @@ def count_leading_zeros(dtype: Dtype) -> Function:
     return count
 
 
-def _shift_left(op: Operation) -> Function:
-    dtype = op.dtype
-    if bit_width(dtype) >= 8:
-        return np.left_shift  # a count at or above the width, or below 0, gives 0
-    return lambda x, s: np.left_shift(
-        _unsigned(x, dtype), np.minimum(_unsigned(s, dtype), np.uint8(8))
-    ).astype(dtype)
-
-
-def _shift_right_arithmetic(op: Operation) -> Function:
-    dtype = op.dtype
-    if dtype_kind(dtype) == "i" and bit_width(dtype) >= 8:
-        return np.right_shift
-    signed = np.dtype(np.int8) if bit_width(dtype) < 8 else np.dtype(f"i{dtype.itemsize}")
-    if dtype_kind(dtype) == "u" and bit_width(dtype) < 8:
-        unit = np.int8(8 - bit_width(dtype))
-        return lambda x, s: np.right_shift(
-            (x.astype(np.int8) << unit) >> unit, _clamped(s, dtype)
-        ).astype(dtype)
+def _signed(array: Array, dtype: Dtype) -> Array:
+    """Returns the bits of integers, in a signed dtype that NumPy computes with."""
     if bit_width(dtype) < 8:
-        return lambda x, s: np.right_shift(x.astype(np.int8), _clamped(s, dtype)).astype(dtype)
-    return lambda x, s: np.right_shift(x.view(signed), s.view(signed)).view(dtype)
+        unused = np.int8(8 - bit_width(dtype))
+        extended: Array = (array.astype(np.int8) << unused) >> unused
+        return extended
+    return array.view(np.dtype(f"i{dtype.itemsize}"))
 
 
-def _clamped(count: Array, dtype: Dtype) -> Array:
-    return np.minimum(_unsigned(count, dtype), np.uint8(7)).astype(np.int8)
+def _shift(ufunc: Any, bits: Callable[[Array, Dtype], Array], kinds: str) -> Lowering:
+    """Returns the lowering of a shift of ``bits``, which dtypes of ``kinds`` are as they stand.
 
+    As NumPy has it, a count at or above the width, or below 0, leaves nothing but the sign.
+    """
 
-def _shift_right_logical(op: Operation) -> Function:
-    dtype = op.dtype
-    if bit_width(dtype) < 8:
-        return lambda x, s: np.right_shift(_unsigned(x, dtype), _unsigned(s, dtype)).astype(dtype)
-    if dtype_kind(dtype) == "u":
-        return np.right_shift
-    return lambda x, s: np.right_shift(_unsigned(x, dtype), _unsigned(s, dtype)).view(dtype)
+    def lower(op: Operation) -> Function:
+        dtype = op.dtype
+        if bit_width(dtype) < 8:
+            return lambda x, s: ufunc(bits(x, dtype), bits(s, dtype)).astype(dtype)
+        if dtype_kind(dtype) in kinds:
+            shift: Function = ufunc
+            return shift
+        return lambda x, s: ufunc(bits(x, dtype), bits(s, dtype)).view(dtype)
+
+    return lower
 
 
 def _reduce_precision(op: Operation) -> Function:
@@ -120,8 +113,8 @@ def reduce_precision(x: Array, dtype: Dtype, exponent_bits: int, mantissa_bits: 
 
 OPERATIONS: dict[str, Lowering] = {
     "stablehlo.reduce_precision": _reduce_precision,
-    "stablehlo.shift_left": _shift_left,
-    "stablehlo.shift_right_arithmetic": _shift_right_arithmetic,
-    "stablehlo.shift_right_logical": _shift_right_logical,
+    "stablehlo.shift_left": _shift(np.left_shift, _unsigned, "iu"),
+    "stablehlo.shift_right_arithmetic": _shift(np.right_shift, _signed, "i"),
+    "stablehlo.shift_right_logical": _shift(np.right_shift, _unsigned, "u"),
 }
 """Operation name to lowering."""

@@ -22,6 +22,7 @@ from plugrt.interface import (
     Program,
     TensorType,
 )
+from plugrt.interface_checks import check_parts
 from plugrt_cpu import adapter, dlpack, serialization
 from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
@@ -187,9 +188,8 @@ class CpuClient(ClientBase):
         ones. But to read or to launch on one device after the other that array has to be split,
         which takes the time again, and imports JAX where it is installed (see `adapter.split`).
         """
+        check_parts(arrays, devices)
         targets = tuple([require_device(self, device) for device in devices])
-        if not targets or len(arrays) != len(targets):
-            raise InvalidArgument(f"{len(arrays)} arrays cannot be put on {len(targets)} devices")
         memories = [
             d.default_memory() if memory_kind is None else d.memory(memory_kind) for d in targets
         ]

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -55,15 +56,20 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
 
     finished = threading.Lock()
     finished.acquire()
-    if pausing:
-        gc.disable()
-    CompileThread(target=run, name="plugrt-cpu-compile").start()
     # Not join: after an interrupt CPython 3.11 marks the thread as ended and does not wait for it
     # at exit (https://github.com/python/cpython/issues/90882). Not an event: interrupted twice, its
     # condition releases a lock that it does not hold, and the RuntimeError replaces the interrupt
     # (https://github.com/python/cpython/issues/118433).
     try:
+        if pausing:
+            gc.disable()
+        CompileThread(target=run, name="plugrt-cpu-compile").start()
         finished.acquire()
+    except BaseException:
+        with suppress(IndexError):  # the work has begun, and goes on
+            todo.pop()
+            _under_way.discard(done)
+        raise
     finally:
         if pausing:
             gc.enable()
