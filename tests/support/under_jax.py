@@ -243,13 +243,14 @@ def random() -> None:
 
 
 def donation() -> None:
-    """Donated or not, which depends on the rules that JAX has for a platform, results are right."""
+    """A donated argument is gone, where JAX donates on the platform at all; results are right."""
     donated, kept = jax.device_put(ONE), jax.device_put(ONE)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Some donated buffers were not usable")
         result = jax.jit(lambda x, y: x + y, donate_argnums=0)(donated, kept)
     np.testing.assert_array_equal(result, 2 * ONE)
     np.testing.assert_array_equal(kept, ONE)
+    assert donated.is_deleted() == (NAME == "numpy"), "registered as one that donates"
     if donated.is_deleted():
         with pytest.raises(RuntimeError, match="deleted"):
             np.asarray(donated)
@@ -259,6 +260,8 @@ def donation() -> None:
 
 def errors() -> None:
     """What cannot be compiled or launched has its code and its words, wherever it is waited for."""
+    with pytest.raises(RuntimeError, match="INVALID_ARGUMENT: No such compile option: 'nosuch'"):
+        jax.jit(_double).lower(ONE).compile(compiler_options={"nosuch": 1, "xla_cpu_x": True})
     missing = jax.ffi.ffi_call("nosuch", jax.ShapeDtypeStruct((3,), np.float32))
     with pytest.raises(RuntimeError, match=r"^UNIMPLEMENTED: .*it has no custom call 'nosuch'"):
         jax.jit(missing)(ONE)

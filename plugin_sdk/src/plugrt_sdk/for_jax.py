@@ -16,7 +16,7 @@ def initialize() -> None:
     """
     from plugrt_sdk.export import register_with_jax
 
-    register_with_jax("numpy", _create_client, only_when_named=True)
+    register_with_jax("numpy", _create_client, only_when_named=True, donation=True)
 
 
 def _create_client(**options: OptionValue) -> Client:

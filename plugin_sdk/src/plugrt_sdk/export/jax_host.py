@@ -18,13 +18,15 @@ def register_with_jax(
     priority: int = 400,
     options: Mapping[str, OptionValue] | None = None,
     only_when_named: bool = False,
+    donation: bool = False,
     **settings: Any,
 ) -> None:
     """Registers a plugin with JAX: to be called by the ``initialize`` of a ``jax_plugins`` module.
 
     ``name`` is the platform, for ``JAX_PLATFORMS`` and in ``jax.devices(name)``. JAX chooses the
     platform of the highest priority by itself (its CPU has 0); ``only_when_named`` registers
-    nothing unless JAX's setting ``jax_platforms`` names it. ``options`` are passed to
+    nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to those
+    on which JAX donates arguments, of which it has a list. ``options`` are passed to
     ``client_factory`` as keyword arguments; the other settings are those of `export_capsule`.
     Nothing is started before JAX asks for the platform. Raises what `export_capsule` raises.
     """
@@ -34,12 +36,15 @@ def register_with_jax(
     named = (settings_of_jax.jax_platforms or "").split(",")
     if only_when_named and name not in map(str.strip, named):
         return
+    from jax._src.interpreters import mlir
     from jax._src.xla_bridge import register_plugin
 
     from plugrt_sdk.export.capsule import export_capsule
 
     capsule = export_capsule(client_factory, **{"platform": name, **settings})
     register_plugin(name, c_api=capsule, priority=priority, options=options)
+    if donation and name not in mlir._platforms_with_donation:
+        mlir._platforms_with_donation.append(name)
 
 
 def offer_to_jax(plugin: Plugin, **settings: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class NumpyBackend(Backend):
         return read_aliases(program)
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
+        _check_names(options.env_overrides)
         launch = compile_launch(program, options, check=self._check)
         # What is donated is freed when the launch ends, and NumPy makes its next arrays of it.
         return lambda arguments, consumed=frozenset(): launch(arguments)
@@ -66,6 +67,17 @@ class NumpyBackend(Backend):
         self, program: Program, options: CompileOptions
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]]:
         return local_types(program, options)
+
+
+def _check_names(overrides: Iterable[str]) -> None:
+    """Refuses compile options that nobody has; XLA's, which programs are run with anywhere, say
+    how it optimises and are of no account here."""
+    for name in overrides:
+        if not name.startswith("xla_"):
+            raise InvalidArgument(
+                f"No such compile option: {name!r}; the NumPy backend has none, and passes over "
+                "those of XLA, whose names begin with xla_"
+            )
 
 
 def _read_count(given: int | str) -> int:

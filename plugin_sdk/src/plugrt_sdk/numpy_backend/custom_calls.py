@@ -51,6 +51,7 @@ TARGETS: dict[str, Lowering] = {
     "SPMDShardToFullShape": _pass_on,
     "Sharding": _pass_on,
     "annotate_device_placement": _pass_on,
+    "dce_sink": _pass_on,
     "xla.sdy.FuncResultSharding": _pass_on,
     "xla.sdy.PropagationBarrier": _pass_on,
 }

@@ -15,7 +15,7 @@ from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import INT64, Array, Function
 from plugrt_sdk.numpy_backend.folding import combiner, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
-from plugrt_sdk.numpy_backend.windows import at_places, distinct_passes
+from plugrt_sdk.numpy_backend.scattering import at_places, distinct_passes
 
 
 def split_starts(

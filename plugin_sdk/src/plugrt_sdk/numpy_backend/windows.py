@@ -13,6 +13,7 @@ from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
 from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
+from plugrt_sdk.numpy_backend.scattering import at_places, scatter_by_passes
 from plugrt_sdk.numpy_backend.shapes import pad
 
 
@@ -228,37 +229,6 @@ def _selected(windows: Windows, x: Array, select: Any, captured: Sequence[Any]) 
         best = np.where(keep, best, value).astype(x.dtype, copy=False)
         chosen = np.where(keep, chosen, position)
     return chosen - 1
-
-
-def at_places(ufunc: Any, out: Array, places: Array, values: Array) -> None:
-    """Combines values into a flat array at places, which may repeat; -1 and others must not be."""
-    wide = wide_dtype(out.dtype)
-    if wide == out.dtype:
-        ufunc.at(out, places, values)
-        return
-    total = out.astype(wide)
-    ufunc.at(total, places, values.astype(wide))
-    out[...] = total.astype(out.dtype)
-
-
-def scatter_by_passes(combine: Any, out: Array, places: Array, values: Array) -> None:
-    """As `at_places`, by any function: each pass takes places that are all different, in order."""
-    for chosen in distinct_passes(places):
-        where = places[chosen]
-        out[where] = combine(out[where], values[chosen])
-
-
-def distinct_passes(places: Array) -> list[Array]:
-    """Divides the indices of an array such that the values in each part differ.
-
-    Equal values are in as many parts, in their order.
-    """
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    begins = np.maximum.accumulate(np.where(first, np.arange(len(ordered)), 0))
-    occurrence = np.arange(len(ordered)) - begins
-    return [np.sort(order[occurrence == k]) for k in range(int(occurrence.max(initial=-1)) + 1)]
 
 
 OPERATIONS: dict[str, Lowering] = {
