@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -35,6 +36,13 @@ LAYERS: Mapping[Kind, tuple[str, ...]] = {
 }
 """Kind to the folders of its templates."""
 
+TORCH_LAYERS: Mapping[Kind, str] = {
+    Kind.PYTHON: "torch_xla_python",
+    Kind.LIBRARY: "torch_xla_library",
+    Kind.CPP: "torch_xla_library",
+}
+"""Kind to the folder that offers it to PyTorch/XLA."""
+
 _GENERATED = ("__pycache__", ".ruff_cache", ".mypy_cache")
 
 
@@ -58,8 +66,16 @@ class NewPackage:
     def next_steps(self) -> str:
         """Returns what to do with the package, command by command."""
         where = self.folder if self.folder.is_absolute() else f"./{self.folder}"
+        module = self.name.module
+        first = {
+            Kind.PYTHON: "",
+            Kind.LIBRARY: ""
+            if self.library
+            else f"  cp /path/to/your/library.so {self.folder}/src/{module}/libpjrt_{module}.so\n",
+            Kind.CPP: "  export PJRT_HEADER=/path/to/pjrt_c_api.h\n",
+        }[self.kind]
         return f"""Next:
-  pip install {where}
+{first}  pip install {where}
   JAX_PLATFORMS={self.name.text} plugrt doctor
 {self.folder / "README.md"} says what to replace, and in which order."""
 
@@ -89,7 +105,9 @@ def _require_new(folder: Path) -> None:
 
 def _contents(package: NewPackage) -> Iterator[tuple[str, bytes]]:
     """Yields (path in the package, content) of each file; a later one replaces an earlier one."""
-    layers = [*LAYERS[package.kind], *(["torch_xla"] if package.torch_xla else [])]
+    layers = LAYERS[package.kind]
+    if package.torch_xla:
+        layers = (*layers, TORCH_LAYERS[package.kind])
     for layer in layers:
         for name, content in _template(files("plugrt_sdk") / "templates" / layer):
             yield package.name.rename(name), _adapt(content, package).encode()
@@ -112,7 +130,8 @@ def _adapt(text: str, package: NewPackage) -> str:
     """Returns a template's text with the package's name, and with bounds on what is ours."""
     if not package.torch_xla:
         text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
-    text = re.sub(r"# (with torch_xla:|end)\n", "", text)
+    text = re.sub(r"# with torch_xla:\n|# end\n\n?(?=\[)", "", text)
+    text = text.replace("linux_x86_64", re.sub(r"[-.]", "_", sysconfig.get_platform()))
     return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)"', _bounded, text))
 
 

@@ -11,13 +11,16 @@ import json
 import os
 import re
 import shlex
+import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.installed import attempt, needs_uv, unreachable_is_skipped, uv_as_pip
+from support.clib import needs_cc
+from support.installed import UV, attempt, needs_uv, unreachable_is_skipped, uv_as_pip
 from support.markdown import ROOT
+from support.xla_cpu import header_path, library_path, needs_library
 
 SWITCH = "PLUGRT_TEST_NEW"
 slow = [
@@ -30,6 +33,23 @@ GRADIENT = (
     "import jax, jax.numpy as jnp; "
     "print(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x)**2)))(jnp.arange(4.)))"
 )
+
+HEADERS = Path(__file__).parent / "headers"
+CHECKS = "ruff check . && ruff format --check . && mypy && python -m pytest -q"
+"""What a package's own CI does."""
+CALL_ALL = """
+import json
+from cpp_chip.for_plugrt import plugin
+from plugrt.errors import Unimplemented
+library, said = plugin.open(), {}
+for name in library.slots:
+    if library.has(name) and not name.startswith("Error_"):
+        try:
+            library.call(name)
+        except Unimplemented as error:
+            said["PJRT_" + name] = error.message
+print(json.dumps(said))
+"""
 
 
 class Shell:
@@ -113,8 +133,7 @@ class TestPython:
         assert shell.run(f'python -c "{code}"') == "[]\n"
 
     def test_its_own_checks_pass(self, shell: Shell) -> None:
-        checks = "ruff check . && ruff format --check . && mypy && python -m pytest -q"
-        printed = shell.run(f"cd my-chip && {checks}")
+        printed = shell.run(f"cd my-chip && {CHECKS}")
         assert "Success: no issues found" in printed
         assert re.search(r"\b\d+ passed in", printed)
 
@@ -133,6 +152,116 @@ class TestPython:
             assert "no gone0 here; plug it in" in printed
         finally:
             shell.run("pip uninstall --quiet gone")
+
+
+@pytest.fixture(scope="session")
+def library_package(shell: Shell) -> None:
+    shell.run(f"plugrt new lib-chip --kind library --library {library_path()}")
+    shell.run("pip install --quiet './lib-chip[test]'")
+
+
+LACKS = ("wrong_arguments", "nonsense_is_not_loaded")
+"""Checks of plugrt-sdk that the library xla-cpu-pjrt fails."""
+
+
+@needs_library
+@pytest.mark.usefixtures("library_package")
+class TestLibrary:
+    """``plugrt new NAME --kind library``: an existing PJRT library."""
+
+    pytestmark = slow
+
+    def test_its_wheel_is_for_this_machine_and_every_python(self, shell: Shell) -> None:
+        wheel = shell.run(f"{UV} build --quiet --wheel -o lib ./lib-chip && ls lib").split()
+        machine = sysconfig.get_platform().replace("-", "_")
+        assert wheel == [f"lib_chip-0.1.0-py3-none-{machine}.whl"]
+
+    def test_it_is_found_and_computes(self, shell: Shell) -> None:
+        row = shell.rows(JAX_PLATFORMS="lib-chip")["lib-chip"]
+        assert (row["state"], row["distribution"]) == ("initialised", "lib-chip")
+        assert is_gradient(shell.run(f'python -c "{GRADIENT}"', JAX_PLATFORMS="lib-chip"))
+
+    def test_jax_opens_it_only_where_it_is_to_be_used(self, shell: Shell) -> None:
+        maps = "open('/proc/self/maps').read()"
+        code = f"import jax; jax.devices(); print('libpjrt_lib_chip' in {maps})"
+        assert shell.run(f'python -c "{code}"', JAX_PLATFORMS="lib-chip") == "True\n"
+        assert shell.run(f'python -c "{code}"', JAX_PLATFORMS="cpu") == "False\n"
+
+    def test_what_jax_imports_of_it_needs_no_plugrt(self, shell: Shell) -> None:
+        code = "import sys, lib_chip.for_jax; print('plugrt' in sys.modules, 'jax' in sys.modules)"
+        assert shell.run(f'python -c "{code}"') == "False False\n"
+
+    def test_its_own_checks_pass(self, shell: Shell) -> None:
+        known = " ".join(f"--deselect 'tests/test_client.py::test_the_client[{c}]'" for c in LACKS)
+        printed = shell.run(f"cd lib-chip && {CHECKS} {known}")
+        assert "Success: no issues found" in printed
+        assert re.search(r"\b\d+ passed, 2 deselected in", printed)
+
+    def test_a_library_that_is_not_there_is_told_with_its_cure(self, shell: Shell) -> None:
+        variables = {"JAX_PLATFORMS": "lib-chip", "LIB_CHIP_LIBRARY_PATH": "/no/such.so"}
+        row = shell.rows(**variables)["lib-chip"]
+        assert row["state"] == "broken"
+        assert "there is no library /no/such.so; correct LIB_CHIP_LIBRARY_PATH" in row["reason"]
+
+
+@pytest.fixture(scope="session")
+def cpp_package(shell: Shell) -> None:
+    shell.run("plugrt new cpp-chip --kind cpp")
+    shell.run("pip install --quiet './cpp-chip[test]'", PJRT_HEADER=str(header_path()))
+
+
+@needs_library  # whose wheel brings the header
+@needs_cc
+@pytest.mark.usefixtures("cpp_package")
+class TestCpp:
+    """``plugrt new NAME --kind cpp``: a stub for each function of a vendor's header."""
+
+    pytestmark = slow
+
+    def test_it_is_found_and_says_what_is_missing(self, shell: Shell) -> None:
+        row = shell.rows(JAX_PLATFORMS="cpp-chip")["cpp-chip"]
+        assert (row["state"], row["distribution"]) == ("broken", "cpp-chip")
+        assert row["reason"] == "UNIMPLEMENTED: PJRT_Client_Create is not written yet"
+
+    def test_stock_jax_says_what_is_missing(self, shell: Shell) -> None:
+        printed = shell.run(f'! python -c "{GRADIENT}" 2>&1', JAX_PLATFORMS="cpp-chip")
+        assert "UNIMPLEMENTED: PJRT_Client_Create is not written yet" in printed
+
+    def test_its_own_checks_pass_and_list_what_is_missing(self, shell: Shell) -> None:
+        printed = shell.run(f"cd cpp-chip && {CHECKS} -rx")
+        assert "Success: no issues found" in printed
+        assert re.search(r"\b2 passed, \d+ xfailed in", printed)
+        assert "PJRT_Client_Create is not written yet" in printed
+
+    def test_every_slot_has_a_stub_with_its_name(self, shell: Shell) -> None:
+        header = header_path()
+        assert header is not None
+        names = re.findall(r"_PJRT_API_STRUCT_FIELD\(\s*(PJRT_\w+)\)", header.read_text())
+        written = {"PJRT_Error_Destroy", "PJRT_Error_Message", "PJRT_Error_GetCode",
+                   "PJRT_Plugin_Initialize", "PJRT_Plugin_Attributes"}  # fmt: skip
+        found = json.loads(shell.run(f"python -c {shlex.quote(CALL_ALL)}"))
+        assert len(names) > 100
+        assert found == {n: f"{n} is not written yet" for n in names if n not in written}
+
+    @pytest.mark.parametrize(
+        ("header", "fact"), [("/no/such.h", "which is no file"), ("/dev/null", "no pjrt_c_api.h")]
+    )
+    def test_a_header_that_is_none_is_refused(self, shell: Shell, header: str, fact: str) -> None:
+        command = f"cmake -S cpp-chip -B refused -DPJRT_HEADER={header} 2>&1"
+        printed = shell.run(f"pip install --quiet cmake ninja\n! {command}")
+        assert fact in " ".join(printed.split())
+        assert header in printed
+
+    def test_the_errors_of_a_newer_header(self, shell: Shell) -> None:
+        """From API 0.107 on hosts may ask an error itself, by the table that it begins with."""
+        shell.run(f"cp {HEADERS}/newer.h {HEADERS}/host.cc .")
+        printed = shell.run(
+            "cmake -G Ninja -S cpp-chip -B newer -DPJRT_HEADER=$PWD/newer.h >log 2>&1 && "
+            "cmake --build newer >log 2>&1 || { cat log; false; }\n"
+            "c++ -fpermissive -w host.cc -o host newer/libpjrt_cpp_chip.so "
+            "-Wl,-rpath,$PWD/newer\n./host"
+        )
+        assert printed == "12 PJRT_Client_Create is not written yet\n0\n"
 
 
 class TestExport:

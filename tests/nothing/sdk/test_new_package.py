@@ -32,13 +32,24 @@ FILES = {
         "__init__.py backend.py for_jax.py for_plugrt.py probe.py py.typed",
         "conftest test_client test_deep_chip test_under_jax",
     ),
+    Kind.LIBRARY: package(
+        "__init__.py for_jax.py for_plugrt.py library.py probe.py py.typed",
+        "conftest test_client test_deep_chip test_under_jax",
+    ),
+    Kind.CPP: [
+        *package(
+            "__init__.py for_jax.py for_plugrt.py library.py probe.py py.typed",
+            "conftest test_client test_deep_chip test_library test_under_jax",
+        ),
+        *("CMakeLists.txt", "cpp/api.cc", "cpp/error.cc", "cpp/error.h", "cpp/stubs.h"),
+    ],
 }
 each_kind = pytest.mark.parametrize("kind", FILES, ids=str)
 LONGEST = "thirty-characters-of-a-name-ok"
 
 
-def generate(folder: Path, kind: Kind, name: str = "deep-chip") -> Path:
-    write_package(NewPackage(PackageName(name), kind, folder / name))
+def generate(folder: Path, kind: Kind, name: str = "deep-chip", *, torch_xla: bool = False) -> Path:
+    write_package(NewPackage(PackageName(name), kind, folder / name, torch_xla=torch_xla))
     return folder / name
 
 
@@ -61,7 +72,7 @@ def test_nothing_of_the_templates_name_is_left(kind: Kind, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["x1", LONGEST])
 @each_kind
 def test_a_package_is_clean_whatever_its_name(kind: Kind, name: str, tmp_path: Path) -> None:
-    folder = generate(tmp_path, kind, name)
+    folder = generate(tmp_path, kind, name, torch_xla=name == LONGEST)
     for command in (("check",), ("format", "--check")):
         ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
         done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
@@ -78,6 +89,25 @@ def test_a_package_states_what_it_is_written_for(kind: Kind, tmp_path: Path) -> 
     stated = (folder / "src/deep_chip/for_plugrt.py").read_text()
     assert f"interface_version = {interface.VERSION}" in stated
     assert project["entry-points"].keys() == {"plugrt.plugins", "jax_plugins"}
+
+
+@each_kind
+def test_a_package_for_torch_xla_too(kind: Kind, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind, torch_xla=True)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    found = project["entry-points"]["torch_xla.plugins"]
+    assert found == {"deep-chip": "deep_chip.for_torch:DeepChipDevice"}
+    assert "class DeepChipDevice(" in (folder / "src/deep_chip/for_torch.py").read_text()
+
+
+def test_an_existing_library_is_copied_into_its_package(tmp_path: Path) -> None:
+    library = tmp_path / "vendor.so"
+    library.write_bytes(b"\x7fELF\xff")
+    place = tmp_path / "new"
+    write_package(NewPackage(PackageName("mychip"), Kind.LIBRARY, place, library))
+    assert (place / "src/mychip/libpjrt_mychip.so").read_bytes() == b"\x7fELF\xff"
+    with pytest.raises(InvalidArgument, match="--kind library"):
+        NewPackage(PackageName("mychip"), Kind.PYTHON, place, library)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +171,20 @@ def test_what_exists_is_not_overwritten(there: str, tmp_path: Path) -> None:
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [file]
 
 
-def test_the_command(tmp_path: Path) -> None:
-    done = CliRunner().invoke(new, ["mychip", "--path", str(tmp_path / "here")])
+@pytest.mark.parametrize(
+    ("kind", "file", "first"),
+    [
+        ("python", "src/mychip/backend.py", "pip install"),
+        ("library", "src/mychip/library.py", "cp "),
+        ("cpp", "cpp/api.cc", "export PJRT_HEADER="),
+    ],
+)
+def test_the_command(kind: str, file: str, first: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(new, ["mychip", "--kind", kind, "--path", str(tmp_path / "here")])
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "here/src/mychip/backend.py").is_file()
-    assert f"pip install {tmp_path}/here" in done.output
-    assert "JAX_PLATFORMS=mychip plugrt doctor" in done.output
+    assert (tmp_path / "here" / file).is_file()
+    written, _, next_steps = done.output.partition("Next:\n  ")
+    assert f"{tmp_path}/here/{file}" in written
+    assert next_steps.startswith(first)
+    assert f"pip install {tmp_path}/here" in next_steps
+    assert "JAX_PLATFORMS=mychip plugrt doctor" in next_steps

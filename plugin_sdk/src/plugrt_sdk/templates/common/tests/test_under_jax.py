@@ -10,9 +10,9 @@ import pytest
 
 from my_chip import NAME
 
-GRADIENT = """
+GRADIENT = f"""
 import jax, jax.numpy as jnp
-print(jax.default_backend())
+assert jax.devices() == jax.devices({NAME!r})
 print(*jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)))(jnp.arange(4.0)).tolist())
 """
 
@@ -22,6 +22,5 @@ def test_a_gradient() -> None:
     command = [sys.executable, "-c", GRADIENT]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    platform, *found = done.stdout.split()
-    assert platform == NAME
-    np.testing.assert_allclose(np.float32(found), np.sin(2 * np.arange(4.0)), rtol=1e-5)
+    found = np.float32(done.stdout.split())
+    np.testing.assert_allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5)

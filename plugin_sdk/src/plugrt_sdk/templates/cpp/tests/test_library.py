@@ -1,0 +1,19 @@
+"""The library is loaded, and says which function is missing."""
+
+from __future__ import annotations
+
+import pytest
+from plugrt.errors import Unimplemented
+
+from my_chip.for_plugrt import plugin
+
+
+def test_it_is_loaded() -> None:
+    """plugrt checks the table when it opens a library; the attributes are yours to state."""
+    assert plugin.open().attributes() == {}
+
+
+def test_it_says_what_is_missing() -> None:
+    """Delete this test when there is a client."""
+    with pytest.raises(Unimplemented, match="PJRT_Client_Create is not written yet"):
+        plugin.create_client({})

@@ -1,0 +1,22 @@
+"""What JAX finds under the entry point ``jax_plugins``; it needs no plugrt."""
+
+from __future__ import annotations
+
+from my_chip import NAME, PRIORITY
+from my_chip.library import find_library
+from my_chip.probe import find_fault
+
+
+def initialize() -> None:
+    """Offers the library to JAX, which calls this in each process that asks for devices.
+
+    JAX opens what is registered, and fails where its device is absent: so it is registered only
+    where it can be used.
+    """
+    import jax
+
+    platforms = jax.config.jax_platforms
+    if NAME in platforms.split(",") if platforms else find_fault() is None:
+        from jax._src.xla_bridge import register_plugin
+
+        register_plugin(NAME, priority=PRIORITY, library_path=find_library())

@@ -1,0 +1,22 @@
+"""What PyTorch/XLA finds under the entry point ``torch_xla.plugins``."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
+from plugrt_sdk.export.library import export_library
+from torch_xla.experimental.plugins import DevicePlugin
+
+from my_chip import NAME
+
+
+class MyChipDevice(DevicePlugin):  # type: ignore[misc]  # torch_xla has no types
+    """Offers the device to PyTorch/XLA, which takes a library: one that finds this package."""
+
+    def library_path(self) -> str:
+        folder = tempfile.mkdtemp(prefix=f"{NAME}-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return str(export_library(NAME, Path(folder) / f"libpjrt_{NAME}.so"))
