@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library", "export",
-         "numpy_backend")  # fmt: skip
+         "numpy_backend", "calls")  # fmt: skip
 
 
 def main() -> None:

@@ -29,65 +29,73 @@ void line_begin(Line *line) {
 
 bool line_is_long(const Line *line) { return line->size > sizeof line->text - 1100; }
 
-static void put(Line *line, char c) {
-  if (line->size < sizeof line->text - 16)
-    line->text[line->size++] = c;
+/* The last bytes are kept for the end of the line. */
+static void append(Line *line, const char *text, size_t size) {
+  size_t room = sizeof line->text - 16 - line->size;
+  size = size < room ? size : room;
+  memcpy(line->text + line->size, text, size);
+  line->size += size;
 }
 
-void line_text(Line *line, const char *text) {
-  while (*text != '\0')
-    put(line, *text++);
-}
-
-static void line_unsigned(Line *line, uint64_t number, unsigned base) {
-  char digits[24];
-  int count = 0;
-  do
-    digits[count++] = "0123456789abcdef"[number % base];
-  while ((number /= base) != 0);
-  while (count > 0)
-    put(line, digits[--count]);
-}
+void line_text(Line *line, const char *text) { append(line, text, strlen(text)); }
 
 void line_number(Line *line, int64_t number) {
+  char digits[24], *first = digits + sizeof digits;
+  uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+  do
+    *--first = (char)('0' + rest % 10);
+  while ((rest /= 10) != 0);
   if (number < 0)
-    put(line, '-');
-  line_unsigned(line, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
+    *--first = '-';
+  append(line, first, (size_t)(digits + sizeof digits - first));
 }
 
 void line_pointer(Line *line, const void *pointer) {
-  line_text(line, "0x");
-  line_unsigned(line, (uintptr_t)pointer, 16);
+  char digits[24], *first = digits + sizeof digits;
+  uintptr_t rest = (uintptr_t)pointer;
+  do
+    *--first = "0123456789abcdef"[rest & 15];
+  while ((rest >>= 4) != 0);
+  *--first = 'x';
+  *--first = '0';
+  append(line, first, (size_t)(digits + sizeof digits - first));
+}
+
+static void append_escaped(Line *line, unsigned char c) {
+  char text[8];
+  if (c == '"' || c == '\\')
+    snprintf(text, sizeof text, "\\%c", c);
+  else
+    snprintf(text, sizeof text, "\\u%04x", c);
+  line_text(line, text);
 }
 
 /* Bytes beyond ASCII are kept: `plugrt trace` reads the file as UTF-8 and replaces what is none. */
 void line_quoted(Line *line, const char *text, size_t size) {
-  put(line, '"');
-  for (size_t i = 0; i < size && !line_is_long(line); i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (c == '"' || c == '\\') {
-      put(line, '\\');
-      put(line, (char)c);
-    } else if (c == '\n') {
-      line_text(line, "\\n");
-    } else if (c < 0x20) {
-      line_text(line, "\\u00");
-      put(line, "0123456789abcdef"[c >> 4]);
-      put(line, "0123456789abcdef"[c & 15]);
-    } else {
-      put(line, (char)c);
+  const char *end = text + size, *run = text;
+  append(line, "\"", 1);
+  for (; text < end && !line_is_long(line); text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c >= 0x20 && c != '"' && c != '\\' && text - run < 64)
+      continue;
+    append(line, run, (size_t)(text - run));
+    run = text;
+    if (c < 0x20 || c == '"' || c == '\\') {
+      append_escaped(line, c);
+      run++;
     }
   }
-  put(line, '"');
+  append(line, run, (size_t)(text - run));
+  append(line, "\"", 1);
 }
 
 void line_key(Line *line, const char *name) {
   char last = line->text[line->size - 1];
   if (last != '{' && last != '[')
-    put(line, ',');
-  put(line, '"');
+    append(line, ",", 1);
+  append(line, "\"", 1);
   line_text(line, name);
-  line_text(line, "\":");
+  append(line, "\":", 2);
 }
 
 void line_string(Line *line, const char *name, const char *text) {
@@ -129,7 +137,7 @@ static bool next_window(void) {
             strerror(failed));
     return false;
   }
-  void *made = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)window_begin);
+  void *made = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, (off_t)window_begin);
   window = made == MAP_FAILED ? NULL : made;
   return window != NULL;
 }
