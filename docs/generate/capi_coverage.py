@@ -81,8 +81,8 @@ fills in the argument struct, turns an error into an exception and frees it, and
 `Unimplemented` for what the library lacks. *Since* is the minor version that brought a function;
 those without a number were there before 0.{oldest}, the oldest version that is accepted.
 
-`plugrt.capi.abi.header_diff.compare(text)` says what another version of
-upstream's header adds or changes.
+[`plugrt abi diff HEADER`](abi-diff.md) says what another version of upstream's header adds or
+changes.
 
 | Slot | Function | Since | Used in |
 | ---: | --- | --- | --- |

@@ -155,6 +155,7 @@ typedef struct Table {
 
 enum { MOST_TABLES = 256 };
 Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *hidden);
+PyObject *refused_functions(void); /* the names of those that no table has */
 
 /* --- client.c, devices.c ------------------------------------------------------------------------ */
 

@@ -90,11 +90,18 @@ failed:
   return NULL;
 }
 
+static PyObject *list_refused(PyObject *module, PyObject *none) {
+  (void)module;
+  (void)none;
+  return refused_functions();
+}
+
 static PyMethodDef methods[] = {
     {"close", close_core, METH_NOARGS, NULL},
     {"configure", configure, METH_VARARGS, NULL},
     {"create_table", create_table, METH_VARARGS, NULL},
     {"count_handles", count_handles, METH_NOARGS, NULL},
+    {"refused_functions", list_refused, METH_NOARGS, NULL},
     {"struct_sizes", struct_sizes, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -118,6 +118,26 @@ static void fill_extensions(Table *table) {
   table->api.extension_start = &table->shardings.base;
 }
 
+/* Those of each plugin alone are in no table that is shared, and yet there. */
+static int is_own(const PJRT_Api *api, const void *slot) {
+  return slot == &api->Plugin_Attributes || slot == &api->Client_Create ||
+         slot == &api->TopologyDescription_Create || slot == &api->TopologyDescription_Deserialize;
+}
+
+PyObject *refused_functions(void) {
+  PyObject *names = PyList_New(0);
+  fill();
+#define LIST_REFUSED(name, since, last)                                                            \
+  if (names != NULL && filled.name == no_##name && !is_own(&filled, &filled.name)) {               \
+    PyObject *text = PyUnicode_FromString("PJRT_" #name);                                          \
+    if (text == NULL || PyList_Append(names, text) != 0)                                           \
+      Py_CLEAR(names);                                                                             \
+    Py_XDECREF(text);                                                                              \
+  }
+  PJRT_SLOTS(LIST_REFUSED)
+  return names;
+}
+
 Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *hidden) {
   if (num_tables == MOST_TABLES) {
     PyErr_Format(PyExc_RuntimeError, "a process can export %d plugins, and has done so",

@@ -42,5 +42,8 @@ def close() -> None:
 def count_handles() -> dict[str, int]:
     """Returns how many handles of each kind hosts hold now."""
 
+def refused_functions() -> list[str]:
+    """Returns the names of the functions that every exported table refuses as unimplemented."""
+
 def struct_sizes() -> dict[str, int]:
     """Returns the size of each struct that the core uses, as its compiler lays it out."""

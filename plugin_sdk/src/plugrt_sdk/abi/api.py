@@ -1,0 +1,72 @@
+"""`Api`: one version of the PJRT C API, wherever it was read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct. ``type`` is in one spelling: see `normalize`."""
+
+    name: str
+    type: str
+
+
+@dataclass(slots=True)
+class Api:
+    """Names have their prefix ``PJRT_``, as in the header; functions are those of the table."""
+
+    source: str
+    version: tuple[int, int]
+    functions: list[str] = field(default_factory=list)
+    """The table, in the order of its slots."""
+    signatures: dict[str, str] = field(default_factory=dict)
+    """Function, or callback of the host's, to ``result(parameters)``."""
+    structs: dict[str, list[Field]] = field(default_factory=dict)
+    enums: dict[str, dict[str, int]] = field(default_factory=dict)
+    opaque: set[str] = field(default_factory=set)
+    """Structs that are named and not described: handles, which older libraries keep closed."""
+
+    @property
+    def title(self) -> str:
+        """The version, and where it was read."""
+        return f"{self.version[0]}.{self.version[1]} ({self.source})"
+
+    def restricted(self, opaque: Collection[str] = ()) -> Api:
+        """Returns what the table leads to, through no struct in ``opaque``.
+
+        The rest is extensions', which have headers of their own.
+        """
+        found = {"PJRT_Api_Version"}
+        waiting = ["PJRT_Extension_Base", *(f"{name}_Args" for name in self.functions)]
+        while waiting:
+            name = waiting.pop()
+            if name not in found and name not in opaque:
+                found.add(name)
+                types = " ".join(field.type for field in self.structs.get(name, ()))
+                waiting += re.findall(r"\bPJRT_\w+", types + self.signatures.get(name, ""))
+        structs = {name: fields for name, fields in self.structs.items() if name in found}
+        enums = {name: values for name, values in self.enums.items() if name in found}
+        return replace(self, structs=structs, enums=enums)
+
+
+def normalize(type_text: str) -> str:
+    """Returns a C type in one spelling, in which equal texts are the same to callers.
+
+    ``const`` and ``struct`` do not matter to them, nor do the names of a callback's parameters. The
+    byte of a ``bool`` is read as ``uint8_t``, since a library may write any value.
+    """
+    text = re.sub(r"\b(const|struct|enum)\b", " ", type_text)
+    text = re.sub(r"\bbool\b", "uint8_t", text)
+    text = re.sub(r"\s*([*(),;{}\[\]])\s*", r"\1", " ".join(text.split()))
+    return re.sub(r"(?<=[\w*]) ?\b\w+(?=[,)])", _without_name, text) if "(" in text else text
+
+
+def _without_name(match: re.Match[str]) -> str:
+    """Drops a parameter's name, but keeps a type that stands alone."""
+    before = match.string[: match.start()]
+    alone = before.endswith(("(", ",")) or not before
+    return match[0] if alone else ""

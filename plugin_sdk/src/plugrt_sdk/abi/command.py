@@ -1,0 +1,98 @@
+"""``plugrt abi diff``: what a header of the PJRT C API has that another has not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plugrt.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from plugrt_sdk.abi.api import Api
+    from plugrt_sdk.abi.difference import Change
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.group()
+def abi() -> None:
+    """Look into versions of the PJRT C API."""
+
+
+@abi.command("diff")
+@click.argument("header", type=_FILE)
+@click.argument("other", type=_FILE, required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def diff(header: Path, other: Path | None, as_json: bool) -> int:
+    """Compare HEADER, a pjrt_c_api.h, with OTHER, a later one.
+
+    Without OTHER, HEADER is compared with the version that plugrt declares; the older is the first.
+    Functions, fields and enumerators that were added, removed or moved, and types that changed,
+    are named; a break is marked with !. What plugrt's export leaves out of the newer table follows.
+
+    Exit code: 0, nothing breaks; 1, programs built for one do not work with the other; 2, a file is
+    no header.
+    """
+    from plugrt_sdk.abi.declared import declared_api
+    from plugrt_sdk.abi.difference import compare
+    from plugrt_sdk.abi.header import read_header
+
+    try:
+        old = read_header(header)
+        new = declared_api() if other is None else read_header(other)
+    except InvalidArgument as error:
+        raise click.UsageError(error.message) from error
+    if other is None and old.version > new.version:
+        old, new = new, old
+    changes = compare(old, new)
+    unfilled = _unfilled(new)
+    if as_json:
+        _print_json(old, new, changes, unfilled)
+    else:
+        _print(old, new, changes, unfilled)
+    return int(any(change.breaks for change in changes))
+
+
+def _unfilled(api: Api) -> dict[str, str]:
+    """Returns the functions of a table that an exported plugin does not have, with the reason."""
+    from plugrt_sdk.abi.declared import declared_api
+    from plugrt_sdk.export._core import refused_functions
+
+    refused, known = set(refused_functions()), set(declared_api().functions)
+    reasons = dict.fromkeys(refused, "refused as UNIMPLEMENTED")
+    return {
+        name: reasons.get(name, "not known to this plugrt-sdk")
+        for name in api.functions
+        if name in refused or name not in known
+    }
+
+
+def _print_json(old: Api, new: Api, changes: list[Change], unfilled: dict[str, str]) -> None:
+    from plugrt.cli.output import print_json
+
+    sides: dict[str, Any] = {
+        name: {"source": api.source, "version": list(api.version), "functions": len(api.functions)}
+        for name, api in (("old", old), ("new", new))
+    }
+    found = [asdict(change) for change in changes]
+    breaks = sum(change.breaks for change in changes)
+    print_json({**sides, "changes": found, "breaks": breaks, "not_exported": unfilled})
+
+
+def _print(old: Api, new: Api, changes: list[Change], unfilled: dict[str, str]) -> None:
+    from plugrt.cli.output import print_line
+
+    print_line(f"from {old.title}, {len(old.functions)} functions")
+    print_line(f"to   {new.title}, {len(new.functions)} functions\n")
+    for change in changes:
+        mark = "!" if change.breaks else " "
+        print_line(f"{mark} {change.kind:8} {change.what:11} {change.name}: {change.text}")
+    breaks = sum(change.breaks for change in changes)
+    print_line(f"\n{len(changes)} changes, {breaks} of them break programs built for the other.")
+    if unfilled:
+        print_line(f"\nplugrt's export leaves out {len(unfilled)} of the newer table's functions:")
+        for name, reason in unfilled.items():
+            print_line(f"  {name}: {reason}")
