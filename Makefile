@@ -19,6 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
 .PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-more test-vendors test-xla-cpu test-new \
+	test-core-sanitized test-sdk-long \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
 
@@ -72,6 +73,16 @@ test-jax-versions: $(STAMP)
 ## make test-more    the suite with five times as many random cases and as long races (half an hour)
 test-more: $(STAMP)
 	PLUGRT_TEST_EFFORT=5 $(PYTEST) -n $(WORKERS) -q -p no:timeout $(TESTS)
+
+## make test-core-sanitized  the tests of exports on a core built for GCC's sanitizers (6 minutes)
+test-core-sanitized: $(STAMP)
+	$(BIN)/python tools/test_core_sanitized.py
+
+## make test-sdk-long  the tests of exports with more rounds, exits and seconds (12 minutes)
+test-sdk-long: $(STAMP)
+	PLUGRT_TEST_EFFORT=10 $(PYTEST) -q -p no:timeout \
+		tests/nothing/sdk/test_export_stress.py tests/nothing/sdk/test_export_under_jax.py \
+		tests/cpu/sdk/test_export.py
 
 ## make lint         ruff
 lint: $(STAMP)

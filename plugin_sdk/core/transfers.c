@@ -90,15 +90,16 @@ static PJRT_Error *destroy(struct PJRT_AsyncHostToDeviceTransferManager_Destroy_
   return NULL;
 }
 
-/* Finds a transfer by its number, which the host may have wrong. */
-static PJRT_Error *find(PJRT_AsyncHostToDeviceTransferManager *manager, int index,
-                        const char *function, Transfer **transfer) {
-  if (index < 0 || (size_t)index >= manager->count)
-    return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "PJRT_AsyncHostToDeviceTransferManager_%s: there is no buffer %d among %zu",
-                        function, index, manager->count);
-  *transfer = &manager->transfers[index];
-  return NULL;
+/* Finds a transfer by its number, which the host may have wrong: NULL. */
+static Transfer *find(PJRT_AsyncHostToDeviceTransferManager *manager, int index) {
+  return index >= 0 && (size_t)index < manager->count ? &manager->transfers[index] : NULL;
+}
+
+static PJRT_Error *refuse_index(const char *function, int index,
+                                const PJRT_AsyncHostToDeviceTransferManager *manager) {
+  return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                      "PJRT_AsyncHostToDeviceTransferManager_%s: there is no buffer %d among %zu",
+                      function, index, manager->count);
 }
 
 static PJRT_Error *refuse_finished(const char *function, int index) {
@@ -134,10 +135,9 @@ static void finish(const Place *place, Transfer *transfer) {
 static PJRT_Error *
 transfer_data(struct PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args) {
   PJRT_AsyncHostToDeviceTransferManager *manager = args->transfer_manager;
-  Transfer *transfer = NULL;
-  PJRT_Error *error = find(manager, args->buffer_index, "TransferData", &transfer);
-  if (error != NULL)
-    return error;
+  Transfer *transfer = find(manager, args->buffer_index);
+  if (transfer == NULL)
+    return refuse_index("TransferData", args->buffer_index, manager);
   size_t whole = transfer->buffer->size;
   if (args->offset < 0 || args->transfer_size < 0 || (size_t)args->offset > whole ||
       (size_t)args->transfer_size > whole - (size_t)args->offset)
@@ -158,12 +158,13 @@ static PJRT_Error *
 transfer_literal(struct PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args *args) {
   static const char function[] = "AsyncHostToDeviceTransferManager_TransferLiteral";
   Shape shape = {args->shape_element_type, args->shape_dims, args->shape_num_dims};
-  Transfer *transfer = NULL;
+  PJRT_AsyncHostToDeviceTransferManager *manager = args->transfer_manager;
+  Transfer *transfer = find(manager, args->buffer_index);
   size_t size;
-  PJRT_Error *error =
-      find(args->transfer_manager, args->buffer_index, "TransferLiteral", &transfer);
-  if (error != NULL || (error = measure(&shape, function, &size)) != NULL ||
-      (error = require_row_major(args->shape_layout, &shape, function)) != NULL)
+  if (transfer == NULL)
+    return refuse_index("TransferLiteral", args->buffer_index, manager);
+  PJRT_Error *error = measure(&shape, function, &size);
+  if (error != NULL || (error = require_row_major(args->shape_layout, &shape, function)) != NULL)
     return error;
   if (size != transfer->buffer->size)
     return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
@@ -173,18 +174,16 @@ transfer_literal(struct PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Ar
     return refuse_finished("TransferLiteral", args->buffer_index);
   if (size > 0)
     memcpy(transfer->gathered, args->data, size);
-  finish(&args->transfer_manager->place, transfer);
+  finish(&manager->place, transfer);
   args->done_with_h2d_transfer = make_event(future_ready());
   return args->done_with_h2d_transfer ? NULL : no_host_memory();
 }
 
 static PJRT_Error *
 set_error(struct PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args *args) {
-  Transfer *transfer = NULL;
-  PJRT_Error *error =
-      find(args->transfer_manager, args->buffer_index, "SetBufferError", &transfer);
-  if (error != NULL)
-    return error;
+  Transfer *transfer = find(args->transfer_manager, args->buffer_index);
+  if (transfer == NULL)
+    return refuse_index("SetBufferError", args->buffer_index, args->transfer_manager);
   if (atomic_exchange(&transfer->is_finished, 1))
     return refuse_finished("SetBufferError", args->buffer_index);
   fail(transfer, args->error_code ? args->error_code : PJRT_Error_Code_UNKNOWN,
@@ -195,11 +194,9 @@ set_error(struct PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args *args
 /* --- questions -------------------------------------------------------------------------------------- */
 
 static PJRT_Error *retrieve(struct PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args) {
-  Transfer *transfer = NULL;
-  PJRT_Error *error =
-      find(args->transfer_manager, args->buffer_index, "RetrieveBuffer", &transfer);
-  if (error != NULL)
-    return error;
+  Transfer *transfer = find(args->transfer_manager, args->buffer_index);
+  if (transfer == NULL)
+    return refuse_index("RetrieveBuffer", args->buffer_index, args->transfer_manager);
   if (atomic_exchange(&transfer->is_retrieved, 1))
     return format_error(PJRT_Error_Code_FAILED_PRECONDITION, "buffer %d was retrieved before",
                         args->buffer_index);
@@ -218,11 +215,11 @@ static PJRT_Error *count(struct PJRT_AsyncHostToDeviceTransferManager_BufferCoun
 }
 
 static PJRT_Error *size(struct PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args *args) {
-  Transfer *transfer = NULL;
-  PJRT_Error *error = find(args->transfer_manager, args->buffer_index, "BufferSize", &transfer);
-  if (error == NULL)
-    args->buffer_size = transfer->buffer->size;
-  return error;
+  const Transfer *transfer = find(args->transfer_manager, args->buffer_index);
+  if (transfer == NULL)
+    return refuse_index("BufferSize", args->buffer_index, args->transfer_manager);
+  args->buffer_size = transfer->buffer->size;
+  return NULL;
 }
 
 /* For a backend's own tools, of which there are none. */

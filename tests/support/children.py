@@ -7,6 +7,7 @@ ignored in children: Python then installs no handler, and neither a signal nor
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -43,3 +44,9 @@ def run(
             child.kill()
             raise
     return subprocess.CompletedProcess(child.args, child.returncode, output, errors)
+
+
+def path_with(*folders: Path) -> str:
+    """Returns a PYTHONPATH for a child: these folders, and then what this process was given."""
+    given = filter(None, [os.environ.get("PYTHONPATH")])
+    return os.pathsep.join([*map(str, folders), *given])

@@ -13,6 +13,7 @@ import gc
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ from plugrt.errors import ResourceExhausted
 from plugrt.interface import Client
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
+from support.effort import EFFORT
 from support.late_client import Adder, LateAdder
 
 BACKEND = sys.argv[1] if len(sys.argv) > 1 else "adder"
@@ -150,7 +152,7 @@ def late_failure() -> None:
 def two_threads_on_one_array() -> None:
     """``is_ready`` against ``block_until_ready`` and ``asarray``, with pending events."""
     x = jax.device_put(ONE)
-    rounds = int(os.environ.get("PLUGRT_TEST_ROUNDS", "1000"))
+    rounds = 1000 * EFFORT
     shared: list[Any] = [None]
     begin, end = threading.Barrier(2), threading.Barrier(2)
 
@@ -175,8 +177,12 @@ def two_threads_on_one_array() -> None:
 def eight_threads() -> None:
     x = jax.device_put(ONE)
 
+    end = time.monotonic() + (6 * EFFORT if EFFORT > 1 else 0)
+
     def work() -> None:
-        for _ in range(100):
+        rounds = 0
+        while rounds < 100 or time.monotonic() < end:
+            rounds += 1
             y = double(x)
             y.is_ready()
             np.testing.assert_array_equal(double(y), 4 * ONE)

@@ -174,7 +174,7 @@ def test_under_jax_as_a_capsule() -> None:
                  "transforms", "several_devices", "ahead_of_time", "memories", "caches",
                  "eight_threads", "two_threads_on_one_array", "exit_with_live_arrays")  # fmt: skip
     command = [sys.executable, "-m", "support.under_jax", "cpu", *functions]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "XLA_FLAGS": ""}
+    environment = {**os.environ, "PYTHONPATH": children.path_with(TESTS), "XLA_FLAGS": ""}
     done = children.run(command, timeout=280, env=environment)
     assert done.stdout.split() == [w for name in functions for w in ("ok", name)], done.stderr
     assert done.returncode == 0, done.stderr

@@ -33,6 +33,7 @@ from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.export.exceptions import describe
+from support import children
 from support.exported import ADD, ONE, Exported, compile_add, find_api, put
 from support.late_client import Adder, LateAdder
 
@@ -140,7 +141,7 @@ print(worked + refused, worked > 60, refused > 20)
 
 def test_each_function_failing_in_turn() -> None:
     """plugrt as the host works on, or raises an error of its tree; no function ends the process."""
-    tests = str(Path(__file__).parents[2])
+    tests = children.path_with(Path(__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-c", EACH_HIDDEN, ADD.decode()],
         env={**os.environ, "PYTHONPATH": tests}, capture_output=True, text=True, check=False,

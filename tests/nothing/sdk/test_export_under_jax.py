@@ -28,7 +28,9 @@ def run(backend: str, *functions: str) -> None:
     """Runs functions of `support.under_jax` in one child, which must end with exit code 0."""
     command = [sys.executable, "-m", "support.under_jax", backend, *functions]
     done = children.run(
-        command, timeout=250, env={**os.environ, "PYTHONPATH": str(TESTS), "XLA_FLAGS": ""}
+        command,
+        timeout=250,
+        env={**os.environ, "PYTHONPATH": children.path_with(TESTS), "XLA_FLAGS": ""},
     )
     assert done.stdout.split() == [w for name in functions for w in ("ok", name)], done.stderr
     assert done.returncode == 0, done.stderr
@@ -98,7 +100,7 @@ def test_jax_finds_plugins_and_imports_what_is_named(
     """A module of ours, beside the entry point of plugrt-sdk, which offers ``numpy`` if named."""
     (tmp_path / "jax_plugins").mkdir()
     (tmp_path / "jax_plugins/adder.py").write_text(f"ONLY = {only}\n{OFFER}")
-    variables = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{TESTS}", "JAX_NUM_CPU_DEVICES": "1"}
+    variables = {"PYTHONPATH": children.path_with(tmp_path, TESTS), "JAX_NUM_CPU_DEVICES": "1"}
     environment = {**os.environ, **variables, "XLA_FLAGS": ""}
     environment.pop("JAX_PLATFORMS", None)
     if platforms is not None:
