@@ -90,8 +90,9 @@ class BackendClient(Client):
         ours = session.require_device(device)
         if memory is not None and memory is not ours.default_memory():
             raise InvalidArgument(f"{ours!r} has one memory, {ours.default_memory()!r}")
-        session.require_dtype(array.dtype)
-        host = np.ascontiguousarray(array).reshape(array.shape)
+        dtype = array.dtype.newbyteorder("=")
+        session.require_dtype(dtype)
+        host = np.ascontiguousarray(array, dtype).reshape(array.shape)
         host.flags.writeable = False
         tensor_type = TensorType(host.shape, host.dtype)
         try:

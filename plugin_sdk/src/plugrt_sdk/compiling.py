@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from plugrt.errors import InvalidArgument
 from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt.programs.loading import convert_to_version, parse_program
 from plugrt_sdk.backend import Backend
@@ -20,6 +21,11 @@ def compile_program(
     ``methods`` are those that the backend overrides. The backend is given a portable artifact,
     whatever form of StableHLO the caller had.
     """
+    if program.format != "mlir":
+        raise InvalidArgument(
+            f"{backend.platform!r} (plugrt_sdk) takes programs of the format 'mlir'; "
+            f"{program.name!r} is of {program.format!r}"
+        )
     program = as_artifact(program, backend)
     _, inputs, outputs = parse_program(program)
     if options.num_partitions > 1:

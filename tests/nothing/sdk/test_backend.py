@@ -53,6 +53,21 @@ def test_the_source_may_change_after_put(client: BackendClient) -> None:
     np.testing.assert_array_equal(buffer.to_host(), ONE[::-1])
 
 
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">u2"])
+def test_an_array_of_the_other_byte_order_is_put_in_the_machines(
+    client: BackendClient, dtype: str
+) -> None:
+    source = np.array([1, 258, 65536]).astype(dtype)
+    buffer = client.buffer_from_host(source, client.devices()[0])
+    assert buffer.dtype == source.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(buffer.to_host(), source)
+
+
+def test_a_program_of_another_format_is_refused(client: BackendClient) -> None:
+    with pytest.raises(InvalidArgument, match="'hlo'"):
+        client.compile(Program(ADD, "hlo"), CompileOptions())
+
+
 def test_every_handle_is_given_back_once(client: BackendClient) -> None:
     reference = client.backend
     assert isinstance(reference, Reference)
