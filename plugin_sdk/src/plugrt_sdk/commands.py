@@ -1,4 +1,4 @@
-"""The commands that the SDK adds to ``plugrt``: `abi`, `export`, `new` and `trace`."""
+"""The commands that the SDK adds to ``plugrt``: `abi`, `conform`, `export`, `new`, `trace`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from plugrt.plugins import hookimpl
 from plugrt_sdk.abi.command import abi
+from plugrt_sdk.conformance.command import command as conform
 from plugrt_sdk.tracing.command import trace
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
@@ -18,6 +19,7 @@ _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 def plugrt_add_commands(cli: Any) -> None:
     """Adds the commands to the command line."""
     cli.add_command(abi)
+    cli.add_command(conform)
     cli.add_command(export)
     cli.add_command(new)
     cli.add_command(trace)

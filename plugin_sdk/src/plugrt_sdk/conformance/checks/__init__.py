@@ -1,0 +1,34 @@
+"""The checks, a module each for what they are about; `CHAPTERS` is the order in which they run."""
+
+from __future__ import annotations
+
+from plugrt_sdk.conformance.check import Chapter
+from plugrt_sdk.conformance.checks import (
+    behaviour,
+    buffers,
+    client,
+    declared,
+    devices,
+    host,
+    operations,
+    ownership,
+    programs,
+    puts,
+    refusals,
+    scales,
+)
+
+CHAPTERS: tuple[Chapter, ...] = (
+    host.CHAPTER,
+    client.CHAPTER,
+    devices.CHAPTER,
+    puts.CHAPTER,
+    buffers.CHAPTER,
+    programs.CHAPTER,
+    refusals.CHAPTER,
+    operations.CHAPTER,
+    ownership.CHAPTER,
+    behaviour.CHAPTER,
+    declared.CHAPTER,
+    scales.CHAPTER,
+)

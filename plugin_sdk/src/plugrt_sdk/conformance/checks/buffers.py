@@ -1,0 +1,177 @@
+"""Level 1: arrays on a device: what they say of themselves, reading, deleting, copying."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter("buffers", Level.BUFFERS, "plugrt.interface.Buffer; PJRT_Buffer_*")
+
+
+@CHAPTER.check(
+    "type", why="hosts compute result shapes from it", covers=("Buffer.shape", "Buffer.dtype")
+)
+def buffer_type(subject: PluginSubject) -> None:
+    """An array says its shape and dtype."""
+    for shape in ((), (3,), (2, 0), (1, 2, 3)):
+        buffer = subject.put(np.zeros(shape, np.int32))
+        expect_equal((tuple(buffer.shape), buffer.dtype), (shape, np.dtype(np.int32)), "the type")
+
+
+@CHAPTER.check(
+    "place",
+    why="launches find their arguments on another device than they are",
+    covers=("Buffer.device", "Buffer.memory"),
+)
+def place(subject: PluginSubject) -> None:
+    """An array says the device and the memory that it is on."""
+    for i, device in enumerate(subject.client.devices()):
+        if device.is_addressable:
+            buffer = subject.put(ONE, i)
+            expect(buffer.device is device, f"the device {device!r}", buffer.device)
+            expect(buffer.memory is device.default_memory(), "its default memory", buffer.memory)
+
+
+@CHAPTER.check(
+    "read_only",
+    why="writing to a host array changes the one on the device",
+    rests_on="plugrt.interface.Buffer.to_host; jax.Array.__array__",
+)
+def read_only(subject: PluginSubject) -> None:
+    """What is read from an array cannot be written to."""
+    expect_equal(subject.put(ONE).to_host().flags.writeable, False, "flags.writeable:")
+
+
+@CHAPTER.check(
+    "read_twice",
+    why="the second look at a result is another one",
+    covers=("Buffer.copy_to_host_async",),
+)
+def read_twice(subject: PluginSubject) -> None:
+    """An array is read twice, also after an early copy was asked for, with the same result."""
+    buffer = subject.put(ONE)
+    first = buffer.to_host()
+    buffer.copy_to_host_async()
+    expect_same_bits(buffer.to_host(), first, "what is read again:")
+    expect_same_bits(first, ONE, "what was read first:")
+
+
+@CHAPTER.check("independent", why="an array changes when another one is put")
+def independent(subject: PluginSubject) -> None:
+    """Many arrays of one type keep their own contents."""
+    buffers = [subject.put(np.full(17, i, np.int32)) for i in range(50)]
+    for i, buffer in enumerate(buffers):
+        expect_same_bits(buffer.to_host(), np.full(17, i, np.int32), f"array {i} of 50")
+
+
+@CHAPTER.check(
+    "delete",
+    why="memory is freed late, twice, or never",
+    covers=("Buffer.delete", "Buffer.is_deleted"),
+)
+def delete(subject: PluginSubject) -> None:
+    """An array is deleted when it is told so, and a second time without harm."""
+    x = subject.put(ONE)
+    expect_equal(x.is_deleted(), False, "is_deleted() before:")
+    x.delete()
+    x.delete()
+    expect_equal(x.is_deleted(), True, "is_deleted() after:")
+
+
+@CHAPTER.check("delete.read", why="reading a deleted array gives other data, or crashes")
+def delete_read(subject: PluginSubject) -> None:
+    """A deleted array cannot be read."""
+    x = subject.put(ONE)
+    x.delete()
+    expect_refusal(x.to_host, DeletedBuffer, what="to_host() after delete()")
+
+
+@CHAPTER.check("delete.others", why="deleting one array takes another with it")
+def delete_others(subject: PluginSubject) -> None:
+    """Deleting an array leaves others, and what was read of it, as they are."""
+    source = np.arange(1000, dtype=np.float32)
+    x, y = subject.put(source), subject.put(source)
+    host = x.to_host()
+    x.delete()
+    for _ in range(8):
+        subject.put(np.full(1000, -1, np.float32))
+    expect_same_bits(y.to_host(), source, "the other array")
+    expect_same_bits(host, source, "what was read before")
+
+
+@CHAPTER.check(
+    "ready",
+    rests_on="PJRT_Buffer_ReadyEvent",
+    why="programs wait for ever, or read too early",
+    covers=("Buffer.ready_event", "Event.is_ready", "Event.wait"),
+)
+def ready(subject: PluginSubject) -> None:
+    """The event of an array becomes ready, and stays so."""
+    event = subject.put(ONE).ready_event()
+    event.wait()
+    expect_equal(event.is_ready(), True, "is_ready() after wait():")
+    event.wait()
+
+
+@CHAPTER.check(
+    "ready.deleted",
+    rests_on="pjrt_c_api.h: ReadyEvent after Delete",
+    why="waiting for a deleted array hangs",
+)
+def ready_deleted(subject: PluginSubject) -> None:
+    """An event that was asked for before an array was deleted stays ready."""
+    x = subject.put(ONE)
+    event = x.ready_event()
+    event.wait()
+    x.delete()
+    expect_equal(event.is_ready(), True, "is_ready() after delete():")
+
+
+@CHAPTER.check(
+    "size",
+    refusable=True,
+    rests_on="PJRT_Buffer_OnDeviceSizeInBytes",
+    why="memory budgets are wrong",
+    covers=("Buffer.on_device_size_in_bytes",),
+)
+def size(subject: PluginSubject) -> None:
+    """The size of an array on its device is at least that of its elements."""
+    found = subject.put(np.zeros((5, 7), np.float32)).on_device_size_in_bytes()
+    expect(found >= 140, "at least 140 bytes", found)
+
+
+@CHAPTER.check(
+    "copy.own_device",
+    capability="device_to_device_copy",
+    rests_on="PJRT_Buffer_CopyToDevice",
+    why="copies share memory with what is donated",
+    covers=("Buffer.copy_to_device",),
+)
+def copy_to_own_device(subject: PluginSubject) -> None:
+    """A copy to the array's own device outlives the array."""
+    x = subject.put(ONE)
+    copy = x.copy_to_device(subject.client.devices()[0])
+    x.delete()
+    expect_same_bits(copy.to_host(), ONE, "the copy")
+
+
+@CHAPTER.check(
+    "copy.devices",
+    capability="device_to_device_copy",
+    needs=Needs.TWO_DEVICES,
+    level=Level.SCALES,
+    rests_on="PJRT_Buffer_CopyToDevice",
+    why="arrays arrive scrambled on the next device",
+)
+def copy_to_devices(subject: PluginSubject) -> None:
+    """An array is copied to each other device, and is there."""
+    x = subject.put(ONE)
+    for device in subject.client.addressable_devices()[1:]:
+        copy = x.copy_to_device(device)
+        expect(copy.device is device, f"a copy on {device!r}", copy.device)
+        expect_same_bits(copy.to_host(), ONE, f"the copy on {device!r}")

@@ -1,0 +1,154 @@
+"""Level 3: one check for each capability: declared, it works; not declared, it is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.errors import PjrtError
+from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing import declarations, programs
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter("declared", Level.BEHAVES, "plugrt.interface.Capabilities")
+
+
+@CHAPTER.check(
+    "serialization",
+    capability="executable_serialization",
+    why="compilation caches hand out broken programs",
+    covers=("Executable.serialize", "Client.deserialize_executable"),
+)
+def serialization(subject: PluginSubject) -> None:
+    """A program is saved, and what was saved is loaded and runs."""
+    declarations.serialization(subject)
+
+
+@CHAPTER.check("serialization.nonsense", why="a damaged cache file crashes the program")
+def nonsense_is_not_loaded(subject: PluginSubject) -> None:
+    """Bytes that no program was saved as are refused."""
+    expect_refusal(
+        lambda: subject.client.deserialize_executable(b"nonsense"),
+        PjrtError,
+        what="deserialize_executable(b'nonsense')",
+    )
+
+
+@CHAPTER.check(
+    "cost_analysis",
+    capability="cost_analysis",
+    why="figures of speed are wrong",
+    covers=("Executable.cost_analysis",),
+)
+def cost_analysis(subject: PluginSubject) -> None:
+    """A program states its operations: three for the sum of two arrays of three."""
+    declarations.costs(subject)
+
+
+@CHAPTER.check(
+    "memory_analysis",
+    capability="memory_analysis",
+    why="programs that fit are refused",
+    covers=("Executable.memory_analysis",),
+)
+def memory_analysis(subject: PluginSubject) -> None:
+    """A program states the bytes of its arguments and results."""
+    declarations.memory_needs(subject)
+
+
+@CHAPTER.check(
+    "optimized_program",
+    capability="optimized_program",
+    why="nobody can see what the compiler did",
+    covers=("Executable.optimized_program",),
+)
+def optimized_program(subject: PluginSubject) -> None:
+    """The program after optimisation can be read back."""
+    declarations.optimized_programs(subject)
+
+
+@CHAPTER.check(
+    "fingerprint",
+    capability="fingerprint",
+    why="caches mix up programs",
+    covers=("Executable.fingerprint",),
+)
+def fingerprint(subject: PluginSubject) -> None:
+    """Equal programs have equal fingerprints, and different programs different ones."""
+    declarations.fingerprints(subject)
+
+
+@CHAPTER.check(
+    "memory_stats",
+    capability="memory_stats",
+    why="monitors show no memory, or all of it",
+    covers=("Device.memory_stats",),
+)
+def memory_stats(subject: PluginSubject) -> None:
+    """A device states how many bytes are in use, which grow with an array."""
+    declarations.memory_statistics(subject)
+
+
+@CHAPTER.check(
+    "unsafe_pointer",
+    capability="unsafe_pointer",
+    why="custom kernels read other memory",
+    covers=("Buffer.unsafe_pointer",),
+)
+def unsafe_pointer(subject: PluginSubject) -> None:
+    """An array's address is not 0, stays the same, and differs from another array's."""
+    x, y = subject.put(ONE), subject.put(ONE)
+    first = x.unsafe_pointer()
+    expect(first, "an address", first)
+    expect_equal(x.unsafe_pointer(), first, "still")
+    expect(y.unsafe_pointer() != first, "another address for another array", first)
+
+
+@CHAPTER.check(
+    "dlpack",
+    capability="dlpack",
+    why="arrays of other libraries arrive scrambled",
+    covers=("Buffer.to_dlpack", "Buffer.dlpack_device", "Client.buffer_from_dlpack"),
+)
+def dlpack(subject: PluginSubject) -> None:
+    """An array goes out through DLPack, comes back, and has the same bits."""
+    x = subject.put(ONE)
+    kind, number = x.dlpack_device()
+    expect(kind > 0 and number >= 0, "a DLPack device", (kind, number))
+    back = subject.client.buffer_from_dlpack(x.to_dlpack(), subject.client.devices()[0])
+    expect_same_bits(back.to_host(), ONE, "the array that came back")
+
+
+@CHAPTER.check(
+    "zero_copy_get",
+    why="a declaration of zero copies hides one, and doubles the memory",
+    rests_on="Capabilities.zero_copy_get",
+)
+def zero_copy_get(subject: PluginSubject) -> None:
+    """Where reading without a copy is declared, two readings share their memory."""
+    x = subject.put(np.arange(4096, dtype=np.float32))
+    first, second = x.to_host(), x.to_host()
+    if subject.declared.zero_copy_get:
+        same = np.shares_memory(first, second)
+        expect_equal(same, True, "np.shares_memory(first, second):")
+    expect_same_bits(first, second, "the second reading")
+
+
+@CHAPTER.check(
+    "stablehlo_version",
+    level=Level.COMPUTES,
+    why="hosts write programs that it cannot read",
+    rests_on="PJRT_Plugin_Attributes: stablehlo_current_version",
+)
+def stablehlo_version(subject: PluginSubject) -> None:
+    """The StableHLO versions that it states are in order, and a program of the newest is read."""
+    oldest = subject.declared.stablehlo_minimum_version
+    newest = subject.declared.stablehlo_current_version
+    if oldest is not None and newest is not None:
+        expect(oldest <= newest, f"a minimum up to {newest}", oldest)
+    for version in (oldest, newest):
+        if version is not None:
+            numbers = all(isinstance(n, int) and n >= 0 for n in version)
+            expect(numbers and len(version) == 3, "three numbers from 0 on", version)
+    subject.compile(programs.ADD)

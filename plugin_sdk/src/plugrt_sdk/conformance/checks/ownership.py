@@ -1,0 +1,143 @@
+"""Level 3: programs, arguments and results that are deleted or donated, and several clients."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer, PlugrtError
+from plugrt.interface import ExecuteOptions
+from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing import ownership, programs
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter("ownership", Level.BEHAVES, "pjrt_c_api.h: PJRT_LoadedExecutable_Execute")
+
+
+@CHAPTER.check("deleted_argument", why="a launch reads freed memory")
+def deleted_argument(subject: PluginSubject) -> None:
+    """A deleted array is no argument; the other arguments and the program are unharmed."""
+    program = subject.compile(programs.ADD)
+    x, y = subject.put(ONE), subject.put(ONE)
+    x.delete()
+    expect_refusal(lambda: program.execute([(y,), (x,)]), DeletedBuffer, what="a deleted argument")
+    [[total]] = program.execute([(y,), (y,)])
+    expect_same_bits(total.to_host(), 2 * ONE, "the next launch:")
+
+
+@CHAPTER.check("results_live", why="results change when their arguments are gone")
+def results_live(subject: PluginSubject) -> None:
+    """A result outlives its arguments and its program."""
+    ownership.deleted_arguments(subject)
+
+
+@CHAPTER.check(
+    "deleted_program",
+    why="a launch runs freed code",
+    covers=("LoadedExecutable.delete", "LoadedExecutable.is_deleted"),
+)
+def deleted_program(subject: PluginSubject) -> None:
+    """A deleted program says so, is deleted twice without harm, and is not launched."""
+    program = subject.compile(programs.ADD)
+    x = subject.put(ONE)
+    expect_equal(program.is_deleted(), False, "is_deleted() before:")
+    program.delete()
+    program.delete()
+    expect_equal(program.is_deleted(), True, "is_deleted() after:")
+    expect_refusal(lambda: program.execute([(x,), (x,)]), PlugrtError, what="a deleted program")
+
+
+@CHAPTER.check("two_clients", why="two libraries in one program hand each other their arrays")
+def two_clients(subject: PluginSubject) -> None:
+    """A second client has its own devices and arrays, which the first one refuses."""
+    ownership.two_clients(subject)
+
+
+_DONATION = "PJRT_ExecuteOptions.non_donatable_input_indices; tf.aliasing_output"
+
+
+@CHAPTER.check(
+    "donation",
+    capability="",
+    rests_on=_DONATION,
+    why="a donated array is read after its memory has another's contents",
+)
+def donation(subject: PluginSubject) -> None:
+    """A donated argument is deleted where donation is declared, and whole where it is not."""
+    program = subject.compile(programs.DONATING_ADD)
+    x, y = subject.put(ONE), subject.put(10 * ONE)
+    [[total]] = program.execute([(x,), (y,)])
+    expect_same_bits(total.to_host(), 11 * ONE, "the result")
+    expect_same_bits(y.to_host(), 10 * ONE, "the argument that is not donated")
+    expect_equal(x.is_deleted(), subject.declared.donation, "is_deleted() of the donated argument:")
+    if subject.declared.donation:
+        expect_refusal(x.to_host, DeletedBuffer, what="reading the donated argument")
+    else:
+        expect_same_bits(x.to_host(), ONE, "the argument whose donation was ignored")
+
+
+@CHAPTER.check("donation.kept", rests_on=_DONATION, why="an array that was to be kept is gone")
+def donation_kept(subject: PluginSubject) -> None:
+    """An argument that is named as not donatable survives a program that donates it."""
+    program = subject.compile(programs.DONATING_ADD)
+    x, y = subject.put(ONE), subject.put(10 * ONE)
+    keep = ExecuteOptions(non_donatable_input_indices=(0,))
+    [[total]] = program.execute([(x,), (y,)], keep)
+    expect_same_bits(total.to_host(), 11 * ONE, "the result")
+    expect_same_bits(x.to_host(), ONE, "the argument that is kept")
+
+
+@CHAPTER.check("argument_unchanged", why="arguments are overwritten by results")
+def argument_unchanged(subject: PluginSubject) -> None:
+    """A launch that donates nothing leaves its arguments as they are."""
+    program = subject.compile(programs.ADD)
+    x = subject.put(ONE)
+    for _ in range(3):
+        program.execute([(x,), (x,)])
+    expect_same_bits(x.to_host(), ONE, "the argument")
+
+
+@CHAPTER.check(
+    "leak", why="a training loop runs out of memory", rests_on="resident memory of the process"
+)
+def leak(subject: PluginSubject) -> None:
+    """A hundred arrays of 4 MB that are put, added and dropped one by one take no more memory."""
+    program = subject.compile(_ADD_LARGE)
+    source = np.ones(1 << 20, np.float32)
+
+    def cycle(count: int) -> None:
+        for _ in range(count):
+            x = subject.put(source)
+            [[total]] = program.execute([(x,)])
+            total.block_until_ready()
+        gc.collect()
+
+    cycle(10)
+    before = _resident_bytes()
+    cycle(100)
+    grown = _resident_bytes() - before
+    expect(
+        grown < 40 * source.nbytes,
+        "less than 160 MB more after 800 MB of arrays",
+        f"{grown >> 20} MB",
+    )
+
+
+_ADD_LARGE = """func.func public @main(%a: tensor<1048576xf32>) -> tensor<1048576xf32> {
+  %0 = stablehlo.add %a, %a : tensor<1048576xf32>
+  return %0 : tensor<1048576xf32>
+}"""
+
+
+def _resident_bytes() -> int:
+    """Returns the process's resident memory; where there is no /proc, its peak."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,188 @@
+"""Level 1: arrays on their way to a device and back: dtypes, shapes, strides, semantics."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.element_types import supported_dtypes
+from plugrt.errors import PlugrtError
+from plugrt.interface import HostBufferSemantics
+from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+
+CHAPTER = Chapter("buffers.put_get", Level.BUFFERS, "PJRT_Client_BufferFromHostBuffer")
+
+_LARGE = (257, 4099)
+"""4 MB of float32, and no dimension that a tile divides."""
+
+
+def put_and_get(subject: PluginSubject, array: Array) -> None:
+    """Puts an array on each addressable device; it must come back with the same bits."""
+    for place, device in enumerate(subject.client.devices()):
+        if device.is_addressable:
+            expect_same_bits(
+                subject.put(array, place).to_host(), array, f"on {device!r}, the array"
+            )
+
+
+def sample(dtype: str, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+    """Returns values that every dtype can hold exactly, its extremes among them where it has any.
+
+    Booleans are 0 and 1, sub-byte integers stay within 4 bits (ml_dtypes keeps one in each byte).
+    """
+    kind = np.dtype(dtype)
+    if kind.kind in "iu" and "int4" not in dtype and "int2" not in dtype and "int1" not in dtype:
+        limits = np.iinfo(kind)
+        found = generator.integers(limits.min, limits.max, shape, kind, endpoint=True)
+        found.flat[: min(found.size, 2)] = [limits.min, limits.max][: found.size]
+        return found
+    return generator.integers(0, 2, shape).astype(kind)
+
+
+def _dtype(subject: PluginSubject, dtype: str) -> None:
+    array = sample(dtype, (3, 5), subject.random(dtype))
+    try:
+        put_and_get(subject, array)
+    except PlugrtError:
+        if dtype in subject.declared.dtypes | {"float32"}:
+            expect(False, f"{dtype}, which is declared or demanded of all", "it was refused")
+        raise
+
+
+for _name in sorted(supported_dtypes(API_MINOR) - {"void"}):
+    CHAPTER.add(
+        f"dtypes.{_name}", f"Arrays of {_name} come back with the same bits.",
+        partial(_dtype, dtype=_name), refusable=True, why=f"arrays of {_name} change silently",
+        covers=("Client.buffer_from_host", "Buffer.to_host"),
+    )  # fmt: skip
+
+
+_SOURCE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+_UNALIGNED = np.frombuffer(b"x" + _SOURCE.tobytes(), np.float32, 24, 1)
+_SHAPES: dict[str, tuple[str, Array]] = {
+    "scalar": ("An array without dimensions", np.array(3.5, np.float32)),
+    "one": ("An array of one element", np.full((1, 1), 3.5, np.float32)),
+    "empty": ("An array without elements", np.zeros((2, 0, 3), np.float32)),
+    "rank8": ("An array of eight dimensions", _SOURCE.reshape(1, 2, 1, 3, 1, 4, 1, 1)),
+    "transposed": ("A transposed view", _SOURCE.T),
+    "strided": ("A view of every second element", _SOURCE[:, ::2, 1::2]),
+    "negative_strides": ("A reversed view", _SOURCE[::-1, :, ::-1]),
+    "broadcast": ("A view with strides of 0", np.broadcast_to(_SOURCE[0, 0], (3, 4))),
+    "fortran": ("An array in Fortran order", np.asfortranarray(_SOURCE)),
+    "unaligned": ("An array at an odd address", _UNALIGNED),
+    "read_only": ("A read-only array", np.frombuffer(_SOURCE.tobytes(), np.float32)),
+}  # fmt: skip
+
+
+def _shape(subject: PluginSubject, array: Array) -> None:
+    put_and_get(subject, array)
+
+
+for _name, (_words, _array) in _SHAPES.items():
+    CHAPTER.add(
+        _name, f"{_words} comes back as it was put.", partial(_shape, array=_array),
+        why="views and slices of host arrays arrive scrambled, or crash the process",
+    )  # fmt: skip
+
+
+@CHAPTER.check("large", why="transfers in parts lose or repeat some")
+def large(subject: PluginSubject) -> None:
+    """An array of 4 MB with odd dimensions comes back as it was put."""
+    put_and_get(subject, sample("int32", _LARGE, subject.random("large")))
+
+
+@CHAPTER.check("special_values", why="NaN payloads, negative zeros and subnormal numbers are data")
+def special_values(subject: PluginSubject) -> None:
+    """NaNs with payloads, infinities, negative zero and subnormal numbers keep their bits."""
+    bits = [0x7FC00001, 0xFFC12345, 0x7F800000, 0xFF800000, 0x80000000, 1, 0x007FFFFF, 0x7F7FFFFF]
+    put_and_get(subject, np.array(bits, np.uint32).view(np.float32))
+
+
+@CHAPTER.check("byte_order", refusable=True, why="files of another machine arrive as other numbers")
+def byte_order(subject: PluginSubject) -> None:
+    """An array of the other byte order comes back with the same values, in the machine's order."""
+    source = np.array([1, 258, 65536], ">i4" if np.little_endian else "<i4")
+    found = subject.put(source).to_host()
+    expect_same_bits(found, source.astype(np.int32))
+
+
+# --- what the caller promises about the source ---------------------------------------------------
+
+_SEMANTICS = "PJRT_HostBufferSemantics"
+
+
+def _semantics(subject: PluginSubject, semantics: HostBufferSemantics) -> None:
+    device = subject.client.addressable_devices()[0]
+    source = np.arange(1000, dtype=np.float32)
+    wanted = source.copy()
+    buffer = subject.client.buffer_from_host(source, device, None, semantics)
+    if semantics is HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL:
+        source[:] = -1
+    buffer.block_until_ready()
+    if semantics is HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES:
+        source[:] = -1
+    expect_same_bits(buffer.to_host(), wanted, "the array, when the source has changed")
+    buffer.delete()
+
+
+for _member in HostBufferSemantics:
+    _changes = "" if _member >= 2 else ", whatever becomes of the source when it may change"
+    CHAPTER.add(
+        f"semantics.{_member.name.lower()}",
+        f"An array put under {_member.name} keeps its contents{_changes}.",
+        partial(_semantics, semantics=_member), rests_on=_SEMANTICS,
+        why="arrays change when the host reuses its memory", covers=("Buffer.block_until_ready",),
+    )  # fmt: skip
+
+
+@CHAPTER.check("source_lives", rests_on=_SEMANTICS, why="arrays hold what the allocator puts there")
+def source_lives(subject: PluginSubject) -> None:
+    """An array put without a copy outlives the caller's reference to its source."""
+    device = subject.client.addressable_devices()[0]
+    zero_copy = HostBufferSemantics.IMMUTABLE_ZERO_COPY
+    kept = [
+        subject.client.buffer_from_host(np.full(4096, i, np.float32), device, None, zero_copy)
+        for i in range(16)
+    ]
+    for i, buffer in enumerate(kept):
+        expect_same_bits(buffer.to_host(), np.full(4096, i, np.float32), f"array {i}")
+
+
+# --- several at once ------------------------------------------------------------------------------
+
+
+@CHAPTER.check(
+    "several",
+    why="batches of arguments are mixed up",
+    rests_on="plugrt.interface.Client",
+    covers=("Client.shards_from_host", "Client.shards", "Client.opener"),
+)
+def several(subject: PluginSubject) -> None:
+    """Several arrays that are put in one call arrive in order, each as it was."""
+    arrays = [np.full((i + 1, 2), i, np.float32) for i in range(5)]
+    device = subject.client.addressable_devices()[0]
+    found = subject.client.shards_from_host(arrays, device)
+    expect_equal(len(found), len(arrays), "arrays:")
+    if isinstance(found[0], list | tuple):
+        for [buffer], array in zip(found, arrays, strict=True):
+            expect_same_bits(buffer.to_host(), array)
+
+
+@CHAPTER.check(
+    "parts",
+    why="sharded arrays are put together wrong",
+    rests_on="plugrt.interface.Client",
+    covers=("Client.buffers_from_host",),
+)
+def parts(subject: PluginSubject) -> None:
+    """The parts of one array arrive each on its device."""
+    devices = list(subject.client.addressable_devices())
+    arrays = [np.full(3, i, np.float32) for i in range(len(devices))]
+    found = subject.client.buffers_from_host(arrays, devices)
+    for buffer, array, device in zip(found, arrays, devices, strict=True):
+        expect(buffer.device is device, f"a part on {device!r}", buffer.device)
+        expect_same_bits(buffer.to_host(), array, f"the part on {device!r}")

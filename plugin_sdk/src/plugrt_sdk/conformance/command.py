@@ -1,0 +1,94 @@
+"""``plugrt conform``: its options; `plugrt_sdk.conformance.invocation` does what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
+"""The profiles; stated here so that ``plugrt --help`` imports no check."""
+_PATH = click.Path(dir_okay=False, path_type=Path)
+_REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
+
+
+@click.command("conform", short_help="Put a plugin through the conformance kit.")
+@click.argument("name", required=False)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A create option; a number or a boolean is read as one. May be repeated.",
+)
+@click.option(
+    "--check", "names", multiple=True, metavar="ID", help="Run this check. May be repeated."
+)
+@click.option("--level", type=click.IntRange(0, 4), help="Run the checks up to this level.")
+@click.option(
+    "-k",
+    "words",
+    default="",
+    metavar="WORDS",
+    help="Run the checks with all these words in id or title; -WORD: without it.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILE_NAMES),
+    help="Run what a host needs; all of it must pass.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many processes at a time.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The seed of the numbers that are tried.",
+)
+@click.option(
+    "--time-limit",
+    "seconds",
+    type=click.FloatRange(0.1),
+    default=30.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one check may take.",
+)
+@click.option(
+    "--waivers",
+    "waivers_file",
+    type=_PATH,
+    help="The waivers; conformance-waivers.toml by default.",
+)
+@click.option("--json", "json_file", type=_PATH, help="Write the report to this file.")
+@click.option("--junit", "junit_file", type=_PATH, help="Write JUnit XML.")
+@click.option("--markdown", "markdown_file", type=_PATH, help="Write Markdown.")
+@click.option(
+    "--diff",
+    nargs=2,
+    type=_REPORT,
+    metavar="A B",
+    help="Say what changed between two JSON reports; runs nothing.",
+)
+@click.option("--list", "only_list", is_flag=True, help="List the selected checks; runs nothing.")
+def command(name: str | None, **given: Any) -> int:
+    """Put a plugin through the conformance kit.
+
+    NAME is an installed plugin, the path of a PJRT library (with a / or ending in .so), or
+    module:object of a Plugin.
+
+    Every check runs in a process of its own or with others in one; a crash or a hang of the plugin
+    is the verdict of the check that was open. Exits with 1 for a FAIL, CRASH or TIMEOUT that is not
+    waived, with 2 for wrong usage: an unknown check, a selection of nothing, a waiver that is
+    stale or expired.
+    """
+    from plugrt_sdk.conformance.invocation import invoke
+
+    return invoke(name, given)

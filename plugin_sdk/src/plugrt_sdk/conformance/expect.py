@@ -1,0 +1,118 @@
+"""`Mismatch`, and the functions that checks compare with: each says what was expected and got."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import describe
+
+Array = npt.NDArray[Any]
+_SHOWN = 200
+
+
+class Mismatch(AssertionError):
+    """A statement does not hold: what it demands, and what was found instead."""
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}; got {got}")
+        self.expected, self.got = expected, got
+
+
+def show(value: object) -> str:
+    """Returns a value as one short line."""
+    text = np.array2string(value, threshold=8) if isinstance(value, np.ndarray) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+
+
+def expect(holds: object, expected: str, got: object) -> None:
+    """Raises `Mismatch` unless ``holds``; ``expected`` is words, ``got`` a value."""
+    if not holds:
+        raise Mismatch(expected, got if isinstance(got, str) and got else show(got))
+
+
+def expect_equal(got: object, expected: object, what: str) -> None:
+    """Raises `Mismatch` unless two values are equal."""
+    expect(got == expected, f"{what} {show(expected)}", got)
+
+
+def expect_same_bits(got: Array, expected: Array, what: str = "the array") -> None:
+    """Raises `Mismatch` unless two arrays have one shape, one dtype and the same bits."""
+    _expect_same_type(got, expected, what)
+    if got.tobytes() != expected.tobytes():
+        raise Mismatch(f"{what} {show(expected)}", f"{show(got)}{_first_difference(got, expected)}")
+
+
+def expect_close(got: Array, expected: Array, ulps: int, what: str = "the result") -> None:
+    """Raises `Mismatch` unless all elements are within ``ulps`` units in the last place.
+
+    The unit is that of the expected element. A NaN matches a NaN, an infinity only itself. Where
+    ``ulps`` is 0 and for integers, values must be equal (zeros of either sign are).
+    """
+    _expect_same_type(got, expected, what)
+    if np.issubdtype(expected.dtype, np.complexfloating):
+        for part in ("real", "imag"):
+            expect_close(getattr(got, part), getattr(expected, part), ulps, f"{what}, {part} part")
+        return
+    bad = ~_within(got, expected, ulps)
+    if bad.any():
+        i = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(bad)))
+        where = f" at {list(i)}" if expected.ndim else ""
+        wanted, found = np.atleast_1d(expected)[i], np.atleast_1d(got)[i]
+        count = f"{int(bad.sum())} of {bad.size} elements differ; "
+        within = f" ± {ulps} ulp" if ulps else ""
+        raise Mismatch(
+            f"{what}{where} {wanted}{within} ({expected.dtype})", f"{found}; {count}"[:-2]
+        )
+
+
+def _within(got: Array, expected: Array, ulps: int) -> Any:
+    with np.errstate(all="ignore"):
+        same = (got == expected) | ((got != got) & (expected != expected))
+        if not ulps or expected.dtype.kind in "biu":
+            return same
+        unit = _unit(expected)
+        apart = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        return same | (np.isfinite(got.astype(np.float64)) & (apart <= ulps * unit))
+
+
+def _unit(expected: Array) -> Any:
+    """Returns the distance from each element to the next greater one of its dtype."""
+    import ml_dtypes
+
+    info: Any = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]
+    exponent = np.frexp(np.abs(expected.astype(np.float64)))[1]
+    unit = np.ldexp(float(info.eps), exponent - 1)
+    return np.maximum(unit, float(info.smallest_subnormal))
+
+
+def _expect_same_type(got: Array, expected: Array, what: str) -> None:
+    wanted = f"{expected.dtype.name}{list(expected.shape)}"
+    found = f"{got.dtype.name}{list(got.shape)}" if isinstance(got, np.ndarray) else show(got)
+    expect(found == wanted, f"{what} of type {wanted}", found)
+
+
+def _first_difference(got: Array, expected: Array) -> str:
+    size = expected.dtype.itemsize
+    a, b = got.tobytes(), expected.tobytes()
+    for i in range(0, len(b), size or 1):
+        if a[i : i + size] != b[i : i + size]:
+            place = f"element {i // size} in row-major order"
+            return f" ({place} is {a[i : i + size].hex()}, not {b[i : i + size].hex()})"
+    return ""
+
+
+def expect_refusal(call: Callable[[], Any], *kinds: type[BaseException], what: str) -> None:
+    """Raises `Mismatch` unless a call raises one of these exceptions."""
+    names = " or ".join(kind.__name__ for kind in kinds)
+    try:
+        found = call()
+    except kinds:
+        return
+    except Exception as error:
+        raise Mismatch(f"{what} to raise {names}", describe(error)) from error
+    raise Mismatch(f"{what} to raise {names}", f"no error; it returned {show(found)}")

@@ -1,0 +1,141 @@
+"""`judge`: runs one check in this process and gives its verdict."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import time
+import traceback
+from functools import partial
+from types import TracebackType
+
+import numpy as np
+
+from plugrt.errors import (
+    HARDWARE_ABSENT,
+    InvalidArgument,
+    PjrtError,
+    PluginUnavailable,
+    Unimplemented,
+    UnsupportedDtype,
+    describe,
+)
+from plugrt.interface import CompileOptions, Program
+from plugrt_sdk.conformance.check import Check, Needs
+from plugrt_sdk.conformance.expect import Mismatch, expect, expect_same_bits, show
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.verdict import Result, Verdict
+
+REFUSALS = (Unimplemented, UnsupportedDtype)
+"""The errors that refuse what is not declared."""
+_PROBE = np.arange(6, dtype=np.float32)
+
+
+def judge(check: Check, subject: PluginSubject) -> Result:
+    """Runs a check and returns the result; only ``KeyboardInterrupt`` passes."""
+    begin = time.perf_counter()
+    try:
+        result = _try(check, subject)
+    except KeyboardInterrupt:
+        raise
+    except Mismatch as found:
+        where = _source_line(found.__traceback__, check)
+        result = Result(Verdict.FAIL, found.expected, found.got, where)
+    except AssertionError as error:
+        result = Result(Verdict.FAIL, *_read_assertion(error, check))
+    except BaseException as error:  # noqa: BLE001  # a plugin may raise anything
+        where = _source_line(error.__traceback__, check)
+        result = Result(Verdict.FAIL, "no error", _with_origin(error), where)
+    seconds = round(time.perf_counter() - begin, 4)
+    return Result(**{**result.as_dict(), "seconds": seconds})
+
+
+def _try(check: Check, subject: PluginSubject) -> Result:
+    if check.needs is Needs.TWO_DEVICES and len(subject.client.addressable_devices()) < 2:
+        return _refuses_two_devices(subject)
+    declared = not check.capability or bool(getattr(subject.declared, check.capability))
+    try:
+        check.run(subject)
+    except REFUSALS as error:
+        if declared and not check.refusable:
+            what = f"it works: {check.capability} is declared" if check.capability else "it works"
+            raise Mismatch(what, f"it was refused: {describe(error)}") from error
+        _expect_alive(subject)
+        return Result(Verdict.REFUSED, got=describe(error))
+    if not declared:
+        raise Mismatch(
+            f"Unimplemented, because the client does not declare {check.capability}",
+            f"it works; declare {check.capability}",
+        )
+    return Result(Verdict.PASS)
+
+
+def _expect_alive(subject: PluginSubject) -> None:
+    """Puts and reads an array: a refusal must leave the client as it was."""
+    try:
+        found = subject.put(_PROBE).to_host()
+    except PjrtError as error:
+        raise Mismatch("the client to work on after a refusal", describe(error)) from error
+    expect_same_bits(found, _PROBE, "after a refusal, an array that is put and read:")
+
+
+def _refuses_two_devices(subject: PluginSubject) -> Result:
+    """A client of one device must refuse a program for two, and not claim several."""
+    from plugrt_sdk.testing.programs import ADD
+
+    expect(not subject.declared.multiple_devices, "two devices: multiple_devices is declared", "1")
+    options = CompileOptions(num_replicas=2)
+    try:
+        subject.client.compile(Program(ADD.encode()), options)
+    except (InvalidArgument, Unimplemented) as error:
+        _expect_alive(subject)
+        return Result(Verdict.REFUSED, got=describe(error))
+    raise Mismatch("InvalidArgument for two replicas on one device", "the program was compiled")
+
+
+# --- what happened, in words ---------------------------------------------------------------------
+
+
+def is_hardware_absent(error: BaseException) -> bool:
+    """Whether an exception from starting a client says that there is no device."""
+    return isinstance(error, (PluginUnavailable, *HARDWARE_ABSENT))
+
+
+def _own_frame(trace: TracebackType | None, check: Check) -> traceback.FrameSummary | None:
+    """Returns the innermost frame that is in the check's own module."""
+    body = check.run.func if isinstance(check.run, partial) else check.run
+    file = inspect.getfile(body)
+    frames = [f for f in traceback.extract_tb(trace) if f.filename == file]
+    return frames[-1] if frames else None
+
+
+def _source_line(trace: TracebackType | None, check: Check) -> str:
+    frame = _own_frame(trace, check)
+    return f"{frame.filename}:{frame.lineno}: {frame.line}" if frame else ""
+
+
+def _read_assertion(error: AssertionError, check: Check) -> tuple[str, str, str]:
+    """Returns expected, got and the place of a plain ``assert``: its line, and its variables."""
+    last = None
+    trace = error.__traceback__
+    while trace is not None:
+        last, trace = trace, trace.tb_next
+    if last is None:
+        return "the assertion to hold", describe(error), ""
+    code, number = last.tb_frame.f_code, last.tb_lineno
+    line = linecache.getline(code.co_filename, number).strip()
+    names = [n for n in last.tb_frame.f_locals if n in line.replace(".", " ").split() or n in line]
+    values = ", ".join(f"{n} = {show(last.tb_frame.f_locals[n])}" for n in names if n != "subject")
+    got = "; ".join(filter(None, (str(error).strip().replace("\n", " "), values)))
+    return (
+        line.removeprefix("assert "),
+        got or "it does not hold",
+        _source_line(error.__traceback__, check),
+    )
+
+
+def _with_origin(error: BaseException) -> str:
+    """Returns an exception and the line that raised it, which may be the plugin's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" (raised in {frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return describe(error) + place

@@ -1,0 +1,29 @@
+"""Plugins with one defect each: a check is only real when a broken plugin has failed it.
+
+`MUTANTS` has one for each check; `KILLERS` are plugins that end or hang the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from plugrt.plugins.plugin import Plugin
+from plugrt_sdk.conformance.mutants.faults import Faults
+
+
+@cache
+def mutants() -> Mapping[str, Faults]:
+    """Returns the mutant of each check by the check's id."""
+    from plugrt_sdk.conformance.mutants.arrays import ARRAYS
+    from plugrt_sdk.conformance.mutants.behaving import BEHAVING
+    from plugrt_sdk.conformance.mutants.computing import COMPUTING
+    from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.places import PLACES
+
+    return {**PLACES, **ARRAYS, **COMPUTING, **BEHAVING, **KILLERS}
+
+
+def mutant(name: str) -> Plugin:
+    """Returns the mutant of a check as a plugin, or one of `KILLERS`; for `Target`s."""
+    return mutants()[name].plugin_of()

@@ -1,0 +1,50 @@
+"""Mutants that end or hang the process in the middle of a check."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+
+
+def _read_null() -> None:
+    ctypes.string_at(8)
+
+
+def _hang_with_lock() -> None:
+    """Sleeps in C without giving the interpreter's lock away: no Python signal handler runs."""
+    ctypes.PyDLL(None).usleep(600_000_000)
+
+
+def _at_put(act: Callable[[], Any]) -> Faults:
+    """Returns a mutant that does something when an array of seven elements is put."""
+
+    def put(self: NumpyBackend, array: Any, device: int) -> Any:
+        if array.shape == (1, 1):
+            act()
+        return NumpyBackend.put(self, array, device)
+
+    return Faults(backend={"put": put})
+
+
+AT = "buffers.put_get.one"
+"""The check in which they act."""
+
+KILLERS: Mapping[str, Faults] = {
+    "killer.segfault": _at_put(_read_null),
+    "killer.abort": _at_put(os.abort),
+    "killer.exit_0": _at_put(lambda: os._exit(0)),
+    "killer.exit_3": _at_put(lambda: os._exit(3)),
+    "killer.sys_exit": _at_put(lambda: sys.exit(0)),
+    "killer.closes_files": _at_put(lambda: os.closerange(3, 1024)),
+    "killer.sleep": _at_put(lambda: time.sleep(600)),
+    "killer.hang": _at_put(_hang_with_lock),
+    "killer.hang_at_start": Faults(on_start=_hang_with_lock),
+    "killer.segfault_at_start": Faults(on_start=_read_null),
+}

@@ -1,0 +1,113 @@
+"""`describe_run`: what a report says of the kit, the plugin, the machine and the command."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from plugrt.errors import PlugrtError, describe
+from plugrt.plugins import distributions
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.target import Target
+
+_BLOCK = 1 << 20
+
+
+def describe_kit() -> dict[str, Any]:
+    """Returns the kit's version, and the hash of what it asks."""
+    return {
+        "distribution": "plugrt-sdk",
+        "version": distributions.version("plugrt-sdk") or "",
+        "checks": len(registry.checks()),
+        "manifest_sha256": registry.manifest_hash(),
+    }
+
+
+def describe_target(target: Target) -> dict[str, Any]:
+    """Returns what is tested: distribution and version, or the library with its hash."""
+    found: dict[str, Any] = {
+        "kind": target.kind, "name": target.name, "options": dict(target.options),
+        "distribution": "", "version": "", "entry_point": "", "library": "", "library_sha256": "",
+    }  # fmt: skip
+    if target.kind == "plugin":
+        record = target.record()
+        found |= {
+            "distribution": record.distribution, "version": record.version,
+            "entry_point": record.value, "library": record.library,
+        }  # fmt: skip
+    library = target.name if target.kind == "library" else found["library"] or _library_of(target)
+    if library and Path(library).is_file():
+        found |= {"library": library, "library_sha256": _hash_file(Path(library))}
+    return found
+
+
+def _library_of(target: Target) -> str:
+    """Returns the library that a plugin names, which only the plugin knows."""
+    from plugrt.processes.run_in_child import run_in_child
+
+    outcome = run_in_child("plugrt_sdk.conformance.provenance:report_library", target.as_dict(), 20)
+    return next((str(line["library"]) for line in outcome.lines if "library" in line), "")
+
+
+def report_library(argument: dict[str, Any], say: Any) -> None:
+    """Reports, from a child process, the library of a plugin and its API version."""
+    from plugrt.plugins.library import LibraryPlugin
+
+    plugin = Target(**argument).load()
+    if isinstance(plugin, LibraryPlugin):
+        try:
+            say(library=plugin.library())
+        except PlugrtError as error:
+            say(library="", why=describe(error))
+
+
+def _hash_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def describe_machine() -> dict[str, str]:
+    """Returns the versions that results depend on, and the machine."""
+    packages = ("plugrt", "jaxlib", "numpy", "ml_dtypes")
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{name: distributions.version(name) or "not installed" for name in packages},
+    }
+
+
+def describe_command(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    """Returns the command line, the time, and the state of the folder's git checkout."""
+    line = ["plugrt", *(sys.argv[1:] if arguments is None else arguments)]
+    return {
+        "command": shlex.join(line),
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "git": _git_state(),
+    }
+
+
+def _git_state() -> dict[str, Any]:
+    """Returns the commit of the current folder and whether it is changed; empty outside one."""
+    commit = _git("rev-parse", "HEAD")
+    return {"commit": commit, "dirty": bool(_git("status", "--porcelain"))} if commit else {}
+
+
+def _git(*arguments: str) -> str:
+    try:
+        found = subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):  # no git
+        return ""
+    return found.stdout.strip() if found.returncode == 0 else ""

@@ -1,0 +1,75 @@
+"""`markdown`: a report for a pull request or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.reports.report import describe_level
+from plugrt_sdk.conformance.verdict import Verdict
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """Returns the level, a table of verdicts, each check that did not hold, and the provenance."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# Conformance of {_text(report['plugin']['name'])}: {describe_level(report)}"
+    yield ""
+    verdicts = [v for v in Verdict if report["counts"][v]]
+    yield f"| Level | {' | '.join(verdicts)} |"
+    yield f"| :-- |{' --: |' * len(verdicts)}"
+    for level in Level:
+        rows = [row for row in report["checks"] if row["level"] == level]
+        counts = (str(sum(row["verdict"] == v for row in rows) or "") for v in verdicts)
+        yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(counts)} |"
+    bad = [r for r in report["checks"]
+           if Verdict(r["verdict"]).is_bad or r["verdict"] == Verdict.WAIVED]  # fmt: skip
+    for row in bad:
+        yield from _finding(row)
+    yield ""
+    yield "## Provenance"
+    yield ""
+    for name, value in _provenance(report):
+        yield f"- {name}: {_text(value)}"
+
+
+def _finding(row: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield f"## {row['verdict']}: `{row['id']}`"
+    yield ""
+    yield _text(row["title"])
+    yield ""
+    for label, key in (("Expected", "expected"), ("Got", "got"), ("Why it matters", "why"),
+                       ("Rests on", "rests_on")):  # fmt: skip
+        if row[key]:
+            yield f"- {label}: {_text(row[key])}"
+    if row["waiver"]:
+        waiver = row["waiver"]
+        yield f"- Waived until {waiver['until']}: {_text(waiver['reason'])} <{waiver['url']}>"
+    yield ""
+    yield f"```\n{row['reproduce']}\n```"
+
+
+def _provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    plugin, kit, git = report["plugin"], report["kit"], report["run"]["git"]
+    yield "kit", f"plugrt-sdk {kit['version']}, manifest {kit['manifest_sha256']}"
+    yield "plugin", f"{plugin['distribution']} {plugin['version']} {plugin['entry_point']}".strip()
+    if plugin["library"]:
+        yield "library", f"{plugin['library']} (SHA-256 {plugin['library_sha256']})"
+    for device in report["client"].get("devices", ()):
+        yield "device", f"{device['id']}: {device['kind']}"
+    yield "machine", ", ".join(f"{name} {value}" for name, value in report["machine"].items())
+    yield "command", f"{report['run']['command']} at {report['run']['started']}"
+    if git:
+        yield "commit", f"{git['commit']}{', changed' if git['dirty'] else ''}"
+
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+
+
+def _text(value: object) -> str:
+    """Returns a text that Markdown shows as it is, in one line."""
+    return " ".join(str(value).translate(_SPECIAL).split())

@@ -1,0 +1,92 @@
+"""`make_report`: a run as a JSON object, and what it grants."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Check, Level
+from plugrt_sdk.conformance.runner import Runner
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result, Verdict
+from plugrt_sdk.conformance.waivers import Waivers
+
+FORMAT = 1
+"""The version of the report's form. Keys are added, never changed."""
+
+
+def make_report(
+    runner: Runner, results: Mapping[str, Result], waivers: Waivers, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the report of a run.
+
+    ``results`` are those of the checks that ran, waivers applied; all others are NOT-RUN. ``facts``
+    are the parts that `plugrt_sdk.conformance.provenance` makes, by name.
+    """
+    whole = {
+        name: results.get(name, Result(Verdict.NOT_RUN, got="it was not selected"))
+        for name in registry.checks()
+    }
+    return {
+        "format": FORMAT,
+        **facts,
+        "settings": {
+            "seed": runner.seed, "seconds_per_check": runner.seconds, "jobs": runner.jobs,
+            "tolerances_ulp": dict(waivers.tolerances), "waivers": waivers.path,
+        },
+        "client": runner.facts,
+        **grant(whole),
+        "checks": [
+            _row(registry.find(name), result, runner, waivers) for name, result in whole.items()
+        ],
+    }  # fmt: skip
+
+
+def grant(results: Mapping[str, Result]) -> dict[str, Any]:
+    """Returns the level that results grant, None below 0, and the counts of verdicts.
+
+    A level needs PASS or REFUSED of all its checks and of those of all lower levels. Waived checks
+    do not stand in its way, but are counted and named with it.
+    """
+    reached, waived = None, 0
+    for level in Level:
+        of_level = [
+            result
+            for name, result in results.items()
+            if registry.find(name).level is level and result.applies
+        ]
+        if not all(r.verdict.is_good or r.verdict is Verdict.WAIVED for r in of_level):
+            break
+        reached = int(level)
+        waived += sum(r.verdict is Verdict.WAIVED for r in of_level)
+    counts = {str(v): sum(r.verdict is v for r in results.values()) for v in Verdict}
+    return {"level": reached, "level_waivers": waived, "counts": counts}
+
+
+def describe_level(report: Mapping[str, Any]) -> str:
+    """Returns what is granted, as ``level 2 (Computes) with 1 waiver``."""
+    if report["level"] is None:
+        return "no level"
+    words = f"level {report['level']} ({Level(report['level']).name.capitalize()})"
+    count = report["level_waivers"]
+    return f"{words} with {count} waiver{'s' * (count > 1)}" if count else words
+
+
+def _row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> dict[str, Any]:
+    waiver = waivers.waivers.get(check.id)
+    return {
+        "id": check.id, "title": check.title, "level": int(check.level), "needs": str(check.needs),
+        "capability": check.capability, "rests_on": check.rests_on, "why": check.why,
+        **result.as_dict(), "verdict": str(result.verdict),
+        "reproduce": reproduce(runner.target, check.id, runner.seed),
+        "waiver": waiver.as_dict() if waiver else None,
+    }  # fmt: skip
+
+
+def reproduce(target: Target, name: str, seed: int) -> str:
+    """Returns the command line that runs one check as a run did."""
+    options = [f"--option={key}={value}" for key, value in target.options.items()]
+    seeded = [f"--seed={seed}"] if seed else []
+    return shlex.join(["plugrt", "conform", target.name, f"--check={name}", *options, *seeded])

@@ -1,0 +1,106 @@
+"""`print_report`: a report for people, at any width of the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.reports.report import describe_level
+from plugrt_sdk.conformance.verdict import Verdict
+
+_STYLES: Mapping[str, dict[str, Any]] = {
+    Verdict.PASS: {"fg": "green"},
+    Verdict.REFUSED: {"fg": "green", "dim": True},
+    Verdict.FAIL: {"fg": "red", "bold": True},
+    Verdict.CRASH: {"fg": "red", "bold": True},
+    Verdict.TIMEOUT: {"fg": "red", "bold": True},
+    Verdict.WAIVED: {"fg": "yellow"},
+    Verdict.NO_HARDWARE: {"fg": "yellow"},
+    Verdict.NOT_RUN: {"dim": True},
+}
+_LABELS = ("expected", "got", "why", "rests on", "at", "waived", "run")
+
+
+def print_report(report: Mapping[str, Any], width: int) -> None:
+    """Prints what was tested, each level's counts, every check that did not hold, and the level."""
+    for line in report_lines(report, width):
+        click.echo(line)
+
+
+def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yields the lines of a report, none wider than ``width`` but for words that are."""
+    yield from _heading(report, width)
+    yield ""
+    yield from _levels(report)
+    for row in report["checks"]:
+        if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED:
+            yield ""
+            yield from _finding(row, width)
+    yield ""
+    yield from _wrapped(_conclusion(report), width)
+
+
+def _heading(report: Mapping[str, Any], width: int) -> Iterator[str]:
+    plugin, client, kit = report["plugin"], report["client"], report["kit"]
+    owner = f"{plugin['distribution']} {plugin['version']}".strip()
+    where = f" ({owner or plugin['library'] or plugin['kind']})"
+    yield from _wrapped(f"{plugin['name']}{where if owner else ''}", width)
+    if client:
+        kinds = sorted({device["kind"] for device in client["devices"]})
+        count = len(client["devices"])
+        devices = f"{count} device{'s' * (count != 1)} ({', '.join(kinds)})"
+        yield from _wrapped(f"{client['platform']} {client['platform_version']}, {devices}", width)
+    yield from _wrapped(
+        f"plugrt-sdk {kit['version']}, {kit['checks']} checks, manifest "
+        f"{kit['manifest_sha256'][:12]}",
+        width,
+    )
+    tolerances = report["settings"]["tolerances_ulp"]
+    if tolerances:
+        said = ", ".join(f"{dtype} {ulps} ulp" for dtype, ulps in tolerances.items())
+        yield from _wrapped(f"tolerances declared: {said}", width)
+
+
+def _levels(report: Mapping[str, Any]) -> Iterator[str]:
+    for level in Level:
+        rows = [row for row in report["checks"] if row["level"] == level]
+        counts = [(str(v), sum(row["verdict"] == v for row in rows)) for v in Verdict]
+        shown = ", ".join(
+            click.style(f"{count} {verdict}", **_STYLES[verdict])
+            for verdict, count in counts
+            if count
+        )
+        yield f"  {int(level)} {level.name.capitalize():<9} {shown or 'no checks'}"
+
+
+def _finding(row: Mapping[str, Any], width: int) -> Iterator[str]:
+    verdict = row["verdict"]
+    yield f"{click.style(verdict, **_STYLES[verdict])} {click.style(row['id'], bold=True)}"
+    yield from _wrapped(row["title"], width, "  ")
+    waiver = row["waiver"]
+    texts = (
+        row["expected"], row["got"], row["why"], row["rests_on"], row["where"],
+        f"{waiver['reason']} ({waiver['url']}), until {waiver['until']}" if waiver else "",
+        row["reproduce"],
+    )  # fmt: skip
+    for label, text in zip(_LABELS, texts, strict=True):
+        if text:
+            yield from _wrapped(text, width, f"  {label + ':':<10}", " " * 12)
+
+
+def _conclusion(report: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report["counts"].items() if count)
+    text = f"{describe_level(report)[0].upper()}{describe_level(report)[1:]}. {counts}"
+    return f"{text} in {report['seconds']:.1f} s."
+
+
+def _wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text, max(width, 30), initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

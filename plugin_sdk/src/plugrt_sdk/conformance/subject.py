@@ -1,0 +1,70 @@
+"""`PluginSubject`: the plugin under test, as the checks see it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+
+from plugrt.errors import Unimplemented, describe
+from plugrt.plugins.plugin import Plugin
+from plugrt_sdk.conformance.effects import Effects
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.testing.subject import Subject
+
+
+class PluginSubject(Subject):
+    """A plugin, its client (made when a check first asks for it), and what a run declares.
+
+    ``tolerances`` are the units in the last place that the run allows for results of a dtype,
+    where the kit's own limits are narrower.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        seed: int = 0,
+        tolerances: Mapping[str, int] | None = None,
+        load: Callable[[], Plugin] | None = None,
+    ) -> None:
+        super().__init__(lambda: target.create_client(self.plugin))
+        self.target = target
+        self.seed = seed
+        self.tolerances = dict(tolerances or {})
+        self._load = load or target.load
+        self.import_effects = Effects()
+        """What importing the plugin did to the process."""
+        self.kept: object = None
+        """What lives until the process ends."""
+
+    @cached_property
+    def plugin(self) -> Plugin:
+        """The plugin, imported when it is first asked for."""
+        before = Effects.now()
+        plugin = self._load()
+        self.import_effects = Effects.now().since(before)
+        return plugin
+
+    def random(self, name: str) -> np.random.Generator:
+        """Returns a generator of numbers that are the same in each run of one seed."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+    def ulps(self, dtype: str, least: int) -> int:
+        """Returns the units in the last place that results of a dtype may be wrong by."""
+        return max(least, self.tolerances.get(dtype, 0)) if least else 0
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raises `Unimplemented`: there is nothing to try the capability on."""
+        raise Unimplemented(why)
+
+    def check_declared(
+        self, capability: str, step: Callable[[], None], *refusals: type[Exception]
+    ) -> None:
+        """Makes a step; what refuses it is `Unimplemented` here, of which the kit judges."""
+        try:
+            step()
+        except refusals as error:
+            raise Unimplemented(f"{capability}: {describe(error)}") from error

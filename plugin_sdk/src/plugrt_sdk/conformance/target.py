@@ -1,0 +1,85 @@
+"""`Target`: what is put through the kit: an installed plugin, a library, or an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from plugrt.errors import InvalidArgument, PluginBroken, PluginUnavailable
+from plugrt.files import why_no_file
+from plugrt.interface import Client, OptionValue
+from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.loading import load
+from plugrt.plugins.plugin import Plugin, find_fault
+from plugrt.plugins.record import Record
+from plugrt.plugins.table import Table
+
+_LIBRARY_ENDINGS = (".so", ".dylib", ".dll")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is tested. ``kind`` is ``plugin``, ``library`` or ``object``.
+
+    ``name`` is a plugin's name, a library's absolute path, or ``module:name`` of a `Plugin` or of a
+    function that returns one (called with ``argument``, if that is given). ``options`` are create
+    options.
+    """
+
+    kind: str
+    name: str
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, text: str, options: Mapping[str, OptionValue] | None = None) -> Target:
+        """Returns the target that a command line names.
+
+        Raises `InvalidArgument` for a library that is no file; other names are looked up when they
+        are first used.
+        """
+        given = dict(options or {})
+        if os.sep in text or text.endswith(_LIBRARY_ENDINGS):
+            if fault := why_no_file(text):
+                raise InvalidArgument(f"{text} {fault}; give the path of a PJRT library")
+            return cls("library", str(Path(text).resolve()), given)
+        return cls("object" if ":" in text else "plugin", text, given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns it as a JSON object."""
+        return asdict(self)
+
+    def record(self) -> Record:
+        """Returns the row of an installed plugin in plugrt's table; nothing is imported.
+
+        Raises `plugrt.errors.UnknownPlatform`, with a suggestion, and `DuplicatePlugin`.
+        """
+        return Table().find(self.name, "plugrt conform")[0]
+
+    def load(self) -> Plugin:
+        """Returns the plugin, which is imported now; starts nothing."""
+        if self.kind == "library":
+            return LibraryPlugin("library", self.name)
+        if self.kind == "plugin":
+            table = Table()
+            return load(table.find(self.name, "plugrt conform")[0], table)
+        module, _, name = self.name.partition(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, Plugin):
+            found = found(self.argument) if self.argument else found()
+        if fault := find_fault(found):
+            raise PluginBroken(f"{self.name}: {fault}")
+        assert isinstance(found, Plugin)
+        return found
+
+    def create_client(self, plugin: Plugin) -> Client:
+        """Starts a client as a program would. Raises `PluginUnavailable` without the hardware."""
+        answer = plugin.probe()
+        if not answer.available:
+            raise PluginUnavailable("; ".join(filter(None, (answer.reason, answer.cure))))
+        options = {**plugin.client_options(Table().config), **self.options}
+        return plugin.create_client(options)

@@ -1,0 +1,76 @@
+"""`run_checks`: runs checks in a child process and reports the start and the end of each.
+
+The reports are the journal: `plugrt.processes.run_in_child` hands them on as they are written, so
+that a check that ends this process is the one whose end is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from plugrt.errors import describe
+from plugrt.interface import Client
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.judge import is_hardware_absent, judge
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result, Verdict
+
+START = "client.create"
+"""The check that starts a client: where it fails, no check that needs a client is run."""
+
+
+def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
+    """Runs the checks named in ``argument`` one after the other, each within ``seconds``.
+
+    This process ends without finalising Python unless ``finalise`` is set: a fault at its end would
+    be blamed on the last check.
+    """
+    subject = PluginSubject(Target(**argument["target"]), argument["seed"], argument["tolerances"])
+    for name in argument["checks"]:
+        say(within=argument["seconds"], begin=name)
+        check = registry.find(name)
+        result = _start(check, subject, say) if name == START else judge(check, subject)
+        say(end=name, result=result.as_dict())
+    if not argument["finalise"]:
+        os._exit(0)
+
+
+def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Result:
+    """Starts the client; absent hardware is a verdict of its own."""
+    begin = time.perf_counter()
+    try:
+        client = subject.client
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything
+        if is_hardware_absent(error):
+            seconds = round(time.perf_counter() - begin, 4)
+            return Result(Verdict.NO_HARDWARE, got=describe(error), seconds=seconds)
+        # The check below meets the error again, and says so.
+        return judge(check, subject)
+    result = judge(check, subject)
+    if result.verdict is Verdict.PASS:
+        say(facts=describe_client(client))
+    return result
+
+
+def describe_client(client: Client) -> dict[str, Any]:
+    """Returns what a report says of a client: platform, devices, and what it declares."""
+    declared = client.capabilities
+    return {
+        "platform": client.platform,
+        "platform_version": client.platform_version,
+        "devices": [
+            {"id": d.id, "kind": d.kind, "process": d.process_index} for d in client.devices()
+        ],
+        "attributes": {name: _plain(value) for name, value in client.attributes.items()},
+        "capabilities": {name: value for name, (value, _) in declared.sentences().items()},
+        "dtypes": sorted(declared.dtypes),
+    }
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,71 @@
+"""Every check fails a plugin with one defect: its mutant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Check, Needs
+from plugrt_sdk.conformance.judge import judge
+from plugrt_sdk.conformance.mutants import mutants
+from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.conformance.mutants.killers import KILLERS
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result, Verdict
+
+CHECKS = registry.checks()
+OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError)\b")
+"""A mutant that is wrong by mistake: it is killed, but shows nothing."""
+
+
+def chapters() -> Mapping[str, list[Check]]:
+    """Returns the checks that are tried here: of operations one dtype each, by turns.
+
+    `make kill-matrix` tries all, and those that need a process of their own or 400 MB.
+    """
+    found: dict[str, list[Check]] = {}
+    seen: dict[str, int] = {}
+    for check in CHECKS.values():
+        chapter, _, rest = check.id.partition(".")
+        operation = rest.rpartition(".")[0]
+        seen[operation] = seen.get(operation, 0) + 1
+        skipped = chapter == "operations" and seen[operation] != 1 + len(operation) % 3
+        if not skipped and check.needs is not Needs.PROCESS and check.id != "ownership.leak":
+            found.setdefault(chapter, []).append(check)
+    return found
+
+
+CHAPTERS = chapters()
+
+
+def try_on(check: Check, faults: Faults) -> Result:
+    """Returns the verdict of a check on a mutant, in this process."""
+    return judge(check, PluginSubject(Target("object", "mutant"), load=faults.plugin_of))
+
+
+def test_each_check_has_a_mutant() -> None:
+    assert set(mutants()) - set(KILLERS) == set(CHECKS)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLUGRT_MUTANT_WAS_HERE", raising=False)
+    for check in CHAPTERS[chapter]:
+        monkeypatch.setenv("PLUGRT_MUTANT_WAS_HERE", "")  # undone, also what the mutant sets
+        found = try_on(check, mutants()[check.id])
+        assert found.verdict is Verdict.FAIL, check.id
+        assert not OWN_FAULT.match(found.got), (check.id, found.got)
+        assert found.got, check.id
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_sound_plugin_passes(chapter: str) -> None:
+    subject = PluginSubject(Target("object", "sound"), load=Faults(devices=2).plugin_of)
+    for check in CHAPTERS[chapter]:
+        found = judge(check, subject)
+        assert found.verdict.is_good, (check.id, found)
+        assert found.verdict is Verdict.PASS or check.capability or check.refusable, check.id

@@ -1,0 +1,69 @@
+"""The runner outlives what it tests, and blames the check that was open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.mutants.killers import AT
+from plugrt_sdk.conformance.runner import Runner
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result, Verdict
+
+BEFORE, AFTER = "buffers.put_get.scalar", "buffers.put_get.transposed"
+MUTANT = "plugrt_sdk.conformance.mutants:mutant"
+
+
+def mutant(name: str) -> Target:
+    return Target("object", MUTANT, argument=name)
+
+
+def run(target: Target, names: Sequence[str], seconds: float = 30.0) -> dict[str, Result]:
+    return Runner(target, [registry.find(name) for name in names], seconds).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "words"),
+    [
+        ("killer.segfault", Verdict.CRASH, "SIGSEGV"),
+        ("killer.exit_0", Verdict.CRASH, "exit code 0"),
+        ("killer.hang", Verdict.TIMEOUT, "had not ended"),
+    ],
+)
+def test_what_ends_the_process_is_a_verdict(name: str, verdict: Verdict, words: str) -> None:
+    seconds = 4.0 if verdict is Verdict.TIMEOUT else 60.0
+    found = run(mutant(name), [BEFORE, AT, AFTER], seconds)
+    assert list(found) == [BEFORE, AT, AFTER]
+    assert found[BEFORE].verdict is found[AFTER].verdict is Verdict.PASS
+    assert (found[AT].verdict, words in found[AT].got) == (verdict, True), found[AT]
+
+
+def test_a_client_that_hangs_when_it_starts() -> None:
+    found = run(mutant("killer.hang_at_start"), ["host.plugin.valid", "client.create", AT], 3.0)
+    verdicts = [result.verdict for result in found.values()]
+    assert verdicts == [Verdict.PASS, Verdict.TIMEOUT, Verdict.NOT_RUN]
+    assert found[AT].got == "client.create: TIMEOUT"
+
+
+def test_the_end_of_the_process_is_part_of_a_check() -> None:
+    found = run(mutant("client.exit"), ["client.exit"])
+    assert found["client.exit"].verdict is Verdict.CRASH
+    assert "exit code 3 after the check had ended" in found["client.exit"].got
+
+
+def test_jobs_give_the_same_results_in_the_same_order() -> None:
+    checks = registry.select(words="buffers.put_get.dtypes")
+    heard: list[str] = []
+
+    def hear(check: Check, result: Result) -> None:
+        heard.append(check.id)
+
+    runner = Runner(Target("plugin", "numpy"), checks, jobs=2, seed=3, on_result=hear)
+    found = runner.run()
+    assert list(found) == [check.id for check in checks]
+    assert sorted(heard) == sorted(found)
+    assert {result.verdict for result in found.values()} == {Verdict.PASS}
+    assert runner.facts["platform"] == "numpy"
