@@ -29,6 +29,10 @@ JAX_PLATFORMS=numpy python my_jax_program.py
 JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_jax_program.py
 ```
 
+There JAX donates arguments, and has eigenvalues and singular values by its rules for CPUs: LAPACK's
+custom calls, which `numpy.linalg` answers. JAX refuses callbacks into Python on platforms that are
+not its own.
+
 It is an example of a backend in Python, a second opinion on what a program computes, and a device
 that can be stepped through with a debugger: a program becomes one Python function, a line an
 operation, with the operation and the source line beside it in tracebacks.

@@ -278,6 +278,26 @@ def errors() -> None:
     np.testing.assert_array_equal(double(ONE), 2 * ONE)
 
 
+def linear_algebra() -> None:
+    """By JAX's rules for its CPU; only the matrix without an answer has NaNs."""
+    rng = np.random.default_rng(0)
+    square = rng.standard_normal((2, 3, 3)).astype(np.float32)
+    symmetric = square + square.swapaxes(-1, -2)
+    values, vectors = map(np.asarray, jnp.linalg.eigh(symmetric))
+    np.testing.assert_allclose(symmetric @ vectors, vectors * values[:, None], atol=1e-5)
+    values, vectors = map(np.asarray, jnp.linalg.eig(square))
+    np.testing.assert_allclose(square @ vectors, vectors * values[:, None], atol=1e-5)
+    for matrix in (square[0, :2], square[0, :2].T, square.astype(np.complex64) * 1j):
+        u, s, v = map(np.asarray, jnp.linalg.svd(matrix, full_matrices=False))
+        np.testing.assert_allclose(u * s[..., None, :] @ v, matrix, atol=1e-5)
+        np.testing.assert_allclose(jnp.linalg.svd(matrix, compute_uv=False), s, atol=1e-5)
+    square[1, 0, 0] = np.nan
+    for find in (jnp.linalg.eigvals, jnp.linalg.eigvalsh, lambda x: jnp.linalg.svd(x)[1]):
+        assert np.isnan(find(square)).all(1).tolist() == [False, True]
+    gradient = jax.grad(lambda x: jnp.linalg.eigvalsh(x @ x.T).sum())(square[0])
+    np.testing.assert_allclose(gradient, 2 * square[0], atol=1e-4)  # of the trace of x @ x.T
+
+
 def several_devices() -> None:
     count = len(jax.devices())
     total = jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(jnp.arange(float(count)))

@@ -20,7 +20,7 @@ def register_with_jax(
     only_when_named: bool = False,
     donation: bool = False,
     **settings: Any,
-) -> None:
+) -> bool:
     """Registers a plugin with JAX: to be called by the ``initialize`` of a ``jax_plugins`` module.
 
     ``name`` is the platform, for ``JAX_PLATFORMS`` and in ``jax.devices(name)``. JAX chooses the
@@ -28,14 +28,15 @@ def register_with_jax(
     nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to those
     on which JAX donates arguments, of which it has a list. ``options`` are passed to
     ``client_factory`` as keyword arguments; the other settings are those of `export_capsule`.
-    Nothing is started before JAX asks for the platform. Raises what `export_capsule` raises.
+    Nothing is started before JAX asks for the platform. Returns whether it was registered; raises
+    what `export_capsule` raises.
     """
     import jax
 
     settings_of_jax: Any = jax.config  # which declares its options as it runs
     named = (settings_of_jax.jax_platforms or "").split(",")
     if only_when_named and name not in map(str.strip, named):
-        return
+        return False
     from jax._src.interpreters import mlir
     from jax._src.xla_bridge import register_plugin
 
@@ -45,6 +46,7 @@ def register_with_jax(
     register_plugin(name, c_api=capsule, priority=priority, options=options)
     if donation and name not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(name)
+    return True
 
 
 def offer_to_jax(plugin: Plugin, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""``custom_call``: the targets that JAX and Shardy write on every platform."""
+"""``custom_call``: the targets that JAX and Shardy write on every platform, and LAPACK's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from plugrt_sdk.numpy_backend import lapack
 from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import Array, Function, widened
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -54,6 +55,7 @@ TARGETS: dict[str, Lowering] = {
     "dce_sink": _pass_on,
     "xla.sdy.FuncResultSharding": _pass_on,
     "xla.sdy.PropagationBarrier": _pass_on,
+    **lapack.TARGETS,
 }
 """The name of a target to its lowering."""
 
