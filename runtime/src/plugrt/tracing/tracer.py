@@ -177,8 +177,6 @@ class Tracer(Methods):
             raise ArgumentTypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
-    __hash__ = None
-
     def __format__(self, spec: str) -> str:
         return self._scalar("formatted number") if spec else str(self)
 
