@@ -7,6 +7,7 @@ tested in tests/nothing/sdk/test_new_package.py.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import pytest
 
 from support.clib import needs_cc
 from support.installed import UV, attempt, needs_uv, unreachable_is_skipped, uv_as_pip
-from support.markdown import ROOT
+from support.markdown import ROOT, Block, all_blocks, says
 from support.xla_cpu import header_path, library_path, needs_library
 
 SWITCH = "PLUGRT_TEST_NEW"
@@ -34,6 +35,8 @@ GRADIENT = (
     "print(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x)**2)))(jnp.arange(4.)))"
 )
 
+UNSET = "unset ${!JAX_@} ${!PLUGRT_@} ${!PJRT_@} ${!XLA_@}"
+MARK = "@@@"
 HEADERS = Path(__file__).parent / "headers"
 CHECKS = "ruff check . && ruff format --check . && mypy && python -m pytest -q"
 """What a package's own CI does."""
@@ -65,7 +68,7 @@ class Shell:
         """Runs a line of a shell in the folder; returns what it prints. It must end well."""
         lines = [
             'set -eo pipefail; PATH="$PWD/venv/bin:$PATH"',
-            "unset ${!JAX_@} ${!PLUGRT_@} ${!PJRT_@} ${!XLA_@}",
+            UNSET,
             *(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
             command,
         ]
@@ -262,6 +265,44 @@ class TestCpp:
             "-Wl,-rpath,$PWD/newer\n./host"
         )
         assert printed == "12 PJRT_Client_Create is not written yet\n0\n"
+
+
+class TestGuide:
+    """docs/ten-minutes.md, followed to the letter from an empty folder, in one shell."""
+
+    pytestmark = slow
+
+    def test_the_ten_minutes(self, wheels: list[Path], tmp_path: Path) -> None:
+        folder = tmp_path / "empty"
+        folder.mkdir()
+        page = all_blocks(ROOT / "docs/ten-minutes.md")
+        variables = {"COLUMNS": "160", **uv_as_pip(folder, wheels[0].parent)}
+        script = f"set -e; start=$PWD\n{UNSET}\n" + "\n".join(map(as_script, page))
+        script = script.replace("\npython3 -m venv .venv\n", "\nmake-venv .venv\n")
+        done = attempt("bash", "-c", script, cwd=folder, env=variables)
+        unreachable_is_skipped(done)
+        assert done.returncode == 0, done.stdout + done.stderr
+        *printed, rest = done.stdout.split(MARK)
+        assert rest == ""
+        ran = [block for block in page if block.language == "sh"]
+        told = dict(zip((block.line for block in ran), printed, strict=True))
+        compared = 0
+        for before, block in itertools.pairwise(page):
+            if block.language == "text":
+                for line in block.text.splitlines():
+                    assert says(line, told[before.line]), f"{line!r} not in:\n{told[before.line]}"
+                    compared += 1
+        assert compared == 3
+        assert is_gradient(told[ran[2].line])
+        assert re.search(r"\b\d+ passed in", told[ran[3].line])
+
+
+def as_script(block: Block) -> str:
+    """Returns a block of a page as lines of a shell; what commands print ends with a mark."""
+    if block.title:
+        return f"cat > \"$start/{block.title}\" <<'END OF FILE'\n{block.text}END OF FILE"
+    assert block.language in ("sh", "text"), f"line {block.line}: a block that nothing tests"
+    return f"{block.text}printf '{MARK}'" if block.language == "sh" else ""
 
 
 class TestExport:
