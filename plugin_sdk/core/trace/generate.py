@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from plugrt.capi.abi import declarations as d
@@ -39,6 +40,7 @@ COUNTS = {
 """The fields with the length of an array, where neither name nor place says which."""
 
 
+@cache
 def handle_types() -> list[str]:
     """Returns the types of handles: what comes with a function that frees it is none."""
     fields = " ".join(field for function in functions() for field in function.fields)

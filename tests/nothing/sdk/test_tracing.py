@@ -7,6 +7,7 @@ functions, so that each can break the rules of the C API.
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -14,8 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from plugrt.errors import InvalidArgument, UnknownPlatform
 from plugrt_sdk.export.library import export_library
+from plugrt_sdk.tracing import library_path
+from plugrt_sdk.tracing.command import trace as command
+from plugrt_sdk.tracing.environment import select_library
+from plugrt_sdk.tracing.journal import Folder
+from plugrt_sdk.tracing.processes import Process
+from plugrt_sdk.tracing.text import Lines, show_duration, summary
+from support.clib import needs_cc, tiny_library
 
 HOST = """
 import sys
@@ -174,3 +184,246 @@ def test_the_descriptors_are_those_of_the_declarations() -> None:
     folder = Path(__file__).parents[3] / "plugin_sdk/core/trace"
     made: dict[str, Any] = runpy.run_path(str(folder / "generate.py"))
     assert (folder / "descriptors.h").read_text() == made["descriptors_h"]()
+
+
+FAULTY = """
+import time
+assert library.version == (0, 90), library.version
+assert "Layouts" not in library.extensions and "Shardings" in library.extensions
+assert not library.has("Device_GetAttributes") and library.has("Event_Set")
+for i, code in enumerate((0, 5, 0)):
+    args, error = call("Client_LookupDevice", client=client, id=0)
+    assert bool(error) == bool(code)
+    if error:
+        assert call("Error_GetCode", error=error)[0].code == code
+        message = call("Error_Message", error=error)[0]
+        assert b"--fail" in ffi.buffer(message.message, message.message_size)[:]
+        call("Error_Destroy", error=error)
+begin = time.monotonic()
+made = put()
+event = made.done_with_host_buffer
+assert not call("Event_IsReady", event=event)[0].is_ready
+times = []
+@ffi.callback("void(PJRT_Error*, void*)")
+def is_ready(error, user_arg):
+    times.append(time.monotonic() - begin)
+call("Event_OnReady", event=event, callback=is_ready)
+assert not times
+call("Event_Await", event=event)
+assert time.monotonic() - begin >= 0.2
+while not times:
+    time.sleep(0.001)
+assert times[0] >= 0.2 and call("Event_IsReady", event=event)[0].is_ready
+destroy(made)
+close()
+"""
+
+
+def test_faults_reach_the_host_as_they_were_ordered(library: Path, tmp_path: Path) -> None:
+    options = (
+        "--check", "--fail", "PJRT_Client_LookupDevice:2=NOT_FOUND", "--hide-extension", "Layouts",
+        "--report-minor", "90", "--delay-events", "200",
+    )  # fmt: skip
+    ended, document = trace(library, CLIENT + FAULTY, tmp_path, *options)
+    assert ended.returncode == 0, ended.stderr
+    [process] = document["processes"]
+    [failed] = [call for call in process["calls"] if "error" in call]
+    assert (failed["function"], failed["code"]) == ("Client_LookupDevice", 5)
+    assert process["functions"]["Client_LookupDevice"]["errors"] == 1
+    [found] = process["libraries"]
+    assert (found["version"][1], found["reported_minor"]) == (114, 90)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--fail", "Client_Compil"], "no function Client_Compil; did you mean Client_Compile?"),
+        (["--fail", "Client_Compile=NOSUCH"], "the PJRT C API has no error code NOSUCH"),
+        (["--fail", "Client_Compile:0"], "calls are counted from 1"),
+        (["--fail", "Error_Destroy"], "PJRT_Error_Destroy returns nothing, so it cannot fail"),
+        (["--fail", "a b"], "FUNCTION[:N][=CODE] was expected"),
+        (["--hide-extension", "Layout"], "no extension Layout; did you mean Layouts?"),
+        (["--format", "chrome"], "--format chrome needs -o FILE"),
+        (["--plugin", "numpy", "--library", "x.so"], "exclude each other"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_runs(options: list[str], text: str) -> None:
+    found = CliRunner().invoke(command, [*options, "--", "nosuchprogram"])
+    assert found.exit_code == 2
+    assert text in found.output
+
+
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    for arguments, text in (
+        (["--", "nosuchprogram"], "cannot run nosuchprogram: No such file"),
+        (["--library", "nosuch.so", "--", "true"], "--library nosuch.so: there is no such file"),
+        (["--plugin", "nosuch", "--", "true"], "--plugin nosuch: there is no such plugin; found:"),
+        (["-o", str(tmp_path / "no/file"), "--", "true"], "cannot be written: No such file"),
+    ):
+        with pytest.raises((InvalidArgument, UnknownPlatform)) as caught:
+            command.main(arguments, standalone_mode=False)
+        assert text in str(caught.value)
+
+
+def test_a_library_keeps_the_name_that_the_environment_gives_it(tmp_path: Path) -> None:
+    file = tmp_path / "libpjrt_mine.so"
+    file.touch()
+    named = {"PJRT_NAMES_AND_LIBRARY_PATHS": f"other:/x.so,chip:{file}"}
+    assert select_library(named, file)["JAX_PLATFORMS"] == "chip"
+    unnamed = select_library({"PJRT_NAMES_AND_LIBRARY_PATHS": "other:/x.so"}, file)
+    assert unnamed["JAX_PLATFORMS"] == "mine"
+    assert unnamed["PJRT_NAMES_AND_LIBRARY_PATHS"] == f"mine:{file},other:/x.so"
+    assert unnamed["PJRT_LIBRARY_PATH"] == str(file)
+
+
+FORKING = """
+import os, signal
+kept = put()
+child = os.fork()
+if child == 0:
+    call("Buffer_Dimensions", buffer=kept.buffer)
+    os._exit(0)
+os.waitpid(child, 0)
+sys.stdout.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_recorded_outlives_a_kill_and_a_forked_child_has_its_own(
+    library: Path, tmp_path: Path
+) -> None:
+    ended, document = trace(library, CLIENT + FORKING, tmp_path, "--check")
+    assert ended.returncode == document["exit_code"] == 128 + 9
+    calls = {
+        process["pid"]: [call["function"] for call in process["calls"]]
+        for process in document["processes"]
+    }
+    parent, child = sorted(calls.values(), key=len, reverse=True)
+    assert parent[-1] == "Client_BufferFromHostBuffer"
+    assert child == ["Buffer_Dimensions"]
+    assert "ended without exit handlers" in ended.stderr
+
+
+def test_a_call_that_did_not_return_is_named() -> None:
+    process = Process()
+    process.add({"begin": 1, "function": "Event_Await", "thread": 2, "time": 0})
+    process.add({"begin": 2, "function": "Client_Compile", "thread": 3, "time": 0})
+    process.add({"call": 1, "function": "Event_Await", "thread": 2, "time": 0, "ns": 5, "in": {}})
+    assert list(process.unfinished) == [2]
+    assert "Not returned: Client_Compile." in " ".join(summary(process, 80, checked=False))
+    assert process.functions["Event_Await"].total == 5
+
+
+FAULTS_OF_THE_LIBRARY = """
+static PJRT_Error* lookup(struct PJRT_Client_LookupDevice_Args* a) { a->device = 0; return 0; }
+static PJRT_Error* memories(struct PJRT_Client_AddressableMemories_Args* a) {
+  a->addressable_memories = 0; a->num_addressable_memories = 2; return 0;
+}
+static PJRT_Error* process(struct PJRT_Client_ProcessIndex_Args* a) { return fail(99, "strange"); }
+static PJRT_Error* platform(struct PJRT_Client_PlatformVersion_Args* a) {
+  a->struct_size = 7; a->platform_version = 0; a->platform_version_size = 3; return 0;
+}
+static int event;
+static PJRT_Error* create(struct PJRT_Event_Create_Args* a) {
+  a->event = (PJRT_Event*)&event; return 0;
+}
+static PJRT_Error* on_ready(struct PJRT_Event_OnReady_Args* a) {
+  a->callback(0, a->user_arg); a->callback(0, a->user_arg); return 0;
+}
+"""
+CALLS = """
+client = call("Client_Create")[0].client
+for name in ("Client_LookupDevice", "Client_AddressableMemories", "Client_ProcessIndex",
+             "Client_PlatformVersion"):
+    error = call(name, client=client)[1]
+    if error:
+        call("Error_Destroy", error=error)
+times = []
+@ffi.callback("void(PJRT_Error*, void*)")
+def is_ready(error, user_arg):
+    times.append(1)
+call("Event_OnReady", event=call("Event_Create")[0].event, callback=is_ready)
+assert times == [1], "the host has no second call"
+"""
+
+
+@needs_cc
+def test_the_faults_of_a_library_are_the_librarys(tmp_path: Path) -> None:
+    slots = {
+        "Client_LookupDevice": "lookup", "Client_AddressableMemories": "memories",
+        "Client_ProcessIndex": "process", "Client_PlatformVersion": "platform",
+        "Event_Create": "create", "Event_OnReady": "on_ready",
+    }  # fmt: skip
+    customize = " ".join(f"api.{slot} = {name};" for slot, name in slots.items())
+    path = tiny_library(tmp_path, customize, FAULTS_OF_THE_LIBRARY)
+    ended, document = trace(path, CALLS, tmp_path, "--check")
+    assert ended.returncode == 1, ended.stderr
+    found = [kind for kind in kinds(document) if kind[0] == "library"]
+    assert found == [
+        ("library", "NULL result", "Client_LookupDevice"),
+        ("library", "NULL result", "Client_AddressableMemories"),
+        ("library", "error code", "Client_ProcessIndex"),
+        ("library", "NULL result", "Client_PlatformVersion"),
+        ("library", "struct size", "Client_PlatformVersion"),
+        ("library", "callback", "Event_OnReady"),
+    ]
+
+
+BY_ENVIRONMENT = """
+import plugrt_sdk.tracing as tracing
+from plugrt.capi.capsule import library_in
+from plugrt_sdk.export import export_capsule
+def make(**options):
+    raise ValueError("no client")
+exported = library_in(export_capsule(make), "exported")
+assert not exported.slots["Plugin_Initialize"](new_struct("struct PJRT_Plugin_Initialize_Args"))
+call("Client_Create")
+capsule = tracing.wrap_capsule(export_capsule(make), "again")
+assert tracing.wrap_capsule(capsule, "again") is not capsule
+"""
+
+
+def test_the_environment_alone_suffices(library: Path, tmp_path: Path) -> None:
+    """The tracer as the plugin's library, and around a capsule: nothing is preloaded."""
+    environ = {
+        **os.environ, "PLUGRT_TRACE_FOLDER": str(tmp_path), "PLUGRT_TRACE_LIBRARY": str(library),
+        "PLUGRT_TRACE_CHECK": "1",
+    }  # fmt: skip
+    script = HOST + BY_ENVIRONMENT
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(library_path())],
+        env=environ, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    process = Process()
+    for _, record in Folder(tmp_path).new_records():
+        process.add(record)
+    names = [Path(found["library"]).name for found in process.libraries]
+    assert names == ["numpy (export_capsule)", *["a plugin (export_capsule)"] * 2]
+    assert process.functions["Plugin_Initialize"].calls == 2
+    assert process.functions["Client_Create"].calls == 1
+
+
+def test_lines_fit_80_columns_and_show_handles_without_addresses() -> None:
+    lines = Lines(0, 80)
+    record = {
+        "call": 1, "function": "Layouts_Executable_GetParameterLayouts", "thread": 7,
+        "time": 12_345_678, "ns": 1234, "in": {"executable": "Executable#12@0x7f"},
+        "out": {"layouts": [f"Layouts_MemoryLayout#{i}@0x7f" for i in range(9)], "ok": True},
+    }  # fmt: skip
+    shown = list(lines.lines(record))
+    assert max(map(len, shown)) <= 80
+    assert shown[0].startswith("   12.346 1.23 µs T1  Layouts_Executable_GetParameterLayouts(")
+    assert "@0x" not in "".join(shown)
+    assert "".join(line.strip() for line in shown).endswith("ok=true")
+    failed = {**record, "error": "Error#1@0x1", "code": 5, "message": "not\nhere"}
+    assert list(lines.lines(failed))[-1].endswith("NOT_FOUND: not here")
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [(0, "0 ns"), (999, "999 ns"), (1000, "1 µs"), (99_940, "99.9 µs"), (123_456_000, "123 ms"),
+     (2_500_000_000, "2.5 s")],
+)  # fmt: skip
+def test_durations(nanoseconds: int, text: str) -> None:
+    assert show_duration(nanoseconds) == text

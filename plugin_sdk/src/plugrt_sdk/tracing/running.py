@@ -45,7 +45,9 @@ def run(
     finally:
         signal.signal(signal.SIGINT, before)
     read()
-    return (code if code >= 0 else 128 - code), [p for p in processes.values() if p.libraries]
+    return (code if code >= 0 else 128 - code), [
+        p for p in processes.values() if p.libraries or p.functions
+    ]
 
 
 def _wait(child: subprocess.Popen[bytes], read: Callable[[], None]) -> int:
