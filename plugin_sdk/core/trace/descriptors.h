@@ -487,7 +487,7 @@ static const Field fields_Executable_OutputElementTypes[] = {
 static const Field fields_Executable_OutputDimensions[] = {
   FIELD(Executable_OutputDimensions, executable, HANDLE, 0, TYPE_Executable),
   FIELD(Executable_OutputDimensions, num_outputs, SIZE, OUT, 0),
-  COUNTED(Executable_OutputDimensions, dims, DIMS, OUT, 0, num_outputs),
+  FIELD(Executable_OutputDimensions, dims, OPAQUE, OUT, 0),
   FIELD(Executable_OutputDimensions, dim_sizes, OPAQUE, OUT, 0),
 };
 static const Field fields_Buffer_CopyToMemory[] = {

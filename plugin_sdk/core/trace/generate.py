@@ -116,7 +116,9 @@ class Fields:
         place = self.names.index(name)
         for near in (place + 1, place - 1):
             if 0 <= near < len(self.names) and self.function.fields[near].startswith("size_t "):
-                return self.names[near]
+                # Dimensions of several arrays in one have no field with their number.
+                if kind != "DIMS" or "dims" in self.names[near]:
+                    return self.names[near]
         return "num_devices" if name == "device_complete_events" else ""
 
     def _flags(self, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from plugrt_sdk.tracing.journal import Record
 from plugrt_sdk.tracing.processes import Process
-from plugrt_sdk.tracing.text import error_code_name, finding_text
+from plugrt_sdk.tracing.text import command_line, error_code_name, finding_text
 
 
 def trace_events(recorded: Iterable[tuple[Process, Iterable[Record]]]) -> dict[str, Any]:
@@ -19,8 +19,7 @@ def trace_events(recorded: Iterable[tuple[Process, Iterable[Record]]]) -> dict[s
     begin = min((process.begin for process, _ in items), default=0)
     events: list[Record] = []
     for process, records in items:
-        name = " ".join(process.command)
-        events.append(_metadata(process, "process_name", 0, name))
+        events.append(_metadata(process, "process_name", 0, command_line(process)))
         for record in records:
             events += _events(process, record, begin)
     return {"traceEvents": events, "displayTimeUnit": "ns"}

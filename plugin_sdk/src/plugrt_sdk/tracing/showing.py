@@ -11,7 +11,7 @@ from plugrt.cli.output import get_width
 from plugrt_sdk.tracing.chrome import trace_events
 from plugrt_sdk.tracing.journal import Record
 from plugrt_sdk.tracing.processes import Process
-from plugrt_sdk.tracing.text import Lines, summary
+from plugrt_sdk.tracing.text import Lines, command_line, summary
 
 NARROWEST, WIDEST = 80, 140
 
@@ -45,7 +45,8 @@ class Showing:
         for line in lines:
             if self._shown is not process:
                 self._shown = process
-                self._print(f"--- process {process.pid}: {' '.join(process.command)}")
+                title = f"--- process {process.pid}: {command_line(process)}"
+                self._print(title[: self._width])
             self._print(line)
 
     def _print(self, line: str) -> None:

@@ -118,12 +118,17 @@ def finding_text(record: Record) -> str:
     return f"{record['finding']}: {where}{record['text']}"
 
 
+def command_line(process: Process) -> str:
+    """Returns a process's command in one line; programs given as text have many."""
+    return " ".join(" ".join(process.command).split())
+
+
 # --- the summary ------------------------------------------------------------------------------
 
 
 def summary(process: Process, width: int, checked: bool) -> Iterator[str]:
     """Yields the lines of a process's summary."""
-    yield f"process {process.pid}: {' '.join(process.command)}"[:width]
+    yield f"process {process.pid}: {command_line(process)}"[:width]
     for record in process.libraries:
         yield from fill(library_text(record), width, 2)
     if process.functions:
