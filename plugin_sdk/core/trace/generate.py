@@ -114,11 +114,12 @@ class Fields:
         if kind in ("STRING", "BYTES"):
             return ""
         place = self.names.index(name)
-        for near in (place + 1, place - 1):
-            if 0 <= near < len(self.names) and self.function.fields[near].startswith("size_t "):
-                # Dimensions of several arrays in one have no field with their number.
-                if kind != "DIMS" or "dims" in self.names[near]:
-                    return self.names[near]
+        for near in range(max(place - 1, 0), place + 2)[::-1]:
+            lengths = self.function.fields[near : near + 1]
+            # Dimensions of several arrays in one have no field with their number.
+            fits = kind != "DIMS" or "dims" in "".join(lengths)
+            if fits and "".join(lengths).startswith("size_t "):
+                return self.names[near]
         return "num_devices" if name == "device_complete_events" else ""
 
     def _flags(self, name: str) -> str:
