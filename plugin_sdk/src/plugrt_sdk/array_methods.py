@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
 
 from plugrt.interface import Event
 from plugrt_sdk.compiled import Handle
@@ -41,6 +44,58 @@ class ArrayMethods:
         Without it hosts copy by `get` and `put`.
         """
         left_out(self, "copy")
+
+    # --- memory ---------------------------------------------------------------------------------
+
+    def memories(self, device: int) -> Sequence[str]:
+        """Returns the kinds of memory that a device addresses, the default first.
+
+        It declares ``memory_kinds``. Kinds that hosts know are ``device``, ``pinned_host`` and
+        ``unpinned_host``. Called once for each device, when the client is made; `put_in_memory`
+        goes with it. Results are in the memory that the program states (``mhlo.memory_kind``), else
+        in the default one. Without it a device has one memory, ``device``, and other kinds are
+        refused.
+        """
+        return ("device",)
+
+    def put_in_memory(self, array: npt.NDArray[Any], device: int, kind: str) -> Handle:
+        """Copies a host array to a memory of a device that is not the default, as `put` does."""
+        left_out(self, "put_in_memory")
+
+    def copy_to_memory(self, handle: Handle, device: int, kind: str) -> Handle:
+        """Returns a copy in a memory of a device, also in the default one.
+
+        Without it such copies are made by `get` and `put` or `put_in_memory`.
+        """
+        left_out(self, "copy_to_memory")
+
+    def view(self, handle: Handle) -> npt.NDArray[Any]:
+        """Returns an array over the handle's own memory, which is the host's.
+
+        It declares ``zero_copy_get``, ``dlpack`` and ``unsafe_pointer``. Called instead of `get`.
+        As long as an array that users made of it lives, the handle is neither deleted nor consumed.
+        The address must be the same each time; DLPack and pointers are for row-major memory.
+        Without it `get` copies, and there is no DLPack.
+        """
+        left_out(self, "view")
+
+    def alias(self, array: npt.NDArray[Any], device: int) -> Handle | None:
+        """Returns a handle that keeps the array and looks at its memory; None to have it `put`.
+
+        Called where the host promises not to change the array while the handle lives
+        (``zero_copy_put``). Write to it only where ``array.flags.writeable``. Results must not
+        share its memory: they may live longer. Without it arrays are always `put`.
+        """
+        left_out(self, "alias")
+
+    def pointer(self, handle: Handle) -> int:
+        """Returns the address of an array's memory on its device (``unsafe_pointer``).
+
+        Without it that is the address of the `view`, and without that `Unimplemented`.
+        """
+        left_out(self, "pointer")
+
+    # --- what there is --------------------------------------------------------------------------
 
     def memory_stats(self, device: int) -> Mapping[str, int]:
         """Returns ``bytes_in_use``, and if known ``peak_bytes_in_use``, ``bytes_limit``,

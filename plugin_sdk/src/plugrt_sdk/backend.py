@@ -69,7 +69,7 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
 
         It takes ``arguments[parameter][device]`` and returns ``results[result][device]``, handles.
 
-        The program is handed over as bytes, always a portable artifact, rather than parsed: a
+        The program is handed over as bytes, a portable artifact, rather than parsed: a
         backend that sends it on to a compiler of its own pays for no parsing, bytes can be hashed,
         stored and sent to another thread, and a module of MLIR's can not. `read_module` parses it,
         `result_types` and `read_aliases` tell what else its ``main`` states.

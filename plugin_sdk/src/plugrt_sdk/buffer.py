@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.capi import dlpack
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice, BackendMemory
-from plugrt_sdk.returns import require_handle, wrong_return
+from plugrt_sdk.held_arrays import address_of, hold
+from plugrt_sdk.putting import put_array
+from plugrt_sdk.returns import require, require_handle, wrong_return
 from plugrt_sdk.session import Session
 from plugrt_sdk.uses import Uses
 
@@ -107,12 +110,17 @@ class BackendBuffer(Buffer):
 
     def to_host(self) -> npt.NDArray[Any]:
         handle = self.begin_use()
+        looks = "view" in self._session.methods
         try:
             if self._event is not None:
                 self._event.wait()
-            host = self._read("get", handle).view()
-        finally:
+            host = self._read("view" if looks else "get", handle).view()
+        except BaseException:
             self.end_use()
+            raise
+        if looks and self._uses is not None:
+            return hold(host, self._uses.end)
+        self.end_use()
         host.flags.writeable = False
         return host
 
@@ -164,24 +172,74 @@ class BackendBuffer(Buffer):
     # --- copying ------------------------------------------------------------------------------
 
     def copy_to_device(self, device: Device) -> BackendBuffer:
-        target = self._session.require_device(device)
-        backend = self._session.backend
+        target, backend = self._session.require_device(device), self._session.backend
         if "copy" not in self._session.methods:
             self._unimplemented("copy_to_device (the backend's method copy)")
-        handle = self.begin_use()
-        try:
-            copied = require_handle(backend, "copy", backend.copy(handle, target.id))
-            copy = BackendBuffer(self._session, copied, self._type, target.default_memory())
-        except BaseException:
-            self.end_use()
-            raise
-        copy.when_ready(self.end_use)
-        return copy
+        return self._copy(
+            target.default_memory(), "copy", lambda handle: backend.copy(handle, target.id)
+        )
 
     @with_argument_errors
     def copy_to_memory(self, memory: Memory) -> BackendBuffer:
-        target = self._session.require_memory(memory)
-        return self.copy_to_device(target.device)
+        session = self._session
+        target, backend = session.require_memory(memory), session.backend
+        if not session.has_memories:
+            return self.copy_to_device(target.device)
+        if "copy_to_memory" in session.methods:
+            where = (target.device.id, target.kind)
+            return self._copy(target, "copy_to_memory", lambda h: backend.copy_to_memory(h, *where))
+        handle = put_array(session, self.to_host(), target)
+        return BackendBuffer(session, handle, self._type, target)
+
+    def _copy(
+        self, target: BackendMemory, method: str, copy: Callable[[Handle], Handle]
+    ) -> BackendBuffer:
+        """Returns a copy that an author's method makes; the source is kept until it is complete."""
+        session = self._session
+        handle = self.begin_use()
+        try:
+            copied = require_handle(session.backend, method, copy(handle))
+            made = BackendBuffer(session, copied, self._type, target)
+        except BaseException:
+            self.end_use()
+            raise
+        made.when_ready(self.end_use)
+        return made
+
+    # --- host memory --------------------------------------------------------------------------
+
+    def unsafe_pointer(self) -> int:
+        session = self._session
+        if "pointer" in session.methods:
+            handle = self.begin_use()
+            try:
+                found = session.backend.pointer(handle)
+            finally:
+                self.end_use()
+            return require(session.backend, "pointer", found, int, "an address")
+        if "view" not in session.methods:
+            self._unimplemented("unsafe_pointer")
+        return address_of(self._row_major())
+
+    def to_dlpack(self, stream: int | None = None) -> Any:
+        """Waits, then returns a capsule that shares the memory; the host's memory has no streams.
+
+        Raises `Unimplemented` where the memory is not the host's or not row-major.
+        """
+        device = self.dlpack_device()
+        host = self._row_major()
+        return dlpack.export(address_of(host), self.shape, self.dtype, device, host)
+
+    def dlpack_device(self) -> tuple[int, int]:
+        if "view" not in self._session.methods:
+            self._unimplemented("DLPack of memory other than the host's")
+        return dlpack.CPU, 0
+
+    def _row_major(self) -> npt.NDArray[Any]:
+        host = self.to_host()
+        if not host.flags.c_contiguous:
+            self._unimplemented(f"the address of {self._type}, which is not row-major,")
+        return host
 
     def on_device_size_in_bytes(self) -> int:
         _ = self.handle

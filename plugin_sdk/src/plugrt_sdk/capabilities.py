@@ -20,6 +20,9 @@ def capabilities_of(session: Session) -> Capabilities:
     return Capabilities(
         **declared,
         fingerprint=True,
+        zero_copy_get="view" in methods,
+        dlpack="view" in methods,
+        unsafe_pointer=not methods.isdisjoint(("view", "pointer")),
         multiple_devices=several,
         partitions=session.partitions > 1,
         collectives=several and "collectives" in methods,

@@ -27,8 +27,9 @@ from plugrt_sdk.capabilities import capabilities_of
 from plugrt_sdk.compiling import compile_program
 from plugrt_sdk.device import BackendDevice
 from plugrt_sdk.executable import BackendExecutable
+from plugrt_sdk.held_arrays import import_capsule
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.returns import require_handle
+from plugrt_sdk.putting import put_array
 from plugrt_sdk.session import Session
 
 
@@ -88,18 +89,23 @@ class BackendClient(Client):
             raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
         session = self._session
         ours = session.require_device(device)
-        if memory is not None and memory is not ours.default_memory():
-            raise InvalidArgument(f"{ours!r} has one memory, {ours.default_memory()!r}")
-        dtype = array.dtype.newbyteorder("=")
-        session.require_dtype(dtype)
-        host = np.ascontiguousarray(array, dtype).reshape(array.shape)
-        host.flags.writeable = False
-        tensor_type = TensorType(host.shape, host.dtype)
+        place = ours.default_memory() if memory is None else session.require_memory(memory)
+        if place.device is not ours:
+            raise InvalidArgument(f"{place!r} is not a memory of {ours!r}")
+        tensor_type = TensorType(array.shape, array.dtype.newbyteorder("="))
+        session.require_dtype(tensor_type.dtype)
         try:
-            handle = require_handle(self.backend, "put", self.backend.put(host, ours.id))
+            handle = put_array(session, array, place, semantics)
         except MemoryError as error:
             raise session.exhausted(f"an array {tensor_type}", error) from None
-        return BackendBuffer(session, handle, tensor_type, ours.default_memory())
+        return BackendBuffer(session, handle, tensor_type, place)
+
+    def buffer_from_dlpack(self, capsule: Any, device: Device) -> BackendBuffer:
+        if not self._capabilities.dlpack:
+            self._unimplemented("buffer_from_dlpack")
+        return self.buffer_from_host(
+            import_capsule(capsule), device, semantics=HostBufferSemantics.IMMUTABLE_ZERO_COPY
+        )
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> BackendLoadedExecutable:
@@ -112,7 +118,8 @@ class BackendClient(Client):
         devices = [self.lookup_device(i) for i in assignment.flat]
         ours = [d for d in devices if d.process_index == self.process_index]
         options = replace(options, device_assignment=assignment)
-        compiled = compile_program(self.backend, session.methods, program, options)
+        kinds = [memory.kind for memory in session.devices[0].memories()]
+        compiled = compile_program(self.backend, session.methods, program, options, kinds)
         executable = BackendExecutable(self.backend, session.methods, compiled)
         return BackendLoadedExecutable(session, executable, list(map(session.require_device, ours)))
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from plugrt.errors import InvalidArgument
+from plugrt.errors import InvalidArgument, ProgramError, Unimplemented
 from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt.programs.loading import convert_to_version, parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled, Launch
+from plugrt_sdk.reading import attributes_of
 from plugrt_sdk.returns import require_sequence, wrong_return
+
+if TYPE_CHECKING:
+    from plugrt.stablehlo.bindings import ir
 
 
 def compile_program(
-    backend: Backend, methods: Collection[str], program: Program, options: CompileOptions
+    backend: Backend,
+    methods: Collection[str],
+    program: Program,
+    options: CompileOptions,
+    kinds: Sequence[str],
 ) -> Compiled:
     """Returns the program as the backend compiled it.
 
-    ``methods`` are those that the backend overrides. The backend is given a portable artifact,
-    whatever form of StableHLO the caller had.
+    ``methods`` are those that the backend overrides, ``kinds`` the memories of a device. The
+    backend is given a portable artifact, whatever form of StableHLO the caller had.
     """
     if program.format != "mlir":
         raise InvalidArgument(
@@ -27,7 +35,7 @@ def compile_program(
             f"{program.name!r} is of {program.format!r}"
         )
     program = as_artifact(program, backend)
-    _, inputs, outputs = parse_program(program)
+    module, inputs, outputs = parse_program(program)
     if options.num_partitions > 1:
         inputs, outputs = _device_types(backend, program, options) or (inputs, outputs)
     launch = require_launch(backend, "compile", backend.compile(program, options))
@@ -38,7 +46,7 @@ def compile_program(
         tuple(inputs),
         tuple(outputs),
         _donated(backend, methods, program, options, len(inputs)),
-        ("device",) * len(outputs),
+        _memory_kinds(module, len(outputs), kinds, backend),
     )
 
 
@@ -64,6 +72,22 @@ def _device_types(
     return sides[0], sides[1]
 
 
+def _memory_kinds(
+    module: ir.Module, count: int, kinds: Sequence[str], backend: Backend
+) -> tuple[str, ...]:
+    """Returns the memory of each result: what the program states, else the default."""
+    stated = [
+        attributes["mhlo.memory_kind"].value if "mhlo.memory_kind" in attributes else kinds[0]
+        for attributes in attributes_of(module, "res_attrs", count)
+    ]
+    for kind in stated:
+        if kind not in kinds:
+            raise Unimplemented(
+                f"a result is to be in the memory {kind!r}; {backend.platform!r} has {kinds}"
+            )
+    return tuple(stated)
+
+
 def _donated(
     backend: Backend,
     methods: Collection[str],
@@ -83,9 +107,16 @@ def _donated(
 
 
 def as_artifact(program: Program, backend: Backend) -> Program:
-    """Returns StableHLO of any form as a portable artifact that the backend reads."""
+    """Returns StableHLO of any form as a portable artifact that the backend reads.
+
+    What cannot be written as one (operations of other dialects, constants in resources) is returned
+    as it is: the backend's error names the operation.
+    """
     from plugrt.stablehlo.modules import is_portable_artifact
 
-    if program.format != "mlir" or is_portable_artifact(program.code):
+    if is_portable_artifact(program.code):
         return program
-    return convert_to_version(program, backend.stablehlo_version)
+    try:
+        return convert_to_version(program, backend.stablehlo_version)
+    except ProgramError:
+        return program

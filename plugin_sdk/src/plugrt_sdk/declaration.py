@@ -8,13 +8,18 @@ FIELDS = {
     "event": "asynchronous_dispatch",
     "donated": "donation",
     "copy": "device_to_device_copy",
+    "memories": "memory_kinds",
+    "alias": "zero_copy_put",
     "memory_stats": "memory_stats",
     "cost_analysis": "cost_analysis",
     "memory_analysis": "memory_analysis",
     "optimized_program": "optimized_program",
 }
 """Method to the field of `Capabilities` that overriding it declares."""
-OPTIONAL = (*FIELDS, "replicas", "partitions", "collectives", "dtypes", "process_index", "delete")
+OPTIONAL = (
+    *FIELDS, "replicas", "partitions", "collectives", "dtypes", "process_index", "delete",
+    "put_in_memory", "copy_to_memory", "view", "pointer",
+)  # fmt: skip
 """The optional methods that a client asks for; the others have a default that does nothing."""
 
 

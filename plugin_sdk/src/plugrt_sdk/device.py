@@ -45,11 +45,19 @@ class BackendDevice(Device):
 
     __slots__ = ("__weakref__", "_backend", "_client", "_description", "_memories")
 
-    def __init__(self, client: Client, backend: Backend, description: DeviceDescription) -> None:
+    def __init__(
+        self,
+        client: Client,
+        backend: Backend,
+        description: DeviceDescription,
+        memories: Sequence[tuple[int, str]] = (),
+    ) -> None:
+        """``memories`` are the id and the kind of each, the default first; else there is one."""
         self._client = client
         self._backend = backend
         self._description = description
-        self._memories = [BackendMemory(self, description.id, "device")]
+        named = memories or [(description.id, "device")]
+        self._memories = [BackendMemory(self, number, kind) for number, kind in named]
 
     @property
     def id(self) -> int:

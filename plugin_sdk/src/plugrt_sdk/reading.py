@@ -61,7 +61,7 @@ def read_aliases(program: Program) -> Mapping[int, int | None]:
 
     module, inputs, _ = parse_program(program)
     found: dict[int, int | None] = {}
-    for number, attributes in enumerate(_attributes_of(module, "arg_attrs", len(inputs))):
+    for number, attributes in enumerate(attributes_of(module, "arg_attrs", len(inputs))):
         if "tf.aliasing_output" in attributes:
             found[number] = ir.IntegerAttr(attributes["tf.aliasing_output"]).value
         elif "jax.buffer_donor" in attributes:
@@ -69,7 +69,7 @@ def read_aliases(program: Program) -> Mapping[int, int | None]:
     return found
 
 
-def _attributes_of(module: ir.Module, side: str, count: int) -> Sequence[Any]:
+def attributes_of(module: ir.Module, side: str, count: int) -> Sequence[Any]:
     """Returns the attributes of each argument (or result) of ``main``."""
     main = next(
         op

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import ml_dtypes
 import numpy as np
 
@@ -32,6 +35,7 @@ class Session:
         "counts_uses",
         "devices",
         "dtypes",
+        "has_memories",
         "methods",
         "partitions",
         "process_index",
@@ -43,12 +47,17 @@ class Session:
         self.client = client
         self.methods = declared_methods(backend)
         """The optional methods that the backend overrides."""
-        self.devices = [BackendDevice(client, backend, d) for d in _describe_devices(backend)]
+        self.devices = _make_devices(backend, client)
         self.process_index = backend.process_index()
         self.replicas = require_count(backend, "replicas", backend.replicas())
         self.partitions = require_count(backend, "partitions", backend.partitions())
         self.dtypes = _read_dtypes(backend) if "dtypes" in self.methods else None
         """The dtypes that `Backend.put` takes; None if it does not say."""
+        self.has_memories = "memories" in self.methods
+        if self.has_memories and "put_in_memory" not in self.methods:
+            raise InvalidArgument(
+                f"{type(backend).__qualname__} names memories; it needs put_in_memory as well"
+            )
         self.counts_uses = not self.methods.isdisjoint(("delete", "event", "donated"))
         """Whether it matters when handles are given back (`plugrt_sdk.uses`)."""
         self.asynchronous = "event" in self.methods
@@ -142,6 +151,24 @@ class Session:
     def _close_if_idle(self) -> None:
         if self._closed and not self._live:
             self.backend.close()
+
+
+def _make_devices(backend: Backend, client: Client) -> list[BackendDevice]:
+    numbers = itertools.count()
+    return [
+        BackendDevice(client, backend, found, [(next(numbers), kind) for kind in kinds])
+        for found in _describe_devices(backend)
+        for kinds in [memory_kinds(backend, found.id)]
+    ]
+
+
+def memory_kinds(backend: Backend, device: int) -> Sequence[str]:
+    """Returns the kinds of memory that a backend names for a device, the default first."""
+    expected = "different kinds of memory (text), one at least"
+    kinds = require_sequence(backend, "memories", backend.memories(device), expected)
+    if not kinds or not all(isinstance(k, str) for k in kinds) or len(set(kinds)) < len(kinds):
+        raise wrong_return(backend, "memories", expected, kinds)
+    return kinds
 
 
 def _describe_devices(backend: Backend) -> list[DeviceDescription]:

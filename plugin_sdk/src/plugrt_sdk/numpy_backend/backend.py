@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,14 @@ class NumpyBackend(Backend):
     def put(self, array: Array, device: int) -> Array:
         return array.copy()
 
-    def get(self, handle: Any) -> Array:
-        return np.ascontiguousarray(handle).reshape(np.shape(handle))
+    def get(self, handle: Array) -> Array:
+        return handle
+
+    def view(self, handle: Array) -> Array:
+        return handle
+
+    def alias(self, array: Array, device: int) -> Array:
+        return array
 
     def copy(self, handle: Array, device: int) -> Array:
         return handle  # arrays on the devices are never written to
@@ -60,8 +65,15 @@ class NumpyBackend(Backend):
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         _check_names(options.env_overrides)
         launch = compile_launch(program, options, check=self._check)
-        # What is donated is freed when the launch ends, and NumPy makes its next arrays of it.
-        return lambda arguments, consumed=frozenset(): launch(arguments)
+
+        def launch_owned(
+            arguments: Sequence[Sequence[Array]], consumed: Collection[int] = ()
+        ) -> list[list[Array]]:
+            """Launches. What is donated is freed afterwards, for NumPy's next arrays."""
+            aliased = any(not a.flags.owndata for shards in arguments for a in shards)
+            return [[_own(a, aliased) for a in shards] for shards in launch(arguments)]
+
+        return launch_owned
 
     def device_types(
         self, program: Program, options: CompileOptions
@@ -85,3 +97,9 @@ def _read_count(given: int | str) -> int:
     if count < 1:
         raise InvalidArgument(f"num_devices must be a number from 1 on; {given!r} was given")
     return count
+
+
+def _own(result: Array, aliased: bool) -> Array:
+    """Returns a result as a row-major array; one of its own if an argument is a host's memory."""
+    flags = result.flags
+    return result if flags.c_contiguous and (flags.owndata or not aliased) else result.copy()

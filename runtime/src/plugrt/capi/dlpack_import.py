@@ -51,13 +51,13 @@ def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interf
         )
     dlpack.take(capsule)
     try:
-        array = _host_array(tensor.address, shape, tensor.strides, dtype)
+        array = host_array(tensor.address, shape, tensor.strides, dtype)
         return device.client.buffer_from_host(array, device)
     finally:
         tensor.release()
 
 
-def _host_array(
+def host_array(
     address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any]
 ) -> npt.NDArray[Any]:
     """Returns a view of host memory; ``strides`` are in elements, None means C order."""

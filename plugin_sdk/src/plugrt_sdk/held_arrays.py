@@ -1,0 +1,60 @@
+"""`hold`: an array over somebody else's memory, which is told when nobody looks at it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.capi import dlpack
+from plugrt.capi.dlpack_import import host_array
+from plugrt.errors import InvalidArgument
+
+
+class _Memory:
+    """An object with NumPy's array interface; arrays made of it keep it alive."""
+
+    __slots__ = ("__array_interface__", "_array", "_release")
+
+    def __init__(self, array: npt.NDArray[Any], release: Callable[[], None]) -> None:
+        # As bytes: the interface has no name for the dtypes of ml_dtypes.
+        self.__array_interface__ = array.view(f"V{array.itemsize}").__array_interface__
+        self._array = array
+        self._release = release
+
+    def __del__(self) -> None:
+        self._release()
+
+
+def hold(array: npt.NDArray[Any], release: Callable[[], None]) -> npt.NDArray[Any]:
+    """Returns a read-only array over the same memory; ``release`` is called when it is gone.
+
+    It, and every array and memoryview that is made of it.
+    """
+    held: npt.NDArray[Any] = np.asarray(_Memory(array, release)).view(array.dtype)
+    held.flags.writeable = False
+    return held
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Returns the address of an array's first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def import_capsule(capsule: Any) -> npt.NDArray[Any]:
+    """Returns a read-only array over the host memory of a ``dltensor`` capsule, which is taken.
+
+    The producer is told when the array, and all that is made of it, is gone. Raises
+    `InvalidArgument` for what is no capsule to be taken, and for memory of other devices.
+    """
+    tensor = dlpack.read(capsule)
+    if tensor.device_type != dlpack.CPU:
+        raise InvalidArgument(
+            f"the DLPack capsule is memory of device type {tensor.device_type}, not the host's"
+        )
+    array = host_array(tensor.address, tensor.shape, tensor.strides, tensor.dtype)
+    dlpack.take(capsule)
+    return hold(array, tensor.release)

@@ -1,0 +1,37 @@
+"""`put_array`: a host array given to the method of the backend that puts it where it is to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.interface import HostBufferSemantics
+from plugrt_sdk.compiled import Handle
+from plugrt_sdk.device import BackendMemory
+from plugrt_sdk.returns import require_handle
+from plugrt_sdk.session import Session
+
+
+def put_array(
+    session: Session,
+    array: npt.NDArray[Any],
+    memory: BackendMemory,
+    semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+) -> Handle:
+    """Returns the handle of a host array in a memory: aliased where host and backend allow it."""
+    backend, device = session.backend, memory.device
+    native = array.dtype.newbyteorder("=")
+    host = np.ascontiguousarray(array, native).reshape(array.shape)  # an object with its own flags
+    if semantics is not HostBufferSemantics.MUTABLE_ZERO_COPY:
+        host.flags.writeable = False
+    if memory is not device.default_memory():
+        handle = backend.put_in_memory(host, device.id, memory.kind)
+        return require_handle(backend, "put_in_memory", handle)
+    if semantics >= HostBufferSemantics.IMMUTABLE_ZERO_COPY and "alias" in session.methods:
+        handle = backend.alias(host, device.id)
+        if handle is not None:
+            return handle
+    host.flags.writeable = False
+    return require_handle(backend, "put", backend.put(host, device.id))
