@@ -12,6 +12,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack
 from plugrt.errors import DeletedBuffer
 from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
+from plugrt.interface_checks import require_callback
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice, BackendMemory
 from plugrt_sdk.held_arrays import address_of, hold
@@ -100,6 +101,7 @@ class BackendBuffer(Buffer):
 
     def when_ready(self, callback: Callable[[], None]) -> None:
         """Calls back when the contents are ready or failed: now, or on the author's thread."""
+        require_callback(callback)
         event = self._event
         if event is None or event.is_ready():
             callback()

@@ -21,7 +21,7 @@ import pytest
 import plugrt
 import plugrt.array_api as xp
 from plugrt import Array, lax, random
-from plugrt.errors import ArgumentError, ArgumentTypeError, Cancelled, PlugrtError
+from plugrt.errors import ArgumentError, ArgumentTypeError, PlugrtError
 from support.wrong_calls import WRONG, parameters_of, raised, wrong_calls
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -74,19 +74,6 @@ def test_traced_functions_raise_what_is_plugrts(module: ModuleType, array: Any) 
         plugrt.jit(body).trace(array)
     assert total > 1000
     assert found == []
-
-
-@pytest.fixture
-def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has compilation refuse every program: calls that are right after all end there.
-
-    Their results say nothing of errors, and compiling hundreds of programs takes most of the time.
-    """
-
-    def refuse(*_: Any) -> Any:
-        raise Cancelled("not compiled in this test")
-
-    monkeypatch.setattr(type(plugrt.devices()[0].client), "compile", refuse)
 
 
 @pytest.mark.usefixtures("uncompiled")

@@ -98,6 +98,7 @@ def leaks(name: str, function: Callable[..., Any]) -> tuple[int, list[str]]:
     return count, found
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("title", OBJECTS)
 def test_what_comes_from_inside_is_plugrts(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
