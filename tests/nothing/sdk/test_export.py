@@ -31,6 +31,7 @@ from plugrt.errors import (
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
+from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.export.exceptions import describe
 from support import children
@@ -114,6 +115,7 @@ from plugrt.errors import PlugrtError
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import BackendClient, PendingEvent
+from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.export import export_capsule
 from support.late_client import Adder
 
@@ -372,9 +374,13 @@ def test_many_events_from_many_threads(late: Exported) -> None:
 # --- ownership ----------------------------------------------------------------------------------
 
 
+def _count_buffers() -> int:
+    return sum(isinstance(thing, BackendBuffer) for thing in gc.get_objects())
+
+
 def test_nothing_is_left_behind(exported: Exported) -> None:
     gc.collect()
-    before = _core.count_handles()
+    before = _core.count_handles(), _count_buffers()
     client = exported.client()
     program, x = compile_add(client), put(client)
     for _ in range(1000):
@@ -388,4 +394,5 @@ def test_nothing_is_left_behind(exported: Exported) -> None:
     client.close()
     del client
     gc.collect()
-    assert _core.count_handles() == before
+    assert _count_buffers() <= before[1] + 2  # a worker may not have let go of the last ones
+    assert _core.count_handles() == before[0]

@@ -125,7 +125,6 @@ def test_nothing_is_left_of_what_threads_shared(backend: type[Adder]) -> None:
 FORKING = """
 import os, threading
 from plugrt_sdk import BackendClient
-from support.effort import EFFORT
 from support.exported import ONE, Exported, compile_add, put
 from support.late_client import Adder
 
@@ -219,7 +218,6 @@ void start(const PJRT_Api* table, int threads) {
 ENDING = """
 import ctypes, sys
 from plugrt_sdk import BackendClient
-from support.effort import EFFORT
 from support.exported import Exported
 from support.late_client import Adder
 capsule = Exported(lambda: BackendClient(Adder())).capsule

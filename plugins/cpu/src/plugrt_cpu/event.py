@@ -10,6 +10,7 @@ from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Event
 from plugrt.interface_checks import require_callback
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
+from plugrt_cpu.waiter import finish_when_ready
 
 
 class CpuEvent(Event):
@@ -43,10 +44,7 @@ class CpuEvent(Event):
         if self.is_ready():
             self._call(callback)
         else:
-            # Not a daemon: the interpreter waits for the callback before it tears things down.
-            threading.Thread(
-                target=self._call, args=(callback,), name="plugrt-cpu-event", daemon=False
-            ).start()
+            finish_when_ready(_Callback(self, callback))
 
     def _call(self, callback: Callable[[PjrtError | None], None]) -> None:
         error: PjrtError | None = None
@@ -55,3 +53,24 @@ class CpuEvent(Event):
         except PjrtError as failure:
             error = failure
         callback(error)
+
+
+class _Callback:
+    """An event, and who is told of it."""
+
+    __slots__ = ("_callback", "_event")
+
+    def __init__(self, event: CpuEvent, callback: Callable[[PjrtError | None], None]) -> None:
+        self._event = event
+        self._callback = callback
+
+    def is_ready(self) -> bool:
+        return self._event.is_ready()
+
+    def finish(self) -> None:
+        try:
+            self._event._call(self._callback)
+        except BaseException as error:  # noqa: BLE001 - shown, as of a thread: this one serves others
+            thread = threading.current_thread()
+            told = (type(error), error, error.__traceback__, thread)
+            threading.excepthook(threading.ExceptHookArgs(told))
