@@ -6,6 +6,7 @@ alone.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plugrt.capi.abi._abi import ffi
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
     Client,
@@ -163,6 +165,74 @@ def test_errors_have_codes(client: Client) -> None:
     x.delete()
     with pytest.raises(DeletedBuffer):
         x.to_host()
+
+
+SPLIT = b"""module @split {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%a: tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+      -> (tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+    %0 = stablehlo.add %a, %a : tensor<8x2xf32>
+    return %0 : tensor<8x2xf32>
+  }
+}"""
+
+
+def test_a_library_that_is_exported_again_states_the_same_shardings(tmp_path: Path) -> None:
+    direct, once = _direct(tmp_path), _library(tmp_path)
+    twice = LibraryPlugin("twice", c_api=export_capsule(lambda **_: once)).create_client({})
+    options: dict[str, Any] = {
+        "num_partitions": 4, "use_spmd_partitioning": True, "use_shardy_partitioner": True,
+    }  # fmt: skip
+    clients = (direct, once, twice)
+    stated = [_compile(client, SPLIT, **options).executable for client in clients]
+    assert len({(*e.parameter_shardings(), *e.output_shardings()) for e in stated}) == 1
+    assert stated[0].parameter_shardings() != stated[0].output_shardings()
+    for client in clients[1:]:
+        with pytest.raises(Unimplemented, match="output_shardings is not implemented"):
+            _compile(client).executable.output_shardings()
+
+
+# --- memory that host and backend share ---------------------------------------------------------
+
+
+def test_contents_are_read_where_they_are(tmp_path: Path) -> None:
+    """The cpu plugin declares zero_copy_get and unsafe_pointer: so its buffers are on the CPU."""
+    client: Any = _capsule(tmp_path)
+    x = _put(client, np.arange(64, dtype=np.float32))
+    assert client.library.call("Buffer_IsOnCpu", buffer=x._live()).is_on_cpu
+    view = x.to_host()
+    assert view.ctypes.data == x.unsafe_pointer()
+    x.delete()  # which waits for the view
+    np.testing.assert_array_equal(view, np.arange(64))
+
+
+def test_a_view_of_the_host_s_memory(tmp_path: Path) -> None:
+    client: Any = _capsule(tmp_path)
+    memory = np.zeros(128, np.uint8)
+    begin = -memory.ctypes.data % 64
+    source = memory[begin : begin + 64].view(np.float32)
+    released: list[int] = []
+
+    @ffi.callback("void(void*, void*)")  # type: ignore[untyped-decorator]
+    def release(pointer: Any, argument: Any) -> None:
+        released.append(int(ffi.cast("uintptr_t", pointer)))
+
+    inputs = {
+        "client": client.handle().pointer, "dims": ffi.new("int64_t[]", [16]), "num_dims": 1,
+        "device_buffer_ptr": ffi.from_buffer(source), "device": client.devices()[0].pointer,
+        "on_delete_callback": release,
+    }  # fmt: skip
+    args = client.library.call("Client_CreateViewOfDeviceBuffer", element_type=11, **inputs)
+    source[:] = range(16)
+    pointer = client.library.call("Buffer_UnsafePointer", buffer=args.buffer).buffer_pointer
+    assert pointer == source.ctypes.data
+    assert not released
+    client.library.call("Buffer_Destroy", buffer=args.buffer)
+    gc.collect()
+    assert released == [source.ctypes.data]
+    with pytest.raises(Unimplemented, match="element type 63"):
+        client.library.call("Client_CreateViewOfDeviceBuffer", element_type=63, **inputs)
+    assert len(released) == 1
 
 
 # --- under stock JAX ----------------------------------------------------------------------------

@@ -261,9 +261,9 @@ def compiled(client: Client) -> Any:
 
 def test_shardings(client: Client) -> None:
     executable = compiled(client).executable
-    assert shardings.parameter_shardings(executable) == [b"a\0b", b""]
+    assert executable.parameter_shardings() == [b"a\0b", b""]
     # NULL arrays say that the program is not partitioned.
-    assert shardings.output_shardings(executable) == []
+    assert shardings.output_shardings(executable.library, executable.pointer) == []
 
 
 def test_stream(client: Client) -> None:

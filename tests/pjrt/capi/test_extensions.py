@@ -152,7 +152,7 @@ def test_what_the_library_lacks(client: Client, device: Device) -> None:
     executable = client.compile(add(), CompileOptions()).executable
     buffer = client.buffer_from_host(np.zeros(2, F4), device)
     for name, use in {
-        "Shardings": lambda: shardings.output_shardings(executable),
+        "Shardings": lambda: shardings.output_shardings(executable.library, executable.pointer),
         "Stream": lambda: stream.wait_until_ready_on_stream(buffer, 0),
         "RawBuffer": lambda: RawBuffer(buffer),
         "Profiler": lambda: Profiler(client.library),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Executable, Program
@@ -19,17 +19,24 @@ def shardings_of(
     Those that the backend states; else those that a partitioned program states, in which a result
     without one is whole on every device. None where there is nothing to say.
     """
+    parameters, outputs = _ask(executable.parameter_shardings), _ask(executable.output_shardings)
+    if outputs is None and program is not None and executable.num_partitions > 1:
+        return _read(program) or (parameters, None)
+    return parameters, outputs
+
+
+def _ask(question: Callable[[], Sequence[bytes]]) -> Shardings | None:
     try:
-        return tuple(executable.parameter_shardings()), tuple(executable.output_shardings())
+        return tuple(question())
     except Unimplemented:
-        stated = _read(program) if program and executable.num_partitions > 1 else None
-    return (None, None) if stated is None else (tuple(stated[0]), tuple(stated[1]))
+        return None
 
 
-def _read(program: Program) -> tuple[Sequence[bytes], Sequence[bytes]] | None:
+def _read(program: Program) -> tuple[Shardings, Shardings] | None:
     if program.format != "mlir" or not has_bindings():
         return None
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.op_shardings import main_shardings
 
-    return main_shardings(parse(program.code, program.name))
+    stated = main_shardings(parse(program.code, program.name))
+    return stated and (tuple(stated[0]), tuple(stated[1]))

@@ -10,6 +10,7 @@ from plugrt import interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
+from plugrt.capi.extensions import shardings
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.loading.function_table import new_struct
 from plugrt.capi.loading.library import Library
@@ -131,9 +132,22 @@ class Executable(interface.Executable):
 
     @property
     def parameter_memory_kinds(self) -> Sequence[str]:
-        """The memory kind of each parameter (PJRT 0.102 and later)."""
         args = self._call("ParameterMemoryKinds")
         return self._library.strings(args, "memory_kinds", "memory_kind_sizes", "num_parameters")
+
+    def output_shardings(self) -> Sequence[bytes]:
+        """As the interface has it; `Unimplemented` also where the library states none."""
+        found = shardings.output_shardings(self._library, self._pointer)
+        return self._stated(found, "output_shardings")
+
+    def parameter_shardings(self) -> Sequence[bytes]:
+        """As the interface has it; `Unimplemented` also where the library states none."""
+        found = shardings.parameter_shardings(self._library, self._pointer)
+        return self._stated(found, "parameter_shardings")
+
+    def _stated(self, found: Sequence[bytes], what: str) -> Sequence[bytes]:
+        """Returns what a library states, which is nothing for programs that are not partitioned."""
+        return found or self._unimplemented(what)
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         args = self._call("GetCostAnalysis")

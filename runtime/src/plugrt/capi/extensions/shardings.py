@@ -7,8 +7,8 @@ from typing import Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.executable import Executable
 from plugrt.capi.loading.function_table import Table
+from plugrt.capi.loading.library import Library
 
 
 def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
@@ -20,15 +20,18 @@ def _shardings(table: Table, args: Any, count: str) -> Sequence[bytes]:
         return [c_values.data(p, n) for p, n in zip(pointers, sizes, strict=True)]
 
 
-def parameter_shardings(executable: Executable) -> Sequence[bytes]:
-    """Returns an ``xla.OpSharding`` proto for each parameter; nothing if it is not partitioned."""
-    table = executable.library.extension("Shardings")
-    args = table.call("Shardings_Executable_ParameterShardings", executable=executable.pointer)
+def parameter_shardings(library: Library, executable: Any) -> Sequence[bytes]:
+    """Returns an ``xla.OpSharding`` proto for each parameter; nothing if it is not partitioned.
+
+    ``executable`` is a ``PJRT_Executable*``; raises `Unimplemented` without the extension.
+    """
+    table = library.extension("Shardings")
+    args = table.call("Shardings_Executable_ParameterShardings", executable=executable)
     return _shardings(table, args, "num_parameters")
 
 
-def output_shardings(executable: Executable) -> Sequence[bytes]:
-    """Returns an ``xla.OpSharding`` proto for each result; nothing if it is not partitioned."""
-    table = executable.library.extension("Shardings")
-    args = table.call("Shardings_Executable_OutputShardings", executable=executable.pointer)
+def output_shardings(library: Library, executable: Any) -> Sequence[bytes]:
+    """Returns the same for each result."""
+    table = library.extension("Shardings")
+    args = table.call("Shardings_Executable_OutputShardings", executable=executable)
     return _shardings(table, args, "num_outputs")
