@@ -61,6 +61,18 @@ def executable(subject: PluginSubject) -> None:
     expect_equal([str(kind) for kind in found.output_types], types, "the results' types")
 
 
+@CHAPTER.check(
+    "input_types",
+    refusable=True,
+    why="hosts convert arguments to another type than the program takes",
+    covers=("Executable.input_types",),
+)
+def input_types(subject: PluginSubject) -> None:
+    """A program states the types of its parameters, or that it cannot."""
+    found = subject.compile(programs.SEVERAL_RESULTS).executable.input_types
+    expect_equal([str(kind) for kind in found], ["int32[2]", "float32[0,4]", "float32[]"], "types")
+
+
 @CHAPTER.check("result_type", why="hosts read a result as another type")
 def result_type(subject: PluginSubject) -> None:
     """A result has the shape, the dtype and the device that the program states."""

@@ -14,6 +14,7 @@ from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
 from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
+from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.reading import read_module
@@ -201,11 +202,16 @@ def _cast(array: Array, wanted: TensorType) -> Array | None:
     return array.astype(wanted.dtype) if array.shape == wanted.shape else None
 
 
+def _reversed_inputs(self: BackendExecutable) -> Any:
+    return self.compiled.input_types[::-1]
+
+
 _REVERSED = "%arg199"
 _PROGRAMS: Mapping[str, Faults] = {
     "add": wrong_result(_has("stablehlo.add"), _each(_spoil(0))),
     "argument_order": Faults(loaded={"execute": _swap_arguments}),
     "executable": Faults(executable={"num_replicas": 2}),
+    "input_types": Faults(executable={"input_types": property(_reversed_inputs)}),
     "result_type": Faults(result={"dtype": np.dtype(np.float16)}),
     "text": Faults(client={"compile": _refuse_text}),
     "identity": Faults(loaded={"execute": _argument_itself}),

@@ -1,0 +1,165 @@
+"""`plugrt conform`: exit codes, selections, waivers, and the reports that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from plugrt_sdk.conformance.command import command
+from plugrt_sdk.conformance.reports.difference import difference, is_worse
+from plugrt_sdk.conformance.reports.junit import junit
+from plugrt_sdk.conformance.reports.markdown import markdown
+from plugrt_sdk.conformance.reports.terminal import report_lines
+
+MUTANT = "support.conformance_mutants:no_zero_d"
+KILLED = "buffers.put_get.scalar"
+HELD = "buffers.put_get.one"
+WAIVER = """[[waiver]]
+id = "{id}"
+kind = "plugin-bug"
+reason = "scalars are padded"
+url = "https://example.org/1"
+until = {until}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+
+
+def conform(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments), standalone_mode=False)
+
+
+def exit_code(result: Result) -> int:
+    """Returns the code with which ``plugrt`` would exit."""
+    if result.exception is not None:
+        return int(getattr(result.exception, "exit_code", -1))
+    return int(result.return_value)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report of a run in which one check of two fails."""
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+        found = conform(MUTANT, "--check", KILLED, "--check", HELD, "--json", "r.json")
+    assert exit_code(found) == 1, found.output
+    made: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return made
+
+
+def test_a_report_says_what_was_tested(report: dict[str, Any]) -> None:
+    rows = {row["id"]: row for row in report["checks"]}
+    assert (rows[KILLED]["verdict"], rows[HELD]["verdict"]) == ("FAIL", "PASS")
+    assert rows["programs.add"]["verdict"] == "NOT-RUN"
+    assert rows[KILLED]["reproduce"] == f"plugrt conform {MUTANT} --check={KILLED}"
+    assert "4.5" in rows[KILLED]["got"]
+    assert report["counts"]["FAIL"] == report["counts"]["PASS"] == 1
+    assert report["level"] is None, "level 0 was not run"
+    assert re.fullmatch("[0-9a-f]{64}", report["kit"]["manifest_sha256"])
+    assert report["client"]["platform"] == "numpy"
+    assert report["machine"]["python"]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_report_fits_the_terminal(report: dict[str, Any], width: int) -> None:
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in report_lines(report, width)]
+    wide = [line for line in lines if len(line) > width]
+    assert all(len(max(line.split(), key=len)) > width - 13 for line in wide), wide
+    text = "\n".join(lines)
+    assert f"FAIL {KILLED}" in text
+    for label in ("expected:", "got:", "why:", "rests on:", "run:"):
+        assert f"  {label}" in text
+
+
+def test_junit_and_markdown(report: dict[str, Any]) -> None:
+    suite = ElementTree.fromstring(junit(report)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    [failure] = suite.iter("failure")
+    assert "expected: " in str(failure.text)
+    text = markdown(report)
+    assert f"## FAIL: `{KILLED}`" in text
+    assert f"plugrt conform {MUTANT} --check={KILLED}" in text
+
+
+def test_the_difference_of_two_reports(report: dict[str, Any]) -> None:
+    changed = json.loads(json.dumps(report))
+    [row] = [row for row in changed["checks"] if row["id"] == HELD]
+    row.update(verdict="CRASH", got="SIGSEGV")
+    assert difference(report, report) == []
+    assert difference(report, changed) == [f"{HELD}: PASS -> CRASH (SIGSEGV)"]
+    assert is_worse(report, changed)
+    assert not is_worse(changed, report)
+    for name, content in (("a.json", report), ("b.json", changed)):
+        Path(name).write_text(json.dumps(content))
+    assert exit_code(conform("--diff", "a.json", "b.json")) == 1
+    assert exit_code(conform("--diff", "b.json", "a.json")) == 0
+
+
+def test_a_waiver_forgives_until_it_is_stale() -> None:
+    Path("conformance-waivers.toml").write_text(WAIVER.format(id=KILLED, until="2999-01-01"))
+    waived = conform(MUTANT, "--check", KILLED)
+    assert (exit_code(waived), "WAIVED" in waived.output) == (0, True)
+    assert "https://example.org/1" in waived.output
+    Path("conformance-waivers.toml").write_text(WAIVER.format(id=HELD, until="2999-01-01"))
+    stale = conform(MUTANT, "--check", HELD)
+    assert exit_code(stale) == 2
+    assert f"stale waiver: {HELD}" in stale.output + stale.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (WAIVER.format(id=KILLED, until="2020-01-01"), "ended on 2020-01-01"),
+        (WAIVER.format(id="no.such.check", until="2999-01-01"), "no check no.such.check"),
+        (WAIVER.format(id=KILLED, until="2999-01-01").replace("https", "see"), "url is where"),
+        (WAIVER.format(id=KILLED, until="2999-01-01").replace('"plugin-bug"', '"x"'), "kind is"),
+        (WAIVER.format(id=KILLED, until="2999-01-01") * 2, "waived twice"),
+        ('[[waiver]]\nid = "a"', "has the fields"),
+        ("[waivers]", "no table 'waivers'"),
+        ("[tolerances]\nfloat32 = 1000", "0 to 64 ulp"),
+        ("[tolerances]\nint32 = 1", "'int32' is none of"),
+        ("]", "cannot be read"),
+    ],
+)
+def test_a_file_of_waivers_that_is_not_as_it_must_be(content: str, words: str) -> None:
+    Path("w.toml").write_text(content)
+    found = conform("numpy", "--waivers", "w.toml")
+    assert exit_code(found) == 2
+    assert words in str(found.exception.format_message()), found.exception  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "NAME is missing"),
+        (("numpy", "--check", "buffers.put_get.scalars"), "did you mean buffers.put_get.scalar"),
+        (("numpy", "-k", "nosuchword"), "holds no check"),
+        (("numpyy",), "numpyy"),
+        (("./nowhere.so",), "nowhere.so"),
+        (("numpy", "--option", "x"), "KEY=VALUE"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
+    found = conform(*arguments)
+    assert exit_code(found) == 2, found.output
+    assert words in str(found.exception.format_message())  # type: ignore[union-attr]
+
+
+def test_the_list_is_of_what_is_selected() -> None:
+    found = conform("--list", "--level", "0")
+    assert exit_code(found) == 0
+    assert "host.probe.time  [0]  The probe takes" in found.output
+    assert "programs" not in found.output

@@ -1,0 +1,11 @@
+"""Plugins with one defect, as ``module:name`` for ``plugrt conform``."""
+
+from __future__ import annotations
+
+from plugrt.plugins import Plugin
+from plugrt_sdk.conformance.mutants import mutant
+
+
+def no_zero_d() -> Plugin:
+    """The mutant that changes arrays without dimensions."""
+    return mutant("buffers.put_get.scalar")
