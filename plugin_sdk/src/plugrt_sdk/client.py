@@ -29,7 +29,7 @@ from plugrt_sdk.device import BackendDevice
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.held_arrays import import_capsule
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.putting import put_array
+from plugrt_sdk.putting import native_dtype, put_array
 from plugrt_sdk.session import Session
 
 
@@ -92,7 +92,7 @@ class BackendClient(Client):
         place = ours.default_memory() if memory is None else session.require_memory(memory)
         if place.device is not ours:
             raise InvalidArgument(f"{place!r} is not a memory of {ours!r}")
-        tensor_type = TensorType(array.shape, array.dtype.newbyteorder("="))
+        tensor_type = TensorType(array.shape, native_dtype(array.dtype))
         session.require_dtype(tensor_type.dtype)
         try:
             handle = put_array(session, array, place, semantics)

@@ -22,8 +22,8 @@ def put_array(
 ) -> Handle:
     """Returns the handle of a host array in a memory: aliased where host and backend allow it."""
     backend, device = session.backend, memory.device
-    native = array.dtype.newbyteorder("=")
-    host = np.ascontiguousarray(array, native).reshape(array.shape)  # an object with its own flags
+    # `reshape` makes an object with flags of its own.
+    host = np.ascontiguousarray(array, native_dtype(array.dtype)).reshape(array.shape)
     if semantics is not HostBufferSemantics.MUTABLE_ZERO_COPY:
         host.flags.writeable = False
     if memory is not device.default_memory():
@@ -35,3 +35,8 @@ def put_array(
             return handle
     host.flags.writeable = False
     return require_handle(backend, "put", backend.put(host, device.id))
+
+
+def native_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns a dtype in the machine's byte order: NumPy's own object, which DLPack knows."""
+    return dtype if dtype.isnative else np.dtype(dtype.newbyteorder("=").char)

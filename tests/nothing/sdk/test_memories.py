@@ -257,6 +257,12 @@ def test_dlpack_shares_the_memory_both_ways(hosted: Any) -> None:
     assert hosted.backend.deleted == 2
 
 
+def test_arrays_of_the_other_byte_order_have_dlpacks_dtypes(hosted: Any) -> None:
+    x = _put(hosted, ONE.astype(">f4"))
+    assert x.to_dlpack() is not None
+    np.testing.assert_array_equal(x.to_host(), ONE)
+
+
 def test_an_unused_capsule_gives_the_memory_back(hosted: Any) -> None:
     x = _put(hosted)
     capsule = x.to_dlpack()
