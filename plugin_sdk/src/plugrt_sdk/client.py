@@ -47,7 +47,7 @@ class BackendClient(Client):
                 f"BackendClient takes a Backend; found {backend!r:.60} of type "
                 f"{type(backend).__qualname__}"
             )
-        if not backend.platform:
+        if not isinstance(backend.platform, str) or not backend.platform:
             raise InvalidArgument(f"{type(backend).__qualname__} must set the attribute 'platform'")
         self.backend = backend
         """The author's object."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins import Plugin
 from plugrt_sdk.backend import Backend
@@ -18,13 +21,34 @@ class BackendPlugin(Plugin):
     """
 
     def __init__(self, name: str, factory: Callable[..., Backend], *, priority: int = 400) -> None:
+        if not callable(factory):
+            raise ArgumentTypeError(
+                f"BackendPlugin takes a function that makes a Backend; found {factory!r:.60}"
+            )
         self.name = name
         self.priority = priority
         self._factory = factory
 
+    @with_argument_errors
     def create_client(
         self, options: Mapping[str, OptionValue], distributed: Any | None = None
     ) -> Client:
         from plugrt_sdk.client import BackendClient
 
+        self._check(options)
         return BackendClient(self._factory(**options))
+
+    def _check(self, options: Mapping[str, OptionValue]) -> None:
+        """Raises `InvalidArgument` for create options that the factory does not take."""
+        try:
+            taken = signature(self._factory)
+        except ValueError:  # some functions in C state none
+            return
+        try:
+            taken.bind(**options)
+        except TypeError as error:
+            names = ", ".join(taken.parameters) or "none"
+            raise InvalidArgument(
+                f"the create options {dict(options)!r:.80} do not suit the plugin {self.name!r}: "
+                f"{error}; it takes {names}"
+            ) from None

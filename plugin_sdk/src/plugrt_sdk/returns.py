@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from plugrt.errors import Internal
 from plugrt.interface import TensorType
+from plugrt.interface_checks import is_iterable
 from plugrt.plugins import distributions
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ def require_handle(backend: object, method: str, value: Any) -> Any:
 
 def require_sequence(backend: object, method: str, value: Any, expected: str) -> Sequence[Any]:
     """Returns what an author's method returned as a list, if it is a list, a tuple or the like."""
-    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes | Mapping) or not is_iterable(value):
         raise wrong_return(backend, method, expected, value)
     return list(value)
 

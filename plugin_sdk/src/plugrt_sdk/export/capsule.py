@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.argument_errors import with_argument_errors
+from plugrt.capi.abi.declarations import API_MINOR, functions
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import OptionValue
 from plugrt.programs.loading import has_bindings
@@ -16,6 +17,7 @@ from plugrt_sdk.tracing.library import wrap_if_traced
 __all__ = ["ClientFactory", "TopologyFactory", "export_capsule"]
 
 
+@with_argument_errors
 def export_capsule(
     client_factory: ClientFactory,
     *,
@@ -40,11 +42,20 @@ def export_capsule(
     several processes, None from others; without the parameter such a host is refused.
 
     The table lives as long as the process; a process can make 256. Raises `ArgumentTypeError` for a
-    factory that cannot be called and `InvalidArgument` for a version that is not declared.
+    factory that cannot be called and `InvalidArgument` for a version, or functions to hide, that
+    are not declared.
     """
     if not callable(client_factory):
         raise ArgumentTypeError(
             f"export_capsule takes a function that makes a Client; found {client_factory!r:.60}"
+        )
+    if platform is not None and (not isinstance(platform, str) or not platform):
+        raise ArgumentTypeError(f"export_capsule: the platform is a name; found {platform!r:.60}")
+    unknown = {*hidden} - {f"PJRT_{function.name}" for function in functions()}
+    if unknown:
+        raise InvalidArgument(
+            f"export_capsule: {sorted(map(repr, unknown))[:3]} are no functions to hide; their "
+            "names are such as 'PJRT_Buffer_CopyToMemory'"
         )
     bridge = Bridge(client_factory, platform, topology_factory)
     stated = default_attributes() if attributes is None else dict(attributes)

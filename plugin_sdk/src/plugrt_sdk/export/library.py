@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
@@ -31,6 +32,7 @@ _lock = threading.Lock()
 _capsules: dict[str, object] = {}
 
 
+@with_argument_errors
 def export_library(name: str, path: str | os.PathLike[str]) -> Path:
     """Writes the shared library of the installed plugin ``name`` to ``path``, and returns that.
 

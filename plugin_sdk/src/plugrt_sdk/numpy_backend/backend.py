@@ -15,6 +15,8 @@ from plugrt_sdk.numpy_backend.data_types import Array
 from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
 from plugrt_sdk.reading import read_aliases
 
+_MOST_DEVICES = 1 << 16
+
 
 class NumpyBackend(Backend):
     """Any number of devices in the memory of the process; handles are read-only NumPy arrays.
@@ -93,9 +95,12 @@ def _check_names(overrides: Iterable[str]) -> None:
 
 
 def _read_count(given: int | str) -> int:
-    count = int(given) if isinstance(given, int) or given.isdecimal() else 0
-    if count < 1:
-        raise InvalidArgument(f"num_devices must be a number from 1 on; {given!r} was given")
+    number = isinstance(given, int) or (isinstance(given, str) and given.isdecimal())
+    count = int(given) if number else 0
+    if not 1 <= count <= _MOST_DEVICES:
+        raise InvalidArgument(
+            f"num_devices must be a number from 1 to {_MOST_DEVICES}; {given!r:.60} was given"
+        )
     return count
 
 
