@@ -78,6 +78,7 @@ class BackendClient(Client):
     def devices(self) -> Sequence[BackendDevice]:
         return self._session.devices
 
+    @with_argument_errors
     def buffer_from_host(
         self,
         array: npt.NDArray[Any],
@@ -95,7 +96,7 @@ class BackendClient(Client):
         tensor_type = TensorType(array.shape, native_dtype(array.dtype))
         session.require_dtype(tensor_type.dtype)
         try:
-            handle = put_array(session, array, place, semantics)
+            handle = put_array(session, array, place, HostBufferSemantics(semantics))
         except MemoryError as error:
             raise session.exhausted(f"an array {tensor_type}", error) from None
         return BackendBuffer(session, handle, tensor_type, place)
