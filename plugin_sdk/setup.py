@@ -1,5 +1,9 @@
-"""Builds the core in C: CPython's limited API, so that one build serves Python 3.11 and later."""
+"""Builds the core in C: CPython's limited API, so that one build serves Python 3.11 and later.
 
+For Linux; elsewhere the SDK is installed without it (docs/export.md says what keeps it there).
+"""
+
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -37,6 +41,8 @@ setup(
             libraries=["dl", "pthread"],
             py_limited_api=True,
         ),
-    ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    ]
+    if sys.platform == "linux"
+    else [],
+    options={"bdist_wheel": {"py_limited_api": "cp311"} if sys.platform == "linux" else {}},
 )

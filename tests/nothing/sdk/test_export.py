@@ -396,3 +396,25 @@ def test_nothing_is_left_behind(exported: Exported) -> None:
     gc.collect()
     assert _count_buffers() <= before[1] + 2  # a worker may not have let go of the last ones
     assert _core.count_handles() == before[0]
+
+
+WITHOUT_CORE = """
+import sys
+import plugrt_sdk.export
+sys.modules["plugrt_sdk.export._core"] = None
+sys.platform = sys.argv[1]
+try:
+    import plugrt_sdk.export.native
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("platform", "said"),
+    [("linux", "in C, which its wheel brings: install that again (pip install"),
+     ("darwin", "in C, which is for Linux, and this is darwin. A Backend works under plugrt here")],
+)  # fmt: skip
+def test_without_the_core_the_export_says_why(platform: str, said: str) -> None:
+    done = children.run([sys.executable, "-c", WITHOUT_CORE, platform], timeout=250)
+    assert said in done.stdout, done.stderr

@@ -34,10 +34,10 @@ from plugrt.interface import (
     Program,
 )
 from plugrt.protobuf import message, messages
-from plugrt_sdk.export._core import HostMemory, close, configure
 from plugrt_sdk.export.describing import describe_client, describe_executable, describe_loaded
 from plugrt_sdk.export.exceptions import describe
 from plugrt_sdk.export.host_arrays import Layout, view, write
+from plugrt_sdk.export.native import HostMemory, close, configure
 from plugrt_sdk.export.topologies import MadeTopology, TopologyFactory, make_topology, read_topology
 
 ClientFactory = Callable[..., Client]

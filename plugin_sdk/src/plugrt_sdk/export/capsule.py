@@ -9,8 +9,8 @@ from plugrt.capi.abi.declarations import API_MINOR, functions
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import OptionValue
 from plugrt.programs.loading import has_bindings
-from plugrt_sdk.export._core import create_table
 from plugrt_sdk.export.bridge import Bridge, ClientFactory
+from plugrt_sdk.export.native import create_table
 from plugrt_sdk.export.topologies import TopologyFactory
 from plugrt_sdk.tracing.library import wrap_if_traced
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt_sdk.export._core import HostMemory
+from plugrt_sdk.export.native import HostMemory
 
 Layout = tuple[Any, ...] | None
 """None (row-major), ``("tiled", minor_to_major, tiles)``, ``("strides", byte_strides)``, or
