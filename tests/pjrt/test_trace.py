@@ -103,3 +103,19 @@ def test_plugrt_breaks_no_rule(tmp_path: Path) -> None:
     assert alive == dict.fromkeys(alive, 0)
     ids = [call["call"] for call in main["calls"] if "function" in call]
     assert len(ids) == len(set(ids)) == sum(f["calls"] for f in main["functions"].values())
+
+
+@needs_jax
+def test_a_plugin_in_python_is_traced_under_jax_by_its_name(tmp_path: Path) -> None:
+    """It registers a capsule with JAX itself: the library of that name goes first."""
+    program = """
+import jax, numpy as np
+assert jax.devices()[0].platform == "numpy"
+assert np.asarray(jax.jit(lambda x: x + 1)(np.float32([1, 2])))[1] == 3
+"""
+    ended, document = trace(program, tmp_path, "json", "--plugin", "numpy")
+    assert ended.returncode == 0, ended.stderr
+    [process] = document["processes"]
+    assert process["findings"] == []
+    assert process["functions"]["LoadedExecutable_Execute"]["calls"] >= 1
+    assert {handles["alive"] for handles in process["handles"].values()} == {0}

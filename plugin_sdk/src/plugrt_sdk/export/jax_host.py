@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ def register_with_jax(
     nothing unless JAX's setting ``jax_platforms`` names it. ``donation`` adds the platform to those
     on which JAX donates arguments, of which it has a list. ``options`` are passed to
     ``client_factory`` as keyword arguments; the other settings are those of `export_capsule`.
-    Nothing is started before JAX asks for the platform. Returns whether it was registered; raises
-    what `export_capsule` raises.
+    Nothing is started before JAX asks for the platform. Where ``PJRT_NAMES_AND_LIBRARY_PATHS`` has
+    a library of that name, JAX registers that, and takes no second one. Returns whether JAX has the
+    platform; raises what `export_capsule` raises.
     """
     import jax
 
@@ -42,11 +44,18 @@ def register_with_jax(
 
     from plugrt_sdk.export.capsule import export_capsule
 
-    capsule = export_capsule(client_factory, **{"platform": name, **settings})
-    register_plugin(name, c_api=capsule, priority=priority, options=options)
+    if not _is_library(name):
+        capsule = export_capsule(client_factory, **{"platform": name, **settings})
+        register_plugin(name, c_api=capsule, priority=priority, options=options)
     if donation and name not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(name)
     return True
+
+
+def _is_library(name: str) -> bool:
+    from plugrt.plugins.env_paths import VARIABLE, parse_libraries
+
+    return any(record.name == name for record in parse_libraries(os.environ.get(VARIABLE, "")))
 
 
 def offer_to_jax(plugin: Plugin, **settings: Any) -> None:
