@@ -240,17 +240,17 @@ def claim(path: AnyPath) -> Path:
     return whole
 
 
-def write(path: AnyPath, content: bytes) -> None:
-    """Writes a file, mode 0600: another process reads the old content or all of the new.
+def write(path: AnyPath, content: bytes, mode: int = 0o600) -> None:
+    """Writes a file: another process reads the old content or all of the new.
 
     Raises the `OSError` of writing, and leaves nothing behind then.
     """
     aside = f"{os.fspath(path)}.{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    number = os.open(aside, flags, 0o600)
+    number = os.open(aside, flags, mode)
     try:
         with open(number, "wb") as stream:
-            os.chmod(aside, 0o600)  # a umask can also take bits of the owner
+            os.chmod(aside, mode)  # a umask can also take bits of the owner
             stream.write(content)
         os.replace(aside, path)
     except BaseException:

@@ -99,3 +99,17 @@ def test_a_python_without_the_sdk_is_told_what_to_install(library: Path) -> None
     version = sys.version.split()[0]
     assert f"Python {version} in this process cannot provide it: ModuleNotFoundErr" in done.stderr
     assert "Install plugrt-sdk" in done.stderr
+
+
+def test_a_library_is_replaced_and_not_written_over(tmp_path: Path) -> None:
+    """A process that has loaded the old one would crash, and read parts of both."""
+    target = export_library("cpu", tmp_path / "lib.so")
+    with target.open("rb") as loaded:
+        before = loaded.read()
+        export_library("numpy", target)
+        loaded.seek(0)
+        assert loaded.read() == before
+    assert MARKER + b"numpy\0" in target.read_bytes()
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(OSError, match="nowhere"):
+        export_library("cpu", tmp_path / "nowhere/lib.so")

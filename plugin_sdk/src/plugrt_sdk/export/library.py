@@ -16,6 +16,7 @@ from pathlib import Path
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
+from plugrt.files import write
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
 from plugrt.plugins.backends import process_backends
@@ -36,8 +37,8 @@ _capsules: dict[str, object] = {}
 def export_library(name: str, path: str | os.PathLike[str]) -> Path:
     """Writes the shared library of the installed plugin ``name`` to ``path``, and returns that.
 
-    Raises `UnknownPlatform` if there is no such plugin, and `InvalidArgument` for a name that is
-    too long. The plugin is not imported.
+    Raises `UnknownPlatform` if there is no such plugin, `InvalidArgument` for a name that is too
+    long, and the `OSError` of writing. The plugin is not imported.
     """
     _find(name)
     encoded = name.encode()
@@ -47,8 +48,8 @@ def export_library(name: str, path: str | os.PathLike[str]) -> Path:
     at = template.index(MARKER) + len(MARKER)
     record = encoded.ljust(LONGEST_NAME + 1, b"\0")
     target = Path(path)
-    target.write_bytes(template[:at] + record + template[at + len(record) :])
-    target.chmod(0o755)
+    # In place of an older one, not over it: a process that has loaded that one would crash.
+    write(target, template[:at] + record + template[at + len(record) :], 0o755)
     return target
 
 
