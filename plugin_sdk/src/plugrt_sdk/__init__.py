@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from plugrt_sdk.event import PendingEvent
     from plugrt_sdk.plugin import BackendPlugin
     from plugrt_sdk.reading import read_aliases, read_module, result_types
+    from plugrt_sdk.saved_programs import SavesPrograms
 
 __all__ = [
     "Backend",
@@ -26,6 +27,7 @@ __all__ = [
     "Handle",
     "Launch",
     "PendingEvent",
+    "SavesPrograms",
     "read_aliases",
     "read_module",
     "result_types",
@@ -43,6 +45,7 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
             "Handle": "plugrt_sdk.compiled",
             "Launch": "plugrt_sdk.compiled",
             "PendingEvent": "plugrt_sdk.event",
+            "SavesPrograms": "plugrt_sdk.saved_programs",
             "read_aliases": "plugrt_sdk.reading",
             "read_module": "plugrt_sdk.reading",
             "result_types": "plugrt_sdk.reading",

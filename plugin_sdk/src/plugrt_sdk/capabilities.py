@@ -20,6 +20,7 @@ def capabilities_of(session: Session) -> Capabilities:
     return Capabilities(
         **declared,
         fingerprint=True,
+        executable_serialization={"serialize", "deserialize"} <= methods,
         zero_copy_get="view" in methods,
         dlpack="view" in methods,
         unsafe_pointer=not methods.isdisjoint(("view", "pointer")),

@@ -24,13 +24,16 @@ from plugrt.interface import (
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.capabilities import capabilities_of
+from plugrt_sdk.compiled import Compiled
 from plugrt_sdk.compiling import compile_program
 from plugrt_sdk.device import BackendDevice
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.held_arrays import import_capsule
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.putting import native_dtype, put_array
+from plugrt_sdk.serialization import deserialize
 from plugrt_sdk.session import Session
+from plugrt_sdk.topology import BackendTopology
 
 
 class BackendClient(Client):
@@ -116,13 +119,38 @@ class BackendClient(Client):
         assignment = options.device_assignment or self.default_device_assignment(
             options.num_replicas, options.num_partitions
         )
-        devices = [self.lookup_device(i) for i in assignment.flat]
-        ours = [d for d in devices if d.process_index == self.process_index]
         options = replace(options, device_assignment=assignment)
         kinds = [memory.kind for memory in session.devices[0].memories()]
+        devices = self._devices_of(options)
         compiled = compile_program(self.backend, session.methods, program, options, kinds)
-        executable = BackendExecutable(self.backend, session.methods, compiled)
-        return BackendLoadedExecutable(session, executable, list(map(session.require_device, ours)))
+        return self._load(compiled, devices)
+
+    @with_argument_errors
+    def deserialize_executable(
+        self, serialized: bytes, options: CompileOptions | None = None
+    ) -> BackendLoadedExecutable:
+        session = self._session
+        session.require_open()
+        if not self._capabilities.executable_serialization:
+            self._unimplemented("deserialize_executable")
+        compiled = deserialize(self.backend, serialized, options)
+        return self._load(compiled, self._devices_of(compiled.options))
+
+    def topology(self) -> BackendTopology:
+        return BackendTopology(self.backend, "", {})
+
+    def _devices_of(self, options: CompileOptions) -> list[BackendDevice]:
+        """Returns the devices of this process that a launch runs on."""
+        assert options.device_assignment is not None
+        devices = [self.lookup_device(i) for i in options.device_assignment.flat]
+        ours = [d for d in devices if d.process_index == self.process_index]
+        return [self._session.require_device(device) for device in ours]
+
+    def _load(
+        self, compiled: Compiled, devices: Sequence[BackendDevice]
+    ) -> BackendLoadedExecutable:
+        executable = BackendExecutable(self.backend, self._session.methods, compiled)
+        return BackendLoadedExecutable(self._session, executable, devices)
 
     def close(self) -> None:
         self._session.close()

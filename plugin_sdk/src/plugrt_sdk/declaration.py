@@ -14,11 +14,12 @@ FIELDS = {
     "cost_analysis": "cost_analysis",
     "memory_analysis": "memory_analysis",
     "optimized_program": "optimized_program",
+    "topologies": "topology",
 }
 """Method to the field of `Capabilities` that overriding it declares."""
 OPTIONAL = (
     *FIELDS, "replicas", "partitions", "collectives", "dtypes", "process_index", "delete",
-    "put_in_memory", "copy_to_memory", "view", "pointer",
+    "put_in_memory", "copy_to_memory", "view", "pointer", "serialize", "deserialize",
 )  # fmt: skip
 """The optional methods that a client asks for; the others have a default that does nothing."""
 

@@ -9,6 +9,7 @@ from plugrt.interface import Executable, MemoryAnalysis, OptionValue, Program, T
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled
 from plugrt_sdk.returns import require, require_figures
+from plugrt_sdk.serialization import serialize
 
 
 class BackendExecutable(Executable):
@@ -80,6 +81,10 @@ class BackendExecutable(Executable):
         from plugrt.stablehlo.modules import parse
 
         return str(parse(program.code, program.name))
+
+    def serialize(self) -> bytes:
+        self._require("serialize")
+        return serialize(self._backend, self.compiled)
 
     def fingerprint(self) -> bytes:
         compiled, backend = self.compiled, self._backend

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument
-from plugrt.interface import Client, OptionValue
+from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins import Plugin
 from plugrt_sdk.backend import Backend
 
@@ -52,3 +52,9 @@ class BackendPlugin(Plugin):
                 f"the create options {dict(options)!r:.80} do not suit the plugin {self.name!r}: "
                 f"{error}; it takes {names}"
             ) from None
+
+    def create_topology(self, name: str, options: Mapping[str, OptionValue]) -> Topology:
+        """Returns the devices of `Backend.topologies`; the backend is made without options."""
+        from plugrt_sdk.topology import BackendTopology
+
+        return BackendTopology(self._factory(), name, options)

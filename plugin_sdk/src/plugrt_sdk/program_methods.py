@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from plugrt.interface import CompileOptions, MemoryAnalysis, OptionValue, Program, TensorType
-from plugrt_sdk.compiled import Compiled
+from plugrt.interface import (
+    CompileOptions,
+    DeviceDescription,
+    MemoryAnalysis,
+    OptionValue,
+    Program,
+    TensorType,
+)
+from plugrt_sdk.compiled import Compiled, Launch
 from plugrt_sdk.optional import left_out
 
 
@@ -60,6 +67,34 @@ class ProgramMethods:
         that raises has consumed nothing. Without this method donated arguments stay as they are.
         """
         left_out(self, "donated")
+
+    def serialize(self, compiled: Compiled) -> bytes:
+        """Returns what `deserialize` needs, besides program and options, which the SDK stores.
+
+        The two declare ``executable_serialization``: hosts then keep executables between runs
+        (plugrt's and JAX's compilation caches). `SavesPrograms` is a base class that stores nothing
+        and compiles again. Without them every process compiles.
+        """
+        left_out(self, "serialize")
+
+    def deserialize(self, content: bytes, program: Program, options: CompileOptions) -> Launch:
+        """Returns the launch of what `serialize` saved; the bytes are of this `version` and whole.
+
+        ``options.device_assignment`` may name other devices than those that it was compiled for.
+        """
+        left_out(self, "deserialize")
+
+    def topologies(
+        self, name: str, options: Mapping[str, OptionValue]
+    ) -> Sequence[DeviceDescription]:
+        """Returns the devices of the topology of that name, present or not (``topology``).
+
+        Called on a backend whose `devices` are not asked for. `compile` is then given programs for
+        these devices (``options.device_assignment`` has their ids), and what `serialize` makes of
+        them is loaded where the devices are. Raise `InvalidArgument` for an unknown name. Without
+        it programs are compiled only where the devices are.
+        """
+        left_out(self, "topologies")
 
     def cost_analysis(self, compiled: Compiled) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and other figures of a launch (``cost_analysis``).

@@ -7,18 +7,20 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from plugrt.errors import InvalidArgument
-from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.interface import CompileOptions, MemoryAnalysis, Program, TensorType
 from plugrt.stablehlo.modules import current_version
-from plugrt_sdk.backend import Backend, Launch
+from plugrt.stablehlo.passes import legalize_chlo
+from plugrt_sdk.compiled import Compiled, Launch
 from plugrt_sdk.numpy_backend.collectives import JOINT
 from plugrt_sdk.numpy_backend.data_types import Array
 from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
-from plugrt_sdk.reading import read_aliases
+from plugrt_sdk.reading import read_aliases, read_module
+from plugrt_sdk.saved_programs import SavesPrograms
 
 _MOST_DEVICES = 1 << 16
 
 
-class NumpyBackend(Backend):
+class NumpyBackend(SavesPrograms):
     """Any number of devices in the memory of the process; handles are read-only NumPy arrays.
 
     The keyword arguments are create options: ``num_devices``, also in digits, as JAX hands over
@@ -76,6 +78,18 @@ class NumpyBackend(Backend):
             return [[_own(a, aliased) for a in shards] for shards in launch(arguments)]
 
         return launch_owned
+
+    def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
+        return MemoryAnalysis(
+            argument_size_in_bytes=sum(kind.nbytes for kind in compiled.input_types),
+            output_size_in_bytes=sum(kind.nbytes for kind in compiled.output_types),
+        )
+
+    def optimized_program(self, compiled: Compiled) -> Program:
+        """Returns the program without CHLO, as text."""
+        module = read_module(compiled.program)
+        legalize_chlo(module)
+        return Program(str(module).encode(), "mlir", compiled.program.name)
 
     def device_types(
         self, program: Program, options: CompileOptions

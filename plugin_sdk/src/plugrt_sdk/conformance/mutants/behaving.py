@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import InvalidArgument, PlugrtError
-from plugrt.interface import CompileOptions, Program, ReadyEvent
+from plugrt.interface import CompileOptions, MemoryAnalysis, Program, ReadyEvent
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
@@ -268,12 +268,12 @@ _behaviour: Mapping[str, Faults] = {
 }
 
 _declared: Mapping[str, Faults] = {
-    "serialization": _liar("executable_serialization"),
+    "serialization": Faults(executable={"serialize": lambda self: b"saved"}),
     "serialization.nonsense": Faults(client={"deserialize_executable": _load_anything}),
     "cost_analysis": _liar(
         "cost_analysis", executable={"cost_analysis": lambda self: {"flops": 1}}
     ),
-    "memory_analysis": _liar("memory_analysis"),
+    "memory_analysis": Faults(executable={"memory_analysis": lambda self: MemoryAnalysis()}),
     "optimized_program": _liar(
         "optimized_program", executable={"optimized_program": lambda self: Program(b"")}
     ),
@@ -287,10 +287,11 @@ _declared: Mapping[str, Faults] = {
     "unsafe_pointer": Faults(
         capabilities={"unsafe_pointer": True}, buffer={"unsafe_pointer": lambda self: 4096}
     ),
-    "dlpack": _liar("dlpack"),
+    "dlpack": Faults(
+        buffer={"to_dlpack": lambda self, stream=None: np.zeros(3, np.float32).__dlpack__()}
+    ),
     "zero_copy_get": Faults(
-        capabilities={"zero_copy_get": True},
-        backend={"get": lambda self, handle: np.array(handle)},
+        backend={"view": lambda self, handle: np.array(handle)},
     ),
     "stablehlo_version": Faults(
         capabilities={
