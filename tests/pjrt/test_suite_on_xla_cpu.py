@@ -123,6 +123,7 @@ def test_every_area_runs_here_or_is_about_the_cpu_plugin() -> None:
         "packaging",
         "plugins",
         "sdk",
+        "stablehlo",
         "typing",
     }
     folders = {f.name for f in (TESTS / "cpu").iterdir() if any(f.rglob("test_*.py"))}

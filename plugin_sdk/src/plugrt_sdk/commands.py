@@ -56,10 +56,11 @@ def export(name: str, output: Path | None) -> None:
 @click.option("--library", type=_FILE, help="With --kind library: the PJRT library to package.")
 @click.option("--torch-xla", is_flag=True, help="Offer it to PyTorch/XLA as well.")
 def new(name: str, kind: str, path: Path | None, library: Path | None, torch_xla: bool) -> None:
-    """Write a new plugin package, which runs from the first minute.
+    """Write a new plugin package.
 
-    NAME is what users will install and write into JAX_PLATFORMS. The package is found by plugrt and
-    by stock JAX, and has tests, a CI workflow, a README and a licence. KIND is one of
+    NAME is what users will install and write into JAX_PLATFORMS. The package runs from the first
+    minute, is found by plugrt and by stock JAX, and has tests, a CI workflow, a README and a
+    licence. KIND is one of
 
     \b
     python   a backend in Python: four methods, which NumPy fills until yours do
