@@ -30,6 +30,7 @@ from plugrt.errors import (
 from plugrt.interface import Client, CompileOptions, Program, TensorType
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
+from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from support.exported import ADD, ONE, Exported, compile_add, find_api, put, shape_fields
 from support.fake_topology import FarPlugin
 from support.late_client import Adder, LateAdder
@@ -439,8 +440,6 @@ def test_a_backend_that_states_too_few_shardings_is_told(
 def test_a_backend_that_returns_too_few_buffers_is_told(
     late: Exported, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-
     program, x = compile_add(client), put(client)
     for results, message in (([()], "returned 0 buffers of result 0 for 1 devices"),
                              ([], "returned 0 results of a program with 1")):  # fmt: skip
@@ -448,6 +447,23 @@ def test_a_backend_that_returns_too_few_buffers_is_told(
         with pytest.raises(PjrtError, match=message):
             compile_add(client).execute([(x,), (x,)])
     del program
+
+
+def test_results_that_fail_halfway_are_freed(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Halfway(list[Any]):
+        def __getitem__(self, index: Any) -> Any:
+            if index == 1:
+                raise ResourceExhausted("no second buffer")
+            return super().__getitem__(index)
+
+    execute = BackendLoadedExecutable.execute
+    monkeypatch.setattr(
+        BackendLoadedExecutable, "execute", lambda *a: [Halfway(s) for s in execute(*a)]
+    )
+    program = client.compile(Program(ADD), CompileOptions(num_replicas=2))
+    x = (put(client), put(client, ONE, 1))
+    with pytest.raises(ResourceExhausted, match="no second buffer"):
+        program.execute([x, x])
 
 
 def test_a_method_that_must_not_fail_cannot_end_the_process(
