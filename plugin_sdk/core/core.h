@@ -209,6 +209,8 @@ struct PJRT_TopologyDescription {
   size_t num_attributes;
   PJRT_DeviceDescription **devices;
   size_t num_devices;
+  int *memory_kinds; /* the ids of the kinds of memories; NULL: unknown */
+  size_t num_memory_kinds;
 };
 
 struct PJRT_Client {

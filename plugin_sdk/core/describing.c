@@ -108,6 +108,16 @@ static int read_memories(PJRT_Client *client, PyObject *list) {
   return client->memories == NULL ? -1 : 0;
 }
 
+/* The ids of kinds count from 0: Bridge numbers the kinds as they come. */
+static int list_kinds(PJRT_Client *client) {
+  PJRT_TopologyDescription *topology = &client->topology;
+  topology->memory_kinds = arena_allocate(&client->arena, client->num_memories * sizeof(int));
+  for (size_t i = 0; topology->memory_kinds != NULL && i < client->num_memories; i++)
+    if ((size_t)client->memories[i]->kind_id == topology->num_memory_kinds)
+      topology->memory_kinds[topology->num_memory_kinds++] = client->memories[i]->kind_id;
+  return topology->memory_kinds == NULL ? -1 : 0;
+}
+
 static int read_devices(PJRT_Client *client, PyObject *list) {
   client->devices = (PJRT_Device **)allocate_handles(client, list, sizeof(PJRT_Device),
                                                      &client->num_devices);
@@ -155,7 +165,8 @@ int client_describe(PJRT_Client *client, PyObject *tuple) {
   client->topology.object = client->object;
   return arena_text(&client->arena, name, &client->topology.platform_name) ||
                  arena_text(&client->arena, version, &client->topology.platform_version) ||
-                 read_memories(client, memories) || read_devices(client, devices) ||
+                 read_memories(client, memories) || list_kinds(client) ||
+                 read_devices(client, devices) ||
                  read_links(client, links) ||
                  arena_named_values(&client->arena, attributes, &client->topology.attributes,
                                     &client->topology.num_attributes)

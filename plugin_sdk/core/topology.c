@@ -175,6 +175,17 @@ static PJRT_Error *attributes(struct PJRT_TopologyDescription_Attributes_Args *a
   return NULL;
 }
 
+static PJRT_Error *
+memory_kinds(struct PJRT_TopologyDescription_GetMemorySpaceKindIds_Args *args) {
+  if (args->topology->memory_kinds == NULL)
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_TopologyDescription_GetMemorySpaceKindIds: the memories of devices "
+                        "that may not be there are not known");
+  args->memory_space_kind_ids = args->topology->memory_kinds;
+  args->num_memory_space_kind_ids = args->topology->num_memory_kinds;
+  return NULL;
+}
+
 void fill_topology(PJRT_Api *api) {
   api->TopologyDescription_Destroy = destroy;
   api->TopologyDescription_Serialize = serialize;
@@ -183,4 +194,5 @@ void fill_topology(PJRT_Api *api) {
   api->TopologyDescription_PlatformVersion = platform_version;
   api->TopologyDescription_GetDeviceDescriptions = devices;
   api->TopologyDescription_Attributes = attributes;
+  api->TopologyDescription_GetMemorySpaceKindIds = memory_kinds;
 }

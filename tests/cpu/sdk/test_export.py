@@ -192,6 +192,16 @@ def test_a_library_that_is_exported_again_states_the_same_shardings(tmp_path: Pa
             _compile(client).executable.output_shardings()
 
 
+def test_a_client_s_topology_names_its_kinds_of_memory(tmp_path: Path) -> None:
+    client: Any = _capsule(tmp_path)
+    name = "TopologyDescription_GetMemorySpaceKindIds"
+    args = client.library.call(name, topology=client.topology().pointer)
+    found = ffi.unpack(args.memory_space_kind_ids, args.num_memory_space_kind_ids)
+    memories = client.devices()[0].memories()
+    asked = [client.library.call("Memory_Kind_Id", memory=m.pointer).kind_id for m in memories]
+    assert sorted(asked) == found == [0, 1, 2]
+
+
 # --- memory that host and backend share ---------------------------------------------------------
 
 
