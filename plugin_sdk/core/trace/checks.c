@@ -48,7 +48,7 @@ void note(const char *format, ...) {
   write_remark("note", "note", NULL, NULL, text);
 }
 
-/* --- sizes ------------------------------------------------------------------------------------------ */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 /* Whether a struct of some version ends there. Compilers may round a size up to the alignment. */
 static bool is_boundary(const Function *function, size_t size) {
@@ -62,6 +62,15 @@ static bool is_boundary(const Function *function, size_t size) {
   return false;
 }
 
+/* Once: a host that is newer has larger structs, and is right. */
+static void note_larger(const Function *function, size_t stated) {
+  static atomic_bool is_noted;
+  if (!atomic_exchange(&is_noted, true))
+    note("the host's structs are larger than those that plugrt-sdk knows (%s: %zu bytes; %u are "
+         "declared): the fields behind are not checked",
+         function->name, stated, function->size);
+}
+
 static void check_size(const Call *call) {
   const Function *function = call->function;
   size_t stated = call->args == NULL ? 0 : *(size_t *)call->args;
@@ -69,16 +78,19 @@ static void check_size(const Call *call) {
     report(HOST, "struct size", call, "no argument struct (NULL)");
   else if (stated == 0)
     report(HOST, "struct size", call, "struct_size is 0; %u bytes are declared", function->size);
+  else if (stated > function->size)
+    note_larger(function, stated);
   else if (stated < function->size && !is_boundary(function, stated))
-    report(HOST, "struct size", call, "struct_size is %zu: no field ends there; %u bytes are declared",
-           stated, function->size);
+    report(HOST, "struct size", call,
+           "struct_size is %zu: no field ends there; %u bytes are declared", stated, function->size);
   else if (function->num_fields > 0 &&
            stated < (size_t)function->fields[0].offset + function->fields[0].size)
-    report(HOST, "struct size", call, "struct_size is %zu: without the field %s; %u bytes are declared",
-           stated, function->fields[0].name, function->size);
+    report(HOST, "struct size", call,
+           "struct_size is %zu: without the field %s; %u bytes are declared", stated,
+           function->fields[0].name, function->size);
 }
 
-/* --- handles that the host gives ---------------------------------------------------------------------- */
+/* --- handles that the host gives -------------------------------------------------------------- */
 
 static void report_dead(const Call *call, const Field *field, void *pointer, const Handle *handle) {
   bool again = (field->flags & DESTROYED) != 0;
@@ -93,8 +105,8 @@ static void report_unknown(const Call *call, const Field *field, void *pointer) 
   Handle other;
   if (find_other_type(pointer, field->detail, &other) >= 0)
     report(HOST, "wrong type", call, "%s is a %s: %s#%llu (%p); a %s was expected", field->name,
-           type_names[other.type], type_names[other.type], (unsigned long long)other.number, pointer,
-           type_names[field->detail]);
+           type_names[other.type], type_names[other.type], (unsigned long long)other.number,
+           pointer, type_names[field->detail]);
   else if (call->table->is_complete)
     report(HOST, "unknown handle", call, "%s is %p, which no call returned as a %s", field->name,
            pointer, type_names[field->detail]);
@@ -122,7 +134,8 @@ static bool check_handle(const Call *call, const Field *field, void *pointer) {
          settings.forward_double_destroys;
 }
 
-static void check_handles(const Call *call, const Field *field, void *const *pointers, size_t count) {
+static void check_handles(const Call *call, const Field *field, void *const *pointers,
+                          size_t count) {
   for (size_t i = 0; pointers != NULL && i < count; i++)
     check_handle(call, field, pointers[i]);
 }
@@ -167,7 +180,7 @@ void undo_destruction(const Call *call) {
   }
 }
 
-/* --- what the library returns -------------------------------------------------------------------------- */
+/* --- what the library returns ----------------------------------------------------------------- */
 
 static void remember(const Call *call, const Field *field, void *pointer) {
   Handle made = {0};
@@ -177,7 +190,8 @@ static void remember(const Call *call, const Field *field, void *pointer) {
     report(LIBRARY, "NULL result", call, "%s is NULL, without an error", field->name);
 }
 
-static void remember_all(const Call *call, const Field *field, void *const *pointers, size_t count) {
+static void remember_all(const Call *call, const Field *field, void *const *pointers,
+                         size_t count) {
   if (pointers == NULL && count > 0 && (field->flags & MAY_BE_NULL) == 0)
     report(LIBRARY, "NULL result", call, "%s is NULL, for %zu handles", field->name, count);
   for (size_t i = 0; pointers != NULL && i < count; i++)

@@ -30,7 +30,7 @@ static void sleep_until(int64_t time) {
     ;
 }
 
-/* --- callbacks ---------------------------------------------------------------------------------------- */
+/* --- callbacks -------------------------------------------------------------------------------- */
 
 static void record_callback(const Waiter *waiter, int64_t begin, int64_t duration) {
   Line line;
@@ -57,7 +57,7 @@ static void call_back(Waiter *waiter) {
   record_callback(&copy, begin, now() - begin);
 }
 
-/* --- the thread that calls back later ------------------------------------------------------------------ */
+/* --- the thread that calls back later --------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -136,7 +136,7 @@ PJRT_Error *forward_on_ready(const Call *call) {
   return error;
 }
 
-/* --- what hosts ask ------------------------------------------------------------------------------------ */
+/* --- what hosts ask --------------------------------------------------------------------------- */
 
 void await_delayed_event(const Call *call) {
   struct PJRT_Event_Await_Args *args = call->args;

@@ -1,7 +1,7 @@
 /* What each pointer is: a table beside the library's handles, which are passed on as they are.
  *
- * A pointer is known by its address and its type: a library may place one object at the beginning of
- * another. A handle that was destroyed stays known until its address is used again. */
+ * A pointer is known by its address and its type: a library may place one object at the beginning
+ * of another. A handle that was destroyed stays known until its address is used again. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ void handle_set_outputs(void *pointer, int64_t num_outputs) {
   pthread_mutex_unlock(&shard->lock);
 }
 
-/* --- at the end ------------------------------------------------------------------------------------ */
+/* --- at the end ------------------------------------------------------------------------------- */
 
 void write_handle_counts(Line *line) {
   line_key(line, "handles");

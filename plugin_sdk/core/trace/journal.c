@@ -1,7 +1,7 @@
 /* A file of JSON lines, written through shared memory: what was written outlives a crash.
  *
- * The end of a line is stored last, so that a reader who finds one has the whole line. The file grows
- * by windows that the system has promised room for: without that, a full disk would be SIGBUS. */
+ * The end of a line is stored last, so that a reader who finds one has the whole line. The file
+ * grows by windows that the system has promised room for: else a full disk would be SIGBUS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ static bool has_failed;
 static char *window;
 static size_t window_begin, end; /* in the file */
 
-/* --- lines --------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 void line_begin(Line *line) {
   line->size = 1;
@@ -72,9 +72,9 @@ static void append_escaped(Line *line, unsigned char c) {
 
 /* Bytes beyond ASCII are kept: `plugrt trace` reads the file as UTF-8 and replaces what is none. */
 void line_quoted(Line *line, const char *text, size_t size) {
-  const char *end = text + size, *run = text;
+  const char *last = text + size, *run = text;
   append(line, "\"", 1);
-  for (; text < end && !line_is_long(line); text++) {
+  for (; text < last && !line_is_long(line); text++) {
     unsigned char c = (unsigned char)*text;
     if (c >= 0x20 && c != '"' && c != '\\' && text - run < 64)
       continue;
@@ -108,7 +108,7 @@ void line_integer(Line *line, const char *name, int64_t number) {
   line_number(line, number);
 }
 
-/* --- the file ------------------------------------------------------------------------------------------ */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static bool open_file(void) {
   char path[1024];
@@ -120,8 +120,8 @@ static bool open_file(void) {
       break;
   }
   if (file < 0) {
-    fprintf(stderr, "plugrt trace: cannot write %s: %s; the calls of process %ld are not recorded\n",
-            path, strerror(errno), (long)getpid());
+    fprintf(stderr, "plugrt trace: cannot write %s: %s; no call of process %ld is recorded\n", path,
+            strerror(errno), (long)getpid());
   }
   return file >= 0;
 }
@@ -137,7 +137,8 @@ static bool next_window(void) {
             strerror(failed));
     return false;
   }
-  void *made = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, (off_t)window_begin);
+  void *made = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file,
+                    (off_t)window_begin);
   window = made == MAP_FAILED ? NULL : made;
   return window != NULL;
 }

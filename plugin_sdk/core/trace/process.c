@@ -37,7 +37,7 @@ void count_call(int function, int64_t duration, bool failed) {
     ;
 }
 
-/* --- the beginning ------------------------------------------------------------------------------------ */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 static void write_command(Line *line) {
   char text[2048];
@@ -83,7 +83,7 @@ static void prepare(void) {
 
 void prepare_process(void) { pthread_once(&once, prepare); }
 
-/* --- the end -------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void write_function(Line *line, int number) {
   Count *count = &counts[number];

@@ -1,4 +1,4 @@
-/* What the environment says: `plugrt trace` sets it, and anybody else may. docs/trace.md names all. */
+/* What the environment says: `plugrt trace` sets it, and anybody else may (docs/trace.md). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,9 @@ static void read_failure(const char *text, size_t size) {
 }
 
 void read_settings(void) {
-  const char *minor = getenv("PLUGRT_TRACE_REPORT_MINOR"), *delay = getenv("PLUGRT_TRACE_DELAY_EVENTS"),
-             *calls = getenv("PLUGRT_TRACE_CALLS"), *text = getenv("PLUGRT_TRACE_FAIL");
+  const char *minor = getenv("PLUGRT_TRACE_REPORT_MINOR"),
+             *delay = getenv("PLUGRT_TRACE_DELAY_EVENTS"), *calls = getenv("PLUGRT_TRACE_CALLS"),
+             *text = getenv("PLUGRT_TRACE_FAIL");
   settings.folder = getenv("PLUGRT_TRACE_FOLDER");
   settings.library = getenv("PLUGRT_TRACE_LIBRARY");
   settings.hidden_extensions = getenv("PLUGRT_TRACE_HIDE_EXTENSIONS");

@@ -1,8 +1,8 @@
 /* The table around a library's, its extensions, and how hosts come by it.
  *
- * Hosts look up GetPjrtApi with dlsym. Preloaded, the tracer answers that for every library, so that
- * each plugin keeps its name and its path. Loaded as a library, its own GetPjrtApi opens the one that
- * PLUGRT_TRACE_LIBRARY names. */
+ * Hosts look up GetPjrtApi with dlsym. Preloaded, the tracer answers that for every library, so
+ * that each plugin keeps its name and its path. Loaded as a library, its own GetPjrtApi opens the
+ * one that PLUGRT_TRACE_LIBRARY names. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,15 +18,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Version 0.57 moved slots of the table's tail; those before are the same in every version. */
 enum { REARRANGED_MINOR = 57, SETTLED_SLOTS = 94, CHAIN_MINOR = 45 };
 
-static size_t slot_offset(int slot) { return offsetof(PJRT_Api, Error_Destroy) + 8u * (size_t)slot; }
+static size_t slot_offset(int slot) {
+  return offsetof(PJRT_Api, Error_Destroy) + 8u * (size_t)slot;
+}
 
 static void **slot_at(const void *api, size_t offset) { return (void **)((char *)api + offset); }
 
-/* --- functions and extensions -------------------------------------------------------------------- */
+/* --- functions and extensions ----------------------------------------------------------------- */
 
 /* Replaces the functions of a struct from `offset` on; returns how many are there. */
-static int replace(Table *table, void *made, const void *real, size_t size, size_t offset, int first,
-                   int count) {
+static int replace(Table *table, void *made, const void *real, size_t size, size_t offset,
+                   int first, int count) {
   int number = (int)(table - tables), replaced = 0;
   for (int i = 0; i < count && offset + 8 <= size; i++, offset += 8) {
     table->slots[first + i] = *slot_at(real, offset);
@@ -90,7 +92,7 @@ static PJRT_Extension_Base *wrap_chain(Table *table, Line *line) {
   return first;
 }
 
-/* --- the table ------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static void pretend_minor(PJRT_Api *made) {
   int slot = API_FUNCTIONS;
@@ -179,7 +181,7 @@ __attribute__((visibility("default"))) const PJRT_Api *plugrt_trace_wrap(const P
   return made;
 }
 
-/* --- as a library ------------------------------------------------------------------------------------ */
+/* --- as a library ----------------------------------------------------------------------------- */
 
 typedef const PJRT_Api *(*GetApi)(void);
 
@@ -198,7 +200,7 @@ __attribute__((visibility("default"))) const PJRT_Api *GetPjrtApi(void) {
   return plugrt_trace_wrap(get(), settings.library);
 }
 
-/* --- preloaded --------------------------------------------------------------------------------------- */
+/* --- preloaded -------------------------------------------------------------------------------- */
 
 static GetApi getters[MOST_TABLES];
 static int num_getters;
@@ -239,7 +241,8 @@ static LookUp real_dlsym(void) {
 }
 
 /* The last call is a jump (-O2): dlsym(RTLD_NEXT, ...) looks at who called it. */
-__attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name) {
+__attribute__((visibility("default"))) void *dlsym(void *restrict handle,
+                                                   const char *restrict name) {
   LookUp look_up = real_dlsym();
   if (strcmp(name, "GetPjrtApi") == 0 && getenv("PLUGRT_TRACE_FOLDER") != NULL)
     return traced_getter(look_up(handle, name));

@@ -1,8 +1,8 @@
 /* What the files of the tracer share: a table of functions around another library's.
  *
- * Nothing here knows Python, and nothing but descriptors.h knows the functions of the API: each call
- * goes through `trace_call`, which reads from the descriptors what the arguments are. The library's
- * handles are passed on as they are; a side table remembers what each pointer is. */
+ * Nothing here knows Python, and nothing but descriptors.h knows the functions of the API: each
+ * call goes through `trace_call`, which reads from the descriptors what the arguments are. The
+ * library's handles are passed on as they are; a table beside them remembers what each is. */
 #ifndef PLUGRT_TRACE_H
 #define PLUGRT_TRACE_H
 #include <stdatomic.h>
@@ -73,7 +73,7 @@ bool is_hidden(const char *extension);
 /* The code that this call of a function has to fail with, 0: none. */
 int code_to_fail_with(int function, uint64_t nth);
 
-/* --- journal.c: a file of JSON lines that outlives a crash ------------------------------------- */
+/* --- journal.c: a file of JSON lines that outlives a crash ------------------------------------ */
 
 typedef struct {
   size_t size;
@@ -93,7 +93,7 @@ void journal_write(Line *line); /* closes the braces and writes the line */
 void journal_close(void);
 void journal_forget(void); /* in a forked child: the file is the parent's */
 
-/* --- process.c: time, threads, the beginning and the end ----------------------------------------- */
+/* --- process.c: time, threads, the beginning and the end -------------------------------------- */
 
 int64_t now(void); /* ns */
 int64_t thread_id(void);
@@ -107,7 +107,7 @@ typedef struct {
 extern Count counts[FUNCTION_COUNT];
 void count_call(int function, int64_t duration, bool failed);
 
-/* --- handles.c: what each pointer is ---------------------------------------------------------------- */
+/* --- handles.c: what each pointer is ---------------------------------------------------------- */
 
 typedef struct Handle {
   struct Handle *next;
@@ -138,7 +138,7 @@ void write_handle_counts(Line *line);
 void report_leaks(void);
 void inherit_handles(void); /* in a forked child */
 
-/* --- call.c, record.c, checks.c ------------------------------------------------------------------------ */
+/* --- call.c, record.c, checks.c --------------------------------------------------------------- */
 
 typedef struct {
   const Table *table;
@@ -174,7 +174,7 @@ void check_outputs(const Call *call);
 void undo_destruction(const Call *call); /* after one that failed */
 void check_error(const Call *call, int code);
 
-/* --- errors.c: errors, the library's and our own ------------------------------------------------------- */
+/* --- errors.c: errors, the library's and our own ---------------------------------------------- */
 
 PJRT_Error *make_error(int code, const char *message);
 /* Answers a function of errors for an error of our own; false for the library's. */
@@ -182,14 +182,14 @@ bool answer_error(const Call *call, PJRT_Error **result);
 /* The code and the message of an error of the library. */
 int read_error(const Table *table, PJRT_Error *error, char *message, size_t size);
 
-/* --- events.c: callbacks, and delays ---------------------------------------------------------------------- */
+/* --- events.c: callbacks, and delays ---------------------------------------------------------- */
 
 /* Event_OnReady with a callback that records the host's. */
 PJRT_Error *forward_on_ready(const Call *call);
 void await_delayed_event(const Call *call); /* before Event_Await */
 void hide_delayed_event(const Call *call);  /* after Event_IsReady */
 
-/* --- table.c ------------------------------------------------------------------------------------------------ */
+/* --- table.c ---------------------------------------------------------------------------------- */
 
 const PJRT_Api *plugrt_trace_wrap(const PJRT_Api *real, const char *path);
 extern void *const thunks[MOST_TABLES][FUNCTION_COUNT];
