@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt_sdk.export.host_arrays import refuse_layout, view, write
+from plugrt_sdk.export.host_arrays import view, write
 
 ARRAY = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
@@ -53,11 +53,3 @@ def test_bytes_from_an_offset(offset: int, count: int) -> None:
 def test_other_layouts_are_refused(layout: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         written(layout)
-
-
-def test_devices_have_one_layout() -> None:
-    refuse_layout(None, 3)
-    refuse_layout(("tiled", (2, 1, 0), ()), 3)
-    for layout in (("tiled", (0, 1, 2), ()), ("tiled", (2, 1, 0), ((2,),)), ("strides", (4,))):
-        with pytest.raises(Unimplemented, match="row-major"):
-            refuse_layout(layout, 3)
