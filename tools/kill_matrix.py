@@ -19,6 +19,7 @@ from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.mutants import mutants
 from plugrt_sdk.conformance.mutants.killers import AT, KILLERS
+from plugrt_sdk.conformance.mutants.tables import SICK
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.worker import START
@@ -60,6 +61,8 @@ def run(name: str) -> dict[str, Any]:
 
 def own_check(name: str) -> str:
     """Returns the check that a mutant was made for."""
+    if name in SICK:
+        return "abi.slots"
     if name not in KILLERS:
         return name
     return START if name.endswith("_at_start") else AT

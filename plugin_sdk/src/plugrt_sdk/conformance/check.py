@@ -74,6 +74,7 @@ class Chapter:
     prefix: str
     level: Level
     rests_on: str
+    needs: Needs = Needs.CLIENT
     checks: list[Check] = field(default_factory=list)
 
     def check(self, name: str, *, why: str, **rest: Any) -> Callable[[Body], Body]:
@@ -88,7 +89,7 @@ class Chapter:
 
     def add(self, name: str, title: str, body: Body, *, why: str, **rest: Any) -> None:
         """Adds a check."""
-        rest = {"level": self.level, "rests_on": self.rests_on, **rest}
+        rest = {"level": self.level, "rests_on": self.rests_on, "needs": self.needs, **rest}
         self.checks.append(Check(f"{self.prefix}.{name}", title, run=body, why=why, **rest))
 
     def __iter__(self) -> Iterator[Check]:

@@ -21,6 +21,7 @@ from plugrt.errors import (
     describe,
 )
 from plugrt.interface import CompileOptions, Program
+from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_same_bits, show
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -51,6 +52,8 @@ def judge(check: Check, subject: PluginSubject) -> Result:
 
 
 def _try(check: Check, subject: PluginSubject) -> Result:
+    if check.needs is Needs.LIBRARY and not isinstance(subject.plugin, LibraryPlugin):
+        return Result(Verdict.NOT_RUN, got="the plugin is no PJRT library", applies=False)
     if check.needs is Needs.TWO_DEVICES and len(subject.client.addressable_devices()) < 2:
         return _refuses_two_devices(subject)
     declared = not check.capability or bool(getattr(subject.declared, check.capability))

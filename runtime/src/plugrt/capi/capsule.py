@@ -32,14 +32,25 @@ def library_in(capsule: object, name: str) -> Library:
 
     Raises `PluginBroken` for any other object; ``name`` is what messages call the library.
     """
+    return library_at(address_in(capsule, name), name)
+
+
+def address_in(capsule: object, name: str) -> int:
+    """Returns the address of the ``PJRT_Api`` that a capsule points to; raises as `library_in`."""
     if not _is_valid(capsule, NAME):
         raise PluginBroken(
             f"{name}: c_api is {capsule!r:.80}, not a capsule named {NAME.decode()} with the "
             "address of a PJRT_Api"
         )
-    return library_at(_pointer(capsule, NAME), name)
+    address: int = _pointer(capsule, NAME)
+    return address
 
 
 def capsule_of(library: Library) -> object:
     """Returns a capsule with the address of a library's ``PJRT_Api``."""
-    return _new(int(ffi.cast("uintptr_t", library.api)), NAME, None)
+    return capsule_at(int(ffi.cast("uintptr_t", library.api)))
+
+
+def capsule_at(address: int) -> object:
+    """Returns a capsule with an address, of which nothing is checked."""
+    return _new(address, NAME, None)

@@ -74,6 +74,11 @@ class LibraryPlugin(Plugin):
         self._c_api = c_api
         self._options = options
 
+    @property
+    def c_api(self) -> object | None:
+        """The capsule of a function table in this process; None for a library in a file."""
+        return self._c_api
+
     def library(self) -> str:
         """Returns the library's path; empty for a function table in this process.
 

@@ -48,6 +48,23 @@ def test_a_client_that_hangs_when_it_starts() -> None:
     assert found[AT].got == "client.create: TIMEOUT"
 
 
+def test_a_crash_in_the_function_table() -> None:
+    found = run(mutant("abi.destroy_null"), ["abi.slots", "abi.destroy_null", "abi.errors"])
+    verdicts = [result.verdict for result in found.values()]
+    assert verdicts == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
+
+
+def test_a_table_without_a_function() -> None:
+    checks = registry.select(words="abi.")
+    found = run(mutant("killer.all_null"), [*(check.id for check in checks), "client.create", AT])
+    good = {name for name, result in found.items() if result.verdict is Verdict.PASS}
+    assert good == {"abi.version", "abi.size", "abi.extensions", "abi.extensions.types"}
+    assert found["client.create"].verdict is Verdict.FAIL
+    assert found[AT].verdict is Verdict.NOT_RUN
+    bad = {name for name, result in found.items() if result.verdict.is_bad}
+    assert len(bad) == len(checks) - len(good) + 1, "each has a verdict"
+
+
 def test_the_end_of_the_process_is_part_of_a_check() -> None:
     found = run(mutant("client.exit"), ["client.exit"])
     assert found["client.exit"].verdict is Verdict.CRASH

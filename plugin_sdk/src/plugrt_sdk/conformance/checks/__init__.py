@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plugrt_sdk.conformance.check import Chapter
 from plugrt_sdk.conformance.checks import (
+    abi,
     behaviour,
     buffers,
     client,
@@ -20,6 +21,7 @@ from plugrt_sdk.conformance.checks import (
 
 CHAPTERS: tuple[Chapter, ...] = (
     host.CHAPTER,
+    abi.CHAPTER,
     client.CHAPTER,
     devices.CHAPTER,
     puts.CHAPTER,

@@ -50,7 +50,7 @@ def import_starts_no_thread(subject: PluginSubject) -> None:
     until = time.monotonic() + _SETTLE_SECONDS  # plugrt's own timer of the import is ending
     while (left := subject.import_effects.living_threads()) and time.monotonic() < until:
         time.sleep(0.01)
-    expect_equal(left, [], "no new threads:")
+    expect(not left, "no new threads", left)
 
 
 @CHAPTER.check(
@@ -61,7 +61,8 @@ def import_starts_no_thread(subject: PluginSubject) -> None:
 def import_sets_no_variable(subject: PluginSubject) -> None:
     """Importing the plugin changes no variable of the environment."""
     _ = subject.plugin
-    expect_equal(sorted(subject.import_effects.names), [], "no changed variables:")
+    changed = sorted(subject.import_effects.names)
+    expect(not changed, "no changed variables", changed)
 
 
 @CHAPTER.check(
@@ -72,7 +73,8 @@ def import_sets_no_variable(subject: PluginSubject) -> None:
 def import_opens_no_device(subject: PluginSubject) -> None:
     """Importing the plugin opens no device file."""
     _ = subject.plugin
-    expect_equal(sorted(subject.import_effects.devices), [], "no opened devices:")
+    opened = sorted(subject.import_effects.devices)
+    expect(not opened, "no opened devices", opened)
 
 
 @CHAPTER.check(

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Protocol
 
 from plugrt.plugins.plugin import Plugin
-from plugrt_sdk.conformance.mutants.faults import Faults
+
+
+class Mutant(Protocol):
+    """Something that makes a plugin with a defect."""
+
+    def plugin_of(self) -> Plugin:
+        """Returns the plugin."""
 
 
 @cache
-def mutants() -> Mapping[str, Faults]:
+def mutants() -> Mapping[str, Mutant]:
     """Returns the mutant of each check by the check's id."""
     from plugrt_sdk.conformance.mutants.arrays import ARRAYS
     from plugrt_sdk.conformance.mutants.behaving import BEHAVING
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.killers import KILLERS
     from plugrt_sdk.conformance.mutants.places import PLACES
+    from plugrt_sdk.conformance.mutants.tables import SICK, TABLES
 
-    return {**PLACES, **ARRAYS, **COMPUTING, **BEHAVING, **KILLERS}
+    return {**PLACES, **TABLES, **ARRAYS, **COMPUTING, **BEHAVING, **KILLERS, **SICK}
 
 
 def mutant(name: str) -> Plugin:

@@ -1,0 +1,230 @@
+"""Level 0 of PJRT libraries: the function table, its extensions and errors. No device is needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.c_values import text
+from plugrt.capi.loading.extension_chain import extension_name, read_chain
+from plugrt.capi.loading.library import OLDEST_MINOR
+from plugrt.capi.loading.process_map import AddressMap
+from plugrt.errors import PluginBroken
+from plugrt.plugins.library import LibraryPlugin
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal
+from plugrt_sdk.conformance.function_table import (
+    POISON,
+    SLOTS,
+    call,
+    call_well,
+    has_slot,
+    new_args,
+    open_table,
+    read_error,
+    tail_of,
+    take_error,
+)
+from plugrt_sdk.conformance.subject import PluginSubject
+
+CHAPTER = Chapter("abi", Level.INSTALLS, "pjrt_c_api.h: PJRT_Api", needs=Needs.LIBRARY)
+
+_TAIL = 64
+_MOST_CODE = 16
+_VERSIONS = ("stablehlo_current_version", "stablehlo_minimum_version")
+
+
+def _table(subject: PluginSubject) -> Any:
+    assert isinstance(subject.plugin, LibraryPlugin)
+    return open_table(subject.plugin)
+
+
+def _initialized(subject: PluginSubject) -> Any:
+    api = _table(subject)
+    args, _kept = new_args("Plugin_Initialize")
+    call_well(api, "Plugin_Initialize", args)
+    return api
+
+
+@CHAPTER.check("version", why="no host loads it, or one takes its functions for others")
+def version(subject: PluginSubject) -> None:
+    """The table states a version of the C API that hosts drive: 0.29 or later."""
+    stated = _table(subject).pjrt_api_version
+    found = (stated.major_version, stated.minor_version)
+    expect(found[0] == 0 and found[1] >= OLDEST_MINOR, f"0.{OLDEST_MINOR} or later", found)
+
+
+@CHAPTER.check("size", why="hosts read functions from beyond the table's end")
+def size(subject: PluginSubject) -> None:
+    """The table's size holds whole functions and is memory of the process."""
+    api = _table(subject)
+    first, stated = ffi.offsetof("PJRT_Api", SLOTS[0]), int(api.struct_size)
+    whole = stated > first and (stated - first) % ffi.sizeof("void*") == 0
+    expect(whole, f"{first} bytes and whole pointers", stated)
+    address = int(ffi.cast("uintptr_t", api))
+    expect(AddressMap().readable(address, stated), f"{stated} bytes of memory", "less")
+
+
+@CHAPTER.check("slots", why="a host that calls a function crashes")
+def slots(subject: PluginSubject) -> None:
+    """No function of the table is NULL."""
+    api = _table(subject)
+    missing = [name for name in SLOTS if has_slot(api, name) and getattr(api, name) == ffi.NULL]
+    expect(
+        not (found := missing),
+        f"none of {sum(has_slot(api, n) for n in SLOTS)} functions NULL",
+        found,
+    )
+
+
+@CHAPTER.check("slots.code", why="a host that calls a function crashes")
+def slots_are_code(subject: PluginSubject) -> None:
+    """Each function that is not NULL is at an address with code."""
+    api, addresses = _table(subject), AddressMap()
+    found = {
+        name: int(ffi.cast("uintptr_t", getattr(api, name)))
+        for name in SLOTS
+        if has_slot(api, name)
+    }
+    expect(any(found.values()), "at least one function", "all are NULL")
+    wild = [name for name, place in found.items() if place and not addresses.executable(place)]
+    expect(not wild, "none without code", wild)
+
+
+@CHAPTER.check(
+    "extensions",
+    rests_on="pjrt_c_api.h: PJRT_Extension_Base",
+    why="a host that looks for an extension crashes, or never ends",
+)
+def extensions(subject: PluginSubject) -> None:
+    """The chain of extensions ends, and each is memory of the size that it states."""
+    try:
+        read_chain(_table(subject).extension_start, "the table", AddressMap())
+    except PluginBroken as error:
+        raise Mismatch("a chain of extensions that ends", str(error)) from None
+
+
+@CHAPTER.check(
+    "extensions.types",
+    rests_on="pjrt_c_api.h: PJRT_Extension_Type",
+    why="hosts take the first of two, which may be the wrong one",
+)
+def extension_types(subject: PluginSubject) -> None:
+    """No two extensions are of one type."""
+    api = _table(subject)
+    extensions(subject)
+    kinds: Counter[str] = Counter()
+    node = api.extension_start
+    while node != ffi.NULL:
+        kinds[extension_name(node.type)] += 1
+        node = node.next
+    twice = [kind for kind, count in kinds.items() if count > 1]
+    expect(not twice, "none twice", twice)
+
+
+@CHAPTER.check(
+    "initialize",
+    rests_on="pjrt_c_api.h: PJRT_Plugin_Initialize",
+    why="two hosts in one process cannot both use it",
+)
+def initialize(subject: PluginSubject) -> None:
+    """The library is initialised, and a second time without harm."""
+    api = _initialized(subject)
+    args, _kept = new_args("Plugin_Initialize")
+    call_well(api, "Plugin_Initialize", args)
+
+
+@CHAPTER.check(
+    "attributes",
+    rests_on="pjrt_c_api.h: PJRT_Plugin_Attributes",
+    why="hosts write programs at a version that it cannot read",
+)
+def attributes(subject: PluginSubject) -> None:
+    """Attributes have names of their own, and state the versions of StableHLO."""
+    names = _attribute_names(_initialized(subject))
+    expect(
+        not (found := [n for n, count in Counter(names).items() if count > 1]),
+        "no name twice",
+        found,
+    )
+    expect(
+        not (found := [n for n in _VERSIONS if n not in names]),
+        "none of the versions missing",
+        found,
+    )
+
+
+@CHAPTER.check(
+    "attributes.stable",
+    rests_on="pjrt_c_api.h: attributes live for the process",
+    why="a host that kept them reads freed memory",
+)
+def stable_attributes(subject: PluginSubject) -> None:
+    """Attributes are at one address, whenever they are asked for."""
+    api = _initialized(subject)
+    places = []
+    for _ in range(2):
+        args, _kept = new_args("Plugin_Attributes")
+        call_well(api, "Plugin_Attributes", args)
+        places.append(int(ffi.cast("uintptr_t", args.attributes)))
+    expect_equal(hex(places[1]), hex(places[0]), "the address")
+
+
+def _attribute_names(api: Any) -> list[str]:
+    args, _kept = new_args("Plugin_Attributes")
+    call_well(api, "Plugin_Attributes", args)
+    found = [args.attributes[i] for i in range(args.num_attributes)]
+    return [text(one.name, one.name_size) for one in found]
+
+
+@CHAPTER.check(
+    "args.larger",
+    rests_on="pjrt_c_api.h: struct_size",
+    why="a newer host, whose structs are longer, cannot use it",
+)
+def larger_args(subject: PluginSubject) -> None:
+    """An argument struct that is longer than known is taken, and its tail not written to."""
+    api = _initialized(subject)
+    args, memory = new_args("Plugin_Attributes", _TAIL)
+    call_well(api, "Plugin_Attributes", args)
+    expect_equal(tail_of("Plugin_Attributes", memory), set(POISON), "the tail's bytes")
+
+
+@CHAPTER.check(
+    "destroy_null",
+    rests_on="pjrt_c_api.h: PJRT_Error_Destroy",
+    why="a host that cleans up after a failure crashes",
+)
+def destroy_null(subject: PluginSubject) -> None:
+    """Destroying no error does nothing."""
+    args, _kept = new_args("Error_Destroy")
+    args.error = ffi.NULL
+    call(_initialized(subject), "Error_Destroy", args)
+
+
+@CHAPTER.check(
+    "errors",
+    rests_on="pjrt_c_api.h: PJRT_Error_Code, PJRT_Error_Message",
+    why="users see no reason, and hosts take one error for another",
+)
+def errors(subject: PluginSubject) -> None:
+    """An error has a code from 1 to 16 and a message, the same each time."""
+    api = _initialized(subject)
+    error = _make_error(subject, api)
+    first, again = read_error(api, error), read_error(api, error)
+    take_error(api, error)
+    expect(1 <= first[0] <= _MOST_CODE, f"a code from 1 to {_MOST_CODE}", first[0])
+    expect(first[1].strip(), "a message", first[1])
+    expect_equal(again, first, "still")
+
+
+def _make_error(subject: PluginSubject, api: Any) -> Any:
+    """Returns the error for a topology that does not exist."""
+    args, _kept = new_args("TopologyDescription_Create")
+    name = b"no such topology"
+    args.topology_name, args.topology_name_size = ffi.from_buffer(name), len(name)
+    error = call(api, "TopologyDescription_Create", args)
+    if error == ffi.NULL:
+        subject.refuse("PJRT_TopologyDescription_Create takes any name, so there is no error")
+    return error

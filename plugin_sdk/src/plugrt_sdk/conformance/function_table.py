@@ -1,0 +1,96 @@
+"""`open_table`: a library's ``PJRT_Api``, called as a C host calls it: nothing is put right."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.c_values import text
+from plugrt.capi.capsule import address_in
+from plugrt.capi.loading.process_map import AddressMap
+from plugrt.plugins.library import LibraryPlugin
+from plugrt_sdk.conformance.expect import Mismatch, expect
+
+SLOTS = tuple(name for name, _ in ffi.typeof("PJRT_Api").fields[3:])
+"""The functions of the newest known header, in order."""
+_POISON = 0xA5
+
+
+def open_table(plugin: LibraryPlugin) -> Any:
+    """Returns the ``PJRT_Api*`` of a plugin; `Mismatch` where there is none that can be read."""
+    with plugin.starting():
+        if plugin.c_api is not None:
+            api = ffi.cast("PJRT_Api*", address_in(plugin.c_api, plugin.name))
+        else:
+            flags = ffi.RTLD_NOW | ffi.RTLD_LOCAL | getattr(ffi, "RTLD_NODELETE", os.RTLD_NODELETE)
+            api = ffi.dlopen(plugin.library(), flags).GetPjrtApi()
+    address = int(ffi.cast("uintptr_t", api))
+    readable = address and AddressMap().readable(address, ffi.offsetof("PJRT_Api", SLOTS[0]))
+    expect(readable, "the address of a PJRT_Api", hex(address))
+    return api
+
+
+def has_slot(api: Any, name: str) -> bool:
+    """Whether a table is long enough to have a function."""
+    end = ffi.offsetof("PJRT_Api", name) + ffi.sizeof("void*")
+    return bool(end <= api.struct_size)
+
+
+def new_args(name: str, tail: int = 0) -> tuple[Any, Any]:
+    """Returns the argument struct of a function, and the memory that it is in.
+
+    Behind the struct follow ``tail`` bytes of poison, which its ``struct_size`` counts.
+    """
+    kind = f"struct PJRT_{name}_Args"
+    size = ffi.sizeof(kind)
+    memory = ffi.new("char[]", size + tail)
+    ffi.memmove(memory + size, bytes([_POISON]) * tail, tail)
+    args = ffi.cast(f"{kind}*", memory)
+    args.struct_size = size + tail
+    return args, memory
+
+
+def tail_of(name: str, memory: Any) -> set[int]:
+    """Returns the values of the bytes behind an argument struct; one, if nobody wrote there."""
+    return set(bytes(ffi.buffer(memory))[ffi.sizeof(f"struct PJRT_{name}_Args") :])
+
+
+POISON = frozenset({_POISON})
+"""What `tail_of` gives for a tail that nobody wrote to."""
+
+
+def call(api: Any, name: str, args: Any) -> Any:
+    """Calls a function and returns its ``PJRT_Error*``; `Mismatch` where the table lacks it."""
+    if not has_slot(api, name) or getattr(api, name) == ffi.NULL:
+        raise Mismatch(f"a function PJRT_{name}", "NULL")
+    return getattr(api, name)(args)
+
+
+def call_well(api: Any, name: str, args: Any) -> None:
+    """Calls a function that must succeed; an error is freed, and is a `Mismatch`."""
+    error = call(api, name, args)
+    if error is not None and error != ffi.NULL:
+        code, said = take_error(api, error)
+        raise Mismatch(f"PJRT_{name} to succeed", f"code {code}: {said.partition(chr(10))[0]}")
+
+
+def read_error(api: Any, error: Any) -> tuple[int, str]:
+    """Returns the code and the message of an error, which is not freed."""
+    args, _kept = new_args("Error_GetCode")
+    args.error = error
+    failed = call(api, "Error_GetCode", args)
+    expect(failed == ffi.NULL, "PJRT_Error_GetCode to succeed", "an error of its own")
+    said, _memory = new_args("Error_Message")
+    said.error = error
+    call(api, "Error_Message", said)
+    return int(args.code), text(said.message, said.message_size)
+
+
+def take_error(api: Any, error: Any) -> tuple[int, str]:
+    """Returns the code and the message of an error, and frees it."""
+    found = read_error(api, error)
+    args, _kept = new_args("Error_Destroy")
+    args.error = error
+    call(api, "Error_Destroy", args)
+    return found

@@ -1,0 +1,175 @@
+"""Mutants of PJRT libraries: copies of the NumPy backend's exported table, with one change each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.capsule import address_in, capsule_at
+from plugrt.plugins.library import LibraryPlugin
+from plugrt_sdk.conformance.function_table import SLOTS, new_args
+
+_kept: list[Any] = []
+"""Tables and functions, which live as long as the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFaults:
+    """A library with one defect: ``change`` is called with a copy of a sound ``PJRT_Api``."""
+
+    change: Callable[[Any], Any]
+
+    def plugin_of(self) -> LibraryPlugin:
+        """Returns the mutant, as a plugin whose table is in this process."""
+        table = ffi.new("PJRT_Api*")
+        sound = _sound_table()
+        ffi.memmove(table, sound, min(int(sound.struct_size), ffi.sizeof("PJRT_Api")))
+        self.change(table)
+        _kept.append(table)
+        return LibraryPlugin("mutant", c_api=capsule_at(int(ffi.cast("uintptr_t", table))))
+
+
+@cache
+def _sound_table() -> Any:
+    from plugrt_sdk.client import BackendClient
+    from plugrt_sdk.export import export_capsule
+    from plugrt_sdk.numpy_backend.backend import NumpyBackend
+
+    capsule = export_capsule(lambda **options: BackendClient(NumpyBackend(**options)),
+                             platform="mutant")  # fmt: skip
+    _kept.append(capsule)
+    return ffi.cast("PJRT_Api*", address_in(capsule, "mutant"))
+
+
+# --- defects -------------------------------------------------------------------------------------
+
+
+def _replaced(name: str, make: Callable[[Any], Callable[[Any], Any]]) -> TableFaults:
+    """Returns a mutant one of whose functions is Python's: ``make`` is given the sound one."""
+
+    def change(table: Any) -> None:
+        kind = ffi.typeof(getattr(table, name))
+        function = ffi.callback(kind, make(getattr(_sound_table(), name)))
+        _kept.append(function)
+        setattr(table, name, function)
+
+    return TableFaults(change)
+
+
+def _set(name: str, value: Callable[[Any], Any]) -> TableFaults:
+    """Returns a mutant with another pointer in the place of a function or of the extensions."""
+
+    def change(table: Any) -> None:
+        kind = ffi.typeof(getattr(table, name))
+        setattr(table, name, ffi.cast(kind, value(table)))
+
+    return TableFaults(change)
+
+
+def _age(table: Any) -> None:
+    table.pjrt_api_version.minor_version = 5
+
+
+def _misstate_size(table: Any) -> None:
+    table.struct_size += 3
+
+
+def _repeat_extension(table: Any) -> None:
+    nodes = ffi.new("PJRT_Extension_Base[2]")
+    for node in nodes:
+        node.struct_size, node.type = ffi.sizeof("PJRT_Extension_Base"), 3
+    nodes[0].next = nodes + 1
+    table.extension_start = nodes
+    _kept.append(nodes)
+
+
+def _refuse_again(sound: Any) -> Callable[[Any], Any]:
+    calls: list[None] = []
+
+    def initialize(args: Any) -> Any:
+        calls.append(None)
+        return sound(args) if len(calls) == 1 else _an_error()
+
+    return initialize
+
+
+def _an_error() -> Any:
+    args, memory = new_args("TopologyDescription_Create")
+    _kept.append(memory)
+    return _sound_table().TopologyDescription_Create(args)
+
+
+def _hide_attributes(sound: Any) -> Callable[[Any], Any]:
+    def attributes(args: Any) -> Any:
+        error = sound(args)
+        args.num_attributes = 0
+        return error
+
+    return attributes
+
+
+def _move_attributes(sound: Any) -> Callable[[Any], Any]:
+    def attributes(args: Any) -> Any:
+        error = sound(args)
+        moved = ffi.new("PJRT_NamedValue[]", int(args.num_attributes))
+        ffi.memmove(moved, args.attributes, ffi.sizeof(moved))
+        args.attributes = moved
+        _kept.append(moved)
+        return error
+
+    return attributes
+
+
+def _write_behind(sound: Any) -> Callable[[Any], Any]:
+    def attributes(args: Any) -> Any:
+        known = ffi.sizeof("struct PJRT_Plugin_Attributes_Args")
+        if args.struct_size > known:
+            ffi.cast("char*", args)[known] = b"\0"
+        return sound(args)
+
+    return attributes
+
+
+def _read_without_look(sound: Any) -> Callable[[Any], Any]:
+    def destroy(args: Any) -> None:
+        if args.error == ffi.NULL:
+            ctypes.string_at(8)
+        sound(args)
+
+    return destroy
+
+
+def _foreign_code(sound: Any) -> Callable[[Any], Any]:
+    def code(args: Any) -> Any:
+        failed = sound(args)
+        args.code = 77
+        return failed
+
+    return code
+
+
+def _empty(table: Any) -> None:
+    for name in SLOTS:
+        setattr(table, name, ffi.NULL)
+
+
+TABLES: Mapping[str, TableFaults] = {
+    "abi.version": TableFaults(_age),
+    "abi.size": TableFaults(_misstate_size),
+    "abi.slots": _set("Client_Compile", lambda table: ffi.NULL),
+    "abi.slots.code": _set("Client_Compile", lambda table: table),
+    "abi.extensions": _set("extension_start", lambda table: 0x10),
+    "abi.extensions.types": TableFaults(_repeat_extension),
+    "abi.initialize": _replaced("Plugin_Initialize", _refuse_again),
+    "abi.attributes": _replaced("Plugin_Attributes", _hide_attributes),
+    "abi.attributes.stable": _replaced("Plugin_Attributes", _move_attributes),
+    "abi.args.larger": _replaced("Plugin_Attributes", _write_behind),
+    "abi.destroy_null": _replaced("Error_Destroy", _read_without_look),
+    "abi.errors": _replaced("Error_GetCode", _foreign_code),
+}
+SICK: Mapping[str, TableFaults] = {"killer.all_null": TableFaults(_empty)}
+"""A table without a single function."""
