@@ -28,6 +28,7 @@ from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
 from support.effort import EFFORT
 from support.late_client import Adder, LateAdder
+from support.markdown import load_script
 
 BACKEND = sys.argv[1] if len(sys.argv) > 1 else "adder"
 NAME = "exported" if BACKEND == "cpu" else BACKEND
@@ -51,6 +52,8 @@ def make(**options: Any) -> Client:
         from plugrt_cpu.create_client import start
 
         made.append(start({"num_devices": 4}))
+    elif BACKEND == "asynchronous":
+        made.append(BackendClient(load_script("examples/asynchronous_backend.py").Asynchronous(2)))
     else:
         made.append(BackendClient(LateAdder(2) if BACKEND == "late" else Adder(2)))
     client: Client = made[-1]
@@ -147,6 +150,32 @@ def late_failure() -> None:
         with pytest.raises(RuntimeError, match=r"^RESOURCE_EXHAUSTED: too late"):
             wait(double(x))
     made[-1].backend.late_error = None
+
+
+def while_the_device_is_busy() -> None:
+    """The worked example: arrays before they are ready, failures, and its second memory."""
+    backend, busy = made[-1].backend, threading.Event()
+    x = jax.device_put(ONE)
+    double(x).block_until_ready()
+    backend.workers[0].submit(lambda: [busy.wait()])
+    y = double(double(x))
+    assert not y.is_ready()
+    busy.set()
+    np.testing.assert_array_equal(y, 4 * ONE)
+    assert y.is_ready()
+    get = backend.workers[0].submit
+    backend.workers[0].submit = lambda work, count=1: get(lambda: [1 // 0], count)
+    failed = double(x)
+    backend.workers[0].submit = get
+    after = failed + failed  # what is computed with it fails as well
+    for wait in (failed.block_until_ready, after.block_until_ready, lambda: np.asarray(after)):
+        with pytest.raises(RuntimeError, match="INTERNAL: ZeroDivisionError"):
+            wait()
+    np.testing.assert_array_equal(double(x), 2 * ONE)
+    pinned = jax.sharding.SingleDeviceSharding(jax.devices()[1], memory_kind="pinned_host")
+    moved = jax.device_put(x, pinned)
+    assert moved.sharding.memory_kind == "pinned_host"
+    np.testing.assert_array_equal(moved, ONE)
 
 
 def two_threads_on_one_array() -> None:

@@ -44,6 +44,11 @@ def test_results_that_are_ready_later() -> None:
     run("late", *SHARED, "late_failure", "two_threads_on_one_array")
 
 
+def test_the_asynchronous_example() -> None:
+    run("asynchronous", "devices", "jit_and_get", "while_the_device_is_busy", "eight_threads",
+        "two_threads_on_one_array", "no_handle_left", "exit_with_live_arrays")  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["np", "numpy"])
 def test_the_numpy_backend(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a library that the environment names, and by the entry point of plugrt-sdk."""
