@@ -82,7 +82,8 @@ static void check_size(const Call *call) {
     note_larger(function, stated);
   else if (stated < function->size && !is_boundary(function, stated))
     report(HOST, "struct size", call,
-           "struct_size is %zu: no field ends there; %u bytes are declared", stated, function->size);
+           "struct_size is %zu: no field ends there; %u bytes are declared", stated,
+           function->size);
   else if (function->num_fields > 0 &&
            stated < (size_t)function->fields[0].offset + function->fields[0].size)
     report(HOST, "struct size", call,

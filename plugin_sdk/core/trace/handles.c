@@ -19,6 +19,8 @@ typedef struct {
 
 static Shard shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 static atomic_ullong created[TYPE_COUNT], destroyed[TYPE_COUNT], numbers[TYPE_COUNT];
+/* Events that were destroyed unasked, by the function that made them. */
+static atomic_ullong unasked[FUNCTION_COUNT];
 
 static uint64_t mix(const void *pointer) {
   uint64_t bits = (uintptr_t)pointer >> 3;
@@ -135,6 +137,8 @@ int handle_dies(void *pointer, int type, int function, uint64_t call, Handle *fo
     *found = *handle;
   if (state == ALIVE) {
     atomic_fetch_add(&destroyed[type], 1);
+    if (type == TYPE_Event && !handle->was_asked)
+      atomic_fetch_add(&unasked[handle->born_in], 1);
     handle->owned -= handle->owned > 0;
     handle->is_borrowed = handle->is_borrowed && handle->owned > 0;
     handle->died_in = (int16_t)function;
@@ -216,7 +220,16 @@ static void report_leak(int type, int function, const Leak *leak) {
          (unsigned long long)leak->first_call, unasked);
 }
 
+/* Hosts may: an error that such an event had was seen by nobody. */
+static void note_unasked(void) {
+  for (int function = 0; function < FUNCTION_COUNT; function++)
+    if (unasked[function] > 0)
+      note("%llu events of %s were destroyed without having been awaited or asked",
+           (unsigned long long)unasked[function], functions[function].name);
+}
+
 void report_leaks(void) {
+  note_unasked();
   for (int i = 0; i < SHARDS; i++) {
     pthread_mutex_lock(&shards[i].lock);
     for (size_t bucket = 0; bucket < shards[i].num_buckets; bucket++)
@@ -240,4 +253,6 @@ void inherit_handles(void) {
   }
   for (int type = 0; type < TYPE_COUNT; type++)
     created[type] = destroyed[type] = 0;
+  for (int function = 0; function < FUNCTION_COUNT; function++)
+    unasked[function] = 0;
 }

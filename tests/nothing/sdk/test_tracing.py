@@ -168,10 +168,13 @@ def test_each_planted_fault_of_a_host_is_named(library: Path, tmp_path: Path) ->
     """One process: each fault is a finding of its own, and the process lives through all."""
     steps = "\n".join(step for step, _, _ in PLANTED.values())
     steps += "\nargs.struct_size = 400; library.slots['Client_Devices'](args)"
+    steps += "\nmade = put(); call('Event_Destroy', event=made.done_with_host_buffer)"
+    steps += "; call('Buffer_Destroy', buffer=made.buffer)"
     ended, document = trace(library, CLIENT + steps + "\nclose()", tmp_path, "--check")
     assert (ended.returncode, document["exit_code"]) == (1, 0), ended.stderr
     [process] = document["processes"]
-    [note] = process["notes"]
+    note, unasked = process["notes"]
+    assert unasked.startswith("1 events of Client_BufferFromHostBuffer were destroyed without")
     assert "larger than those that plugrt-sdk knows (Client_Devices: 400 bytes" in note
     for name, (_, expected, text) in PLANTED.items():
         matching = [
