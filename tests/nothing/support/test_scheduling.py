@@ -84,13 +84,14 @@ class Session:
 
     def finish(self, order: random.Random) -> None:
         """Lets things happen in a random order until nothing more can happen."""
-        while True:
+        for _ in range(10 * len(NAMES)):
             steps = [(self.collect, w) for w in self.starting]
             steps += [(self.run_next, w) for w in self.alive if w.can_run]
             if not steps:
                 return
             step, worker = order.choice(steps)
             step(worker)
+        raise AssertionError(f"it does not come to an end: ran {self.ran}, died in {self.died}")
 
 
 def test_what_shares_a_fixture() -> None:
