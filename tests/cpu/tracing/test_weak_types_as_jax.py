@@ -155,6 +155,8 @@ JAX_REFUSALS = (
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])
 def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
     calls = some_calls(wide, seed=7, pairs=8 * EFFORT)
+    if EFFORT == 1:  # of those of one operand half with x64, the others without
+        calls = [c for i, c in enumerate(calls) if len(c[2]) == 2 or i % 2 == wide]
     with jax.enable_x64(wide), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = traced(
@@ -170,7 +172,7 @@ def test_traced_calls_give_what_they_give_in_jax(wide: bool) -> None:
         for (name, _, of), f, e in zip(calls, found, expected, strict=True)
         if f is not None and e is not None
     ]
-    assert len(compared) > 3000
+    assert len(compared) > 2000
     assert {*OF_ONE, *OF_TWO} - {name for name, *_ in compared} <= {"xp.linspace ab"}
     wrong = [c for c in compared if c[2] != c[3] and not c[0].startswith(tuple(DEVIATIONS))]
     assert wrong == []
