@@ -19,10 +19,11 @@ NARROWEST, WIDEST = 80, 140
 class Showing:
     """Takes the records of all processes; text is written at once, documents at the end."""
 
-    def __init__(self, file: TextIO, form: str, *, keeps: bool) -> None:
+    def __init__(self, file: TextIO, form: str, *, with_calls: bool) -> None:
         self._file = file
         self._form = form
-        self._keeps = keeps and form != "text"
+        self._keeps = with_calls and form != "text"
+        self._shows = with_calls and form == "text"
         self._width = min(max(get_width(file) if file.isatty() else NARROWEST, NARROWEST), WIDEST)
         self._kept: dict[int, tuple[Process, list[Record]]] = {}
         self._lines: dict[int, Lines] = {}
@@ -35,7 +36,7 @@ class Showing:
             self._begin = record.get("time")
         if self._keeps:
             self._kept.setdefault(id(process), (process, []))[1].append(record)
-        if self._form == "text":
+        if self._shows:
             self._show(process, self._lines_of(process).lines(record))
 
     def _lines_of(self, process: Process) -> Lines:
