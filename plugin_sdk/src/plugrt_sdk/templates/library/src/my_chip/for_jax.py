@@ -16,7 +16,7 @@ def initialize() -> None:
     import jax
 
     platforms = jax.config.jax_platforms
-    if NAME in platforms.split(",") if platforms else find_fault() is None:
+    if NAME in platforms.split(",") if platforms else PRIORITY >= 0 and find_fault() is None:
         from jax._src.xla_bridge import register_plugin
 
         register_plugin(NAME, priority=PRIORITY, library_path=find_library())

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy.typing as npt
-from plugrt.interface import CompileOptions, Program
-from plugrt_sdk import Handle, Launch
+from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt_sdk import Backend, Handle, Launch
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
-class MyChipBackend(NumpyBackend):
-    """One or several devices. The arguments of ``__init__`` are create options: ``num_devices``.
-
-    When the four methods are yours, so is the class: let it inherit from `plugrt_sdk.Backend`. What
-    else `NumpyBackend` has (replicas, partitions, collectives, donation) are optional methods, each
-    of which declares a capability; the page of `Backend` in plugrt's documentation lists them all.
-    """
+class MyChipBackend(Backend):
+    """One or several devices. The arguments of ``__init__`` are create options."""
 
     platform, version = "my-chip", "0.1.0"
 
+    def __init__(self, num_devices: int | str = 1) -> None:
+        self._numpy = NumpyBackend(num_devices)
+        self.stablehlo_version = self._numpy.stablehlo_version
+
+    # --- the four methods ---------------------------------------------------------------------
+
     def devices(self) -> Sequence[str]:
         """Returns the kind of each device, in the order of their ids."""
-        return ["my-chip (NumPy)"] * len(super().devices())
+        return ["my-chip (NumPy)"] * len(self._numpy.devices())
 
     def put(self, array: npt.NDArray[Any], device: int) -> Handle:
         """Copies a host array to a device and returns a handle: any object of yours."""
-        return super().put(array, device)
+        return self._numpy.put(array, device)
 
     def get(self, handle: Handle) -> npt.NDArray[Any]:
         """Returns the contents of an array that is on a device."""
-        return super().get(handle)
+        return self._numpy.get(handle)
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         """Returns a function that launches a StableHLO program.
@@ -40,4 +41,24 @@ class MyChipBackend(NumpyBackend):
         ``arguments[parameter][device]`` and returns ``results[result][device]``, all of them
         handles. Raise `plugrt.errors.Unimplemented` for what the device cannot do.
         """
-        return super().compile(program, options)
+        return self._numpy.compile(program, options)
+
+    # --- optional methods, each of which declares a capability: plugrt_sdk.Backend has more -----
+
+    def replicas(self) -> int:
+        """Returns how many replicas of a program run at once (`pmap`)."""
+        return self._numpy.replicas()
+
+    def partitions(self) -> int:
+        """Returns into how many parts a program can be divided (shardings)."""
+        return self._numpy.partitions()
+
+    def collectives(self) -> Collection[str]:
+        """Returns the operations between devices, such as ``all_reduce``."""
+        return self._numpy.collectives()
+
+    def device_types(
+        self, program: Program, options: CompileOptions
+    ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
+        """Returns the types on one device of a program that is divided."""
+        return self._numpy.device_types(program, options)
