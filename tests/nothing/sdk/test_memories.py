@@ -15,6 +15,7 @@ from plugrt.interface import Client, CompileOptions, HostBufferSemantics, Progra
 from plugrt.plugins import LibraryPlugin
 from plugrt_sdk import Backend, BackendClient
 from plugrt_sdk.export import export_capsule
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 ADD = b"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>
@@ -305,3 +306,24 @@ def test_a_pointer_of_the_backends_own(two: Client) -> None:
     backend.pointer = lambda handle: "here"
     with pytest.raises(Internal, match="an address was expected"):
         x.unsafe_pointer()
+
+
+IDENTITY = b"func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> { return %a : tensor<3xf32> }"
+VIEW = b"""func.func @main(%a: tensor<3xf32>) -> tensor<1x3xf32> {
+  %0 = stablehlo.reshape %a : (tensor<3xf32>) -> tensor<1x3xf32>
+  return %0 : tensor<1x3xf32> }"""
+
+
+@pytest.mark.parametrize("code", [IDENTITY, VIEW])
+def test_numpys_results_and_copies_share_no_memory_of_the_host(code: bytes) -> None:
+    """The host may change its array once the buffer that looks at it is gone."""
+    client = BackendClient(NumpyBackend(2))
+    source = ONE.copy()
+    x = _put(client, source, semantics=ZERO_COPY)
+    assert x.unsafe_pointer() == source.ctypes.data
+    [[result]] = client.compile(Program(code), CompileOptions()).execute([(x,)])
+    copies = [x.copy_to_device(device) for device in client.devices()]
+    x.delete()
+    source[:] = 0
+    for kept in (result, *copies):
+        np.testing.assert_array_equal(kept.to_host().reshape(3), ONE)

@@ -61,7 +61,7 @@ class NumpyBackend(SavesPrograms):
         return array
 
     def copy(self, handle: Array, device: int) -> Array:
-        return handle  # arrays on the devices are never written to
+        return handle.copy()
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
         return read_aliases(program)
