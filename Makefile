@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax-versions test-more test-vendors test-xla-cpu test-new \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-more test-vendors test-xla-cpu test-new \
 	test-core-sanitized test-sdk-long \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
@@ -65,6 +65,11 @@ test-optimised: $(STAMP)
 ## make test-jaxlib  the suite on each jaxlib minor from 0.9 on
 test-jaxlib: $(STAMP)
 	$(BIN)/python tools/test_jaxlib.py
+
+## make test-jax     JAX's own tests on the NumPy backend (an hour); TESTS=pmap_test for one of its files,
+##                   JAX_SOURCE=PATH for a copy of JAX's repository that is there already
+test-jax: $(STAMP)
+	nice $(BIN)/python tools/test_jax.py $(TESTS)
 
 ## make test-jax-versions  exported plugins under the stock JAX of the oldest supported jaxlib, 0.9
 test-jax-versions: $(STAMP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import re
 import weakref
@@ -421,6 +422,22 @@ def test_a_partitioned_program_takes_and_gives_parts() -> None:
     # The columns are divided over b first, then over a; device 2 * a + b.
     for device, column in enumerate((0, 2, 1, 3)):
         np.testing.assert_array_equal(result[device], whole[:, column : column + 1])
+
+
+WHOLE = """module attributes {mhlo.num_partitions = 2 : i32} {
+  func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }
+}"""
+
+
+def test_arrays_of_every_launch_have_an_address() -> None:
+    client = BackendClient(NumpyBackend(2))
+    for options in (CompileOptions(2, 1), CompileOptions(1, 2)):
+        loaded = client.compile(Program(WHOLE.encode()), options)
+        x = [client.buffer_from_host(np.array(3, np.float32), d) for d in client.devices()]
+        for buffer in loaded.execute([x])[0]:
+            address = buffer.unsafe_pointer()
+            assert ctypes.c_float.from_address(address).value == 3
+            assert buffer.unsafe_pointer() == address
 
 
 # --- client, memory, options -----------------------------------------------------------------

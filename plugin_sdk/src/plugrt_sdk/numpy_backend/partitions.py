@@ -100,7 +100,8 @@ def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
 def divide(whole: Array, parts: Parts) -> list[Array]:
     """Returns the part of each partition, as a view."""
     whole = np.asarray(whole)
-    return [whole[part] for part in parts]
+    all_dimensions: Sequence[tuple[Any, ...]] = [(*part, ...) for part in parts]
+    return [whole[part] for part in all_dimensions]  # with ..., those of none are arrays still
 
 
 def _manual_computation(op: Operation) -> Function:

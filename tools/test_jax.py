@@ -1,0 +1,149 @@
+"""Runs JAX's own tests on the exported NumPy backend: ``make test-jax``.
+
+JAX's test files, unmodified, of the release that is installed, run on JAX's CPU and on the platform
+``numpy``, with 8 devices each. Of the tests that pass on the CPU 95 % must pass there, and each
+other one must have its reason in ``tools/jax_failures.toml``; an entry for a test that does not
+fail is an error too.
+
+    python tools/test_jax.py [FILE ...]
+
+A FILE is one of JAX's tests without its ending, such as ``pmap_test``. The sources are read from
+the repository that JAX_SOURCE names, a checkout or a copy of its ``tests`` and ``pyproject.toml``,
+or downloaded from GitHub into the user's cache (2 MB of 40 are kept), with absl-py, which only
+JAX's tests need. Takes half an hour on two cores; reports and logs are kept in ``build/test-jax``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.jax_outcomes import Comparison, compare, read_reasons, read_report  # noqa: E402
+
+RELEASE = f"jax-v{version('jax')}"
+ARCHIVE = f"https://github.com/jax-ml/jax/archive/refs/tags/{RELEASE}.tar.gz"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plugrt/jax-tests"
+OUTPUT = ROOT / "build/test-jax"
+REASONS = ROOT / "tools/jax_failures.toml"
+FILES = ("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test")
+NEEDED_SHARE = 0.95
+PLATFORMS = {
+    "cpu": {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+    },
+    "numpy": {
+        "JAX_PLATFORMS": "numpy,cpu",  # the first is the default; some tests put arrays on the CPU
+        "JAX_PJRT_CLIENT_CREATE_OPTIONS": "num_devices:8",
+        "XLA_FLAGS": "",
+    },
+}
+"""For each platform the environment that gives it 8 devices."""
+IS_CPU = "import jax; from jax._src import test_util; jax.config.update('jax_test_dut', 'cpu')\n"
+"""A pytest plugin: JAX's tests take the device under test for a CPU. Else those for CPUs skip."""
+
+
+def find_sources() -> Path:
+    """Returns a folder with JAX's ``tests``, which are downloaded if need be."""
+    if given := os.environ.get("JAX_SOURCE"):
+        if not (Path(given) / "tests/lax_test.py").is_file():
+            sys.exit(f"JAX_SOURCE={given}: there is no tests/lax_test.py in it")
+        return Path(given)
+    folder = CACHE / RELEASE
+    if not (folder / "tests/lax_test.py").is_file():
+        download(folder)
+    return folder
+
+
+def download(folder: Path) -> None:
+    """Makes a folder with JAX's tests, whole or not at all."""
+    print(f"downloading {ARCHIVE}", flush=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(dir=folder.parent) as made,
+        urllib.request.urlopen(ARCHIVE) as reply,
+        tarfile.open(fileobj=reply, mode="r|gz") as archive,
+    ):
+        for member in archive:
+            _, _, member.name = member.name.partition("/")
+            if member.name.startswith("tests/") or member.name == "pyproject.toml":
+                archive.extract(member, made, filter="data")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(made, folder)
+
+
+def install_absl() -> Path:
+    """Returns a folder with absl-py and the plugin `IS_CPU`, for PYTHONPATH."""
+    folder = CACHE / "packages"
+    if not (folder / "absl").is_dir():
+        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target"]
+        subprocess.run([*install, str(folder), "absl-py"], check=True)
+    (folder / "device_under_test.py").write_text(IS_CPU, encoding="utf-8")
+    return folder
+
+
+def run_file(name: str, platform: str, sources: Path) -> dict[str, str]:
+    """Runs one of JAX's test files on a platform, and returns how its tests ended.
+
+    pytest-xdist runs it in several processes, so that a crash is the end of one test only.
+    """
+    report = OUTPUT / platform / f"{name}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-p", "device_under_test", "-p", "no:randomly"),
+        *("-p", "no:cacheprovider", "-o", "addopts=", "-n", os.environ.get("WORKERS", "2")),
+        *("--tb=short", "--timeout=900", f"--junitxml={report}", f"tests/{name}.py"),
+    ]
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("JAX_")},
+        **PLATFORMS[platform],
+        "JAX_NUM_GENERATED_CASES": "10",
+        "PYTHONPATH": str(install_absl()),
+    }
+    with report.with_suffix(".log").open("w") as log:
+        subprocess.run(command, cwd=sources, env=environment, stdout=log, stderr=log, check=False)
+    if not report.is_file():
+        sys.exit(f"{name} did not run on {platform}: see {report.with_suffix('.log')}")
+    return read_report(report)
+
+
+def describe(name: str, found: Comparison) -> str:
+    """Returns a line on a file, and one for each test that is not as it should be."""
+    count = len(found.passed) + len(found.failed)
+    lines = [f"{name:24} {len(found.passed):5} of {count:5} pass ({found.share:.1%})"]
+    lines += [f"  FAILED, and no reason is known: {test}" for test in found.new]
+    lines += [f"  does not fail any more, strike it out: {test}" for test in found.stale]
+    return "\n".join(lines)
+
+
+def main(names: list[str]) -> int:
+    """Runs the files that are named, or all, and prints what was found."""
+    sources, reasons = find_sources(), read_reasons(REASONS)
+    good, passed, count = True, 0, 0
+    for name in names or FILES:
+        cpu, numpy = (run_file(name, platform, sources) for platform in PLATFORMS)
+        found = compare(cpu, numpy, reasons)
+        print(describe(name, found), flush=True)
+        good &= found.is_as_known
+        passed += len(found.passed)
+        count += len(found.passed) + len(found.failed)
+    print(
+        f"{RELEASE}: {passed} of {count} pass ({passed / count:.1%}, {NEEDED_SHARE:.0%} are needed)"
+    )
+    print(f"logs and reports are in {OUTPUT}")
+    return 0 if good and passed >= NEEDED_SHARE * count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
