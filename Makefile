@@ -77,7 +77,7 @@ test-jax-versions: $(STAMP)
 
 ## make test-more    the suite with five times as many random cases and as long races (half an hour)
 test-more: $(STAMP)
-	PLUGRT_TEST_EFFORT=5 $(PYTEST) -n $(WORKERS) -q -p no:timeout $(TESTS)
+	PLUGRT_TEST_EFFORT=5 $(PYTEST) -n $(WORKERS) -q --timeout=0 $(TESTS)
 
 ## make test-core-sanitized  the tests of exports on a core built for GCC's sanitizers (6 minutes)
 test-core-sanitized: $(STAMP)
@@ -85,7 +85,7 @@ test-core-sanitized: $(STAMP)
 
 ## make test-sdk-long  the tests of exports with more rounds, exits and seconds (12 minutes)
 test-sdk-long: $(STAMP)
-	PLUGRT_TEST_EFFORT=10 $(PYTEST) -q -p no:timeout \
+	PLUGRT_TEST_EFFORT=10 $(PYTEST) -q --timeout=0 \
 		tests/nothing/sdk/test_export_stress.py tests/nothing/sdk/test_export_under_jax.py \
 		tests/cpu/sdk/test_export.py
 
