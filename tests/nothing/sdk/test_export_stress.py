@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from plugrt.capi.abi._abi import ffi
 from plugrt.capi.async_transfers import AsyncTransfer
 from plugrt.errors import DeletedBuffer, InvalidArgument, PjrtError
 from plugrt.interface import TensorType
@@ -120,6 +122,36 @@ def test_nothing_is_left_of_what_threads_shared(backend: type[Adder]) -> None:
     _share_among_threads(backend)
     gc.collect()
     assert _core.count_handles() == before
+
+
+CALLBACK = r"""
+#include <dlfcn.h>
+int held = -1;
+void on_ready(void* error, void* argument) {
+  int (*check)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Check");
+  held = check();
+}
+"""
+
+
+@needs_cc
+def test_callbacks_of_the_host_are_made_without_the_gil(tmp_path: Path) -> None:
+    """They may wait for a lock of the host, whose holder may wait for the GIL."""
+    library = ctypes.CDLL(str(compile_c(tmp_path, CALLBACK, "-ldl")))
+    address = ctypes.cast(library.on_ready, ctypes.c_void_p).value
+    exported = Exported(lambda: BackendClient(LateAdder()))
+    client = exported.client()
+    gate, told = threading.Event(), threading.Event()
+    exported.backend._worker.later(gate.wait)
+    buffer = put(client)
+    event = client.library.call("Buffer_ReadyEvent", buffer=buffer._live()).event
+    callback = ffi.cast("PJRT_Event_OnReadyCallback", address)
+    client.library.call("Event_OnReady", event=event, callback=callback)
+    buffer.ready_event().on_ready(lambda error: told.set())  # called after the other
+    gate.set()
+    assert told.wait(60)
+    client.library.call("Event_Destroy", event=event)
+    assert ctypes.c_int.in_dll(library, "held").value == 0
 
 
 FORKING = """
