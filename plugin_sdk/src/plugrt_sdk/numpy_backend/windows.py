@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 
 from plugrt_sdk.numpy_backend.control_flow import unpacked
 from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
-from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
+from plugrt_sdk.numpy_backend.folding import combiner, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 from plugrt_sdk.numpy_backend.scattering import at_places, scatter_by_passes
 from plugrt_sdk.numpy_backend.shapes import pad
+
+Join = Callable[[Sequence[Array], Sequence[Array]], list[Array]]
+"""Combines the values on the left with those on the right, of one shape."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ class Windows:
         ]
 
     @property
+    def reduced_axes(self) -> list[int]:
+        """The axes along which there is more to do than to take each element."""
+        both = zip(self.sizes, self.strides, strict=True)
+        return [axis for axis, (size, stride) in enumerate(both) if (size, stride) != (1, 1)]
+
+    @property
     def scanned_axis(self) -> tuple[int, bool] | None:
         """The axis along which windows take all up to their place, and whether from the end."""
         wide = [axis for axis, size in enumerate(self.sizes) if size > 1]
@@ -90,14 +99,11 @@ def _reduce_window(op: Operation) -> Function:
 def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
     """Reduces the windows along one axis after the other: k + k steps in place of k * k."""
     wide = wide_dtype(dtype)
-    rank = len(windows.sizes)
-    axes = [
-        axis
-        for axis in range(rank)
-        if windows.sizes[axis] > 1 or windows.strides[axis] > 1 or windows.sizes[axis] == 0
-    ]
-
+    axes = windows.reduced_axes
     scanned = windows.scanned_axis
+
+    def join(left: Sequence[Array], right: Sequence[Array]) -> list[Array]:
+        return [ufunc(left[0], right[0])]
 
     def run(x: Array, start: Any) -> Array:
         begun = np.asarray(start).astype(wide)
@@ -107,7 +113,7 @@ def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
             )
         x = windows.padded(np.asarray(x).astype(wide, copy=False), begun)
         for axis in axes:
-            x = _reduce_axis(ufunc, x, windows, axis)
+            [x] = _reduce_axis(join, [x], windows, axis)
         result: Array = ufunc(x, begun)
         return result.astype(dtype, copy=False)
 
@@ -122,69 +128,73 @@ def _scan(ufunc: Any, x: Array, start: Array, along: tuple[int, bool]) -> Array:
     return np.flip(total, axis) if backwards else total
 
 
-def _reduce_axis(ufunc: Any, x: Array, windows: Windows, axis: int) -> Array:
+def _reduce_axis(join: Join, arrays: list[Array], windows: Windows, axis: int) -> list[Array]:
     """Reduces windows along an axis: one pass a position, or log2(size) passes by doubling."""
     size, stride, dilation = (v[axis] for v in (windows.sizes, windows.strides, windows.dilations))
     span = (size - 1) * dilation + 1
-    count = 0 if x.shape[axis] < span else (x.shape[axis] - span) // stride + 1
+    length = arrays[0].shape[axis]
+    count = 0 if length < span else (length - span) // stride + 1
     before = (slice(None),) * axis
     if not count:
-        return x[(*before, slice(0, 0))]
+        return [x[(*before, slice(0, 0))] for x in arrays]
     if size > 8:
         places = slice(0, (count - 1) * stride + 1, stride)
-        return _by_doubling(ufunc, x, size, dilation, axis)[(*before, places)]
-    parts = [
-        x[(*before, slice(i * dilation, i * dilation + (count - 1) * stride + 1, stride))]
-        for i in range(size)
-    ]
-    total = parts[0]
-    for part in parts[1:]:
-        total = ufunc(total, part)
+        return [x[(*before, places)] for x in _by_doubling(join, arrays, size, dilation, axis)]
+
+    def taken(place: int) -> list[Array]:
+        first = place * dilation
+        return [
+            x[(*before, slice(first, first + (count - 1) * stride + 1, stride))] for x in arrays
+        ]
+
+    total = taken(0)
+    for place in range(1, size):
+        total = join(total, taken(place))
     return total
 
 
-def _by_doubling(ufunc: Any, x: Array, size: int, dilation: int, axis: int) -> Array:
+def _by_doubling(
+    join: Join, arrays: list[Array], size: int, dilation: int, axis: int
+) -> list[Array]:
     """Returns the totals of all windows of a size, put together of those of powers of two."""
     before = (slice(None),) * axis
 
-    def joined(first: Array, second: Array, offset: int) -> Array:
-        later = second[(*before, slice(offset, None))]
-        length = min(first.shape[axis], later.shape[axis])
-        total: Array = ufunc(first[(*before, slice(length))], later[(*before, slice(length))])
-        return total
+    def joined(first: list[Array], second: list[Array], offset: int) -> list[Array]:
+        later = [x[(*before, slice(offset, None))] for x in second]
+        length = min(first[0].shape[axis], later[0].shape[axis])
+        return join(*([x[(*before, slice(length))] for x in side] for side in (first, later)))
 
-    power, of_power, done = 1, x, 0
-    total: Array | None = None
+    power, of_power, done = 1, arrays, 0
+    total: list[Array] = []
     while True:
         if size & power:
-            total = of_power if total is None else joined(total, of_power, done * dilation)
+            total = joined(total, of_power, done * dilation) if done else of_power
             done += power
         if done == size:
-            assert total is not None
             return total
         of_power = joined(of_power, of_power, power * dilation)
         power *= 2
 
 
 def _general(op: Operation, windows: Windows, count: int) -> Function:
+    """Reduces by any body: axis after axis from the last, in which the order stays as it is."""
     combine, places = combiner(op, count)
-    rank = len(windows.sizes)
-    size = math.prod(windows.sizes)
-    order = [*range(rank, 2 * rank), *range(rank)]
 
     def run(*values: Any) -> list[Array]:
         starts = values[count : 2 * count]
         captured = [values[2 * count + i] for i in places]
-        flat = []
-        for x, start in zip(values[:count], starts, strict=True):
-            view = windows.view(windows.padded(x, start))
-            flat.append(view.transpose(order).reshape([size, *view.shape[:rank]]))
-        rest = flat[0].shape[1:]
+
+        def join(left: Sequence[Array], right: Sequence[Array]) -> list[Array]:
+            return [np.asarray(x) for x in combine(*left, *right, *captured)]
+
+        arrays = [windows.padded(x, s) for x, s in zip(values[:count], starts, strict=True)]
+        rest = windows.counts(arrays[0].shape)
         begun = [np.broadcast_to(start, rest) for start in starts]
-        if not size or not math.prod(rest):
+        if 0 in windows.sizes or not math.prod(rest):
             return begun
-        folded = fold_first_axis(combine, flat, captured)
-        return [np.broadcast_to(r, rest) for r in combine(*begun, *folded, *captured)]
+        for axis in reversed(windows.reduced_axes):
+            arrays = _reduce_axis(join, arrays, windows, axis)
+        return [np.broadcast_to(x, rest) for x in join(begun, arrays)]
 
     return run
 
