@@ -271,6 +271,29 @@ def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
         assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "program", "code", "text"),
+    [
+        (["--check"], "pass", 2, "loaded no PJRT library"),
+        (["--check"], "raise SystemExit(7)", 7, "loaded no PJRT library"),
+        ([], "pass", 0, "loaded no PJRT library"),
+        (["--check"], "LOAD", 2, "no call of the library that the program loaded was seen"),
+    ],
+)
+def test_a_check_that_checked_nothing_fails(
+    library: Path, options: list[str], program: str, code: int, text: str
+) -> None:
+    load = f"import ctypes; ctypes.CDLL({str(library)!r}).GetPjrtApi()"
+    ran = subprocess.run(
+        [sys.executable, "-m", "plugrt", "trace", *options, "--", sys.executable, "-c",
+         load if program == "LOAD" else program],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ran.returncode == code, ran.stderr
+    assert text in ran.stderr
+    assert ("--check has checked nothing" in ran.stderr) is ("--check" in options)
+
+
 def test_a_library_keeps_the_name_that_the_environment_gives_it(tmp_path: Path) -> None:
     file = tmp_path / "libpjrt_mine.so"
     file.touch()

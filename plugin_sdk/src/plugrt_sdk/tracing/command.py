@@ -7,13 +7,20 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from plugrt.errors import InvalidArgument
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plugrt_sdk.tracing.processes import Process
+
 FORMATS = ("text", "json", "chrome")
+NOTHING_CHECKED = 2
+"""The exit code of ``--check`` if the program, which ended with 0, called no PJRT library."""
 
 
 @click.command(
@@ -23,7 +30,10 @@ FORMATS = ("text", "json", "chrome")
 )
 @click.option("--plugin", metavar="NAME", help="Use this installed plugin (JAX_PLATFORMS).")
 @click.option("--library", metavar="PATH", help="Use the PJRT library at PATH.")
-@click.option("--check", is_flag=True, help="Check calls and handles; exit with 1 if one is wrong.")
+@click.option(
+    "--check", is_flag=True,
+    help="Check calls and handles; exit with 1 if one is wrong, 2 if there was none to check.",
+)  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True,
     help="Lines to read, one JSON document, or Chrome's trace events (Perfetto).",
@@ -68,7 +78,8 @@ def trace(
     """Run PROGRAM with its PJRT library wrapped: calls are logged, timed, counted and checked.
 
     PROGRAM is any host: Python with plugrt or JAX, torch_xla, a C++ program. Write -- before it. A
-    summary follows on stderr. The exit code is the program's, or 1 if --check found something.
+    summary follows on stderr. The exit code is the program's; with --check 1 if something was
+    found, and 2 if a program that ended with 0 made no call to check.
 
     \b
     plugrt trace -- python train.py
@@ -116,14 +127,22 @@ def _open(output: str | None, stack: ExitStack) -> TextIO:
         raise InvalidArgument(f"-o {output}: cannot be written: {error.strerror}") from error
 
 
-def _conclude(code: int, processes: list[Any], check: bool) -> int:
+def _conclude(code: int, processes: Sequence[Process], check: bool) -> int:
     from plugrt.cli.output import print_line
 
+    called = any(process.functions for process in processes)
     if not processes:
         print_line(
             "plugrt trace: the program loaded no PJRT library. jaxlib's cpu client has no C API; "
             "--plugin cpu has the program use it as a library.", err=True,
         )  # fmt: skip
+    elif check and not called:
+        print_line(
+            "plugrt trace: no call of the library that the program loaded was seen.", err=True
+        )
     if check and any(process.findings for process in processes):
         return 1
+    if check and not called:
+        print_line("plugrt trace: --check has checked nothing.", err=True)
+        return code or NOTHING_CHECKED
     return code
