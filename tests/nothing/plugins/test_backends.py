@@ -21,6 +21,7 @@ from plugrt.errors import (
     PluginError,
     PluginIncompatible,
     PluginUnavailable,
+    RegistrationError,
     UnknownPlatform,
 )
 from plugrt.interface import Client
@@ -185,6 +186,46 @@ def test_nothing_that_works_lists_each_with_its_reason() -> None:
     message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
     for fact in ("'a'", "no such device", "'b'", "ValueError: v", 'pip install "plugrt[cpu]"'):
         assert fact in message
+
+
+def test_a_platform_asked_for_by_name_needs_no_default() -> None:
+    mine, other = FakePlugin("mychip", priority=-5), FakePlugin("b", priority=-1)
+    made = registry(mine, other, FakePlugin("cuda", available=ABSENT))
+    assert [d.client for d in backends.devices("mychip", made)] == mine.clients
+    assert backends.get_backend("mychip", made) is mine.clients[0]
+    assert (len(mine.clients), other.clients, made.started_names) == (1, [], ("mychip",))
+    with pytest.raises(RegistrationError, match=r"comes too late.*\(mychip\)"):
+        made.register(FakePlugin("late"))
+    with pytest.raises(RuntimeError, match="mychip started"):
+        made.config.update("num_cpu_devices", 3)
+    message = raises_twice(lambda: backends.devices(of=made), PluginUnavailable)
+    for fact in ("'mychip'", "its priority (-1) is negative: it is used only if asked for"):
+        assert fact in message
+    backends.clear_backends(made)
+    made.register(FakePlugin("cpu", priority=0))
+    assert backends.default_backend(made) == "cpu"
+    assert backends.get_backend("mychip", made) is mine.clients[1]
+
+
+@pytest.mark.parametrize("strict", ["0", "1"])
+def test_the_name_of_one_that_works_beside_those_that_do_not(strict: str) -> None:
+    broken, mine = FakePlugin("bad", error=ValueError("v")), FakePlugin("mychip", priority=-5)
+    made = registry(broken, mine, PLUGRT_STRICT_PLUGINS=strict)
+    if strict == "1":
+        raises_twice(lambda: backends.devices("mychip", made), PluginBroken)
+    else:
+        assert backends.devices("mychip", made)
+        assert "ValueError: v" in raises_twice(lambda: backends.devices("bad", made), PluginBroken)
+        message = raises_twice(lambda: backends.devices("mychap", made), UnknownPlatform)
+        assert "did you mean 'mychip'?" in message
+    strictly = registry(FakePlugin("mychip", priority=-5), PLUGRT_STRICT_PLUGINS="1")
+    assert backends.devices("mychip", strictly)
+
+
+@pytest.mark.parametrize("variable", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
+def test_a_default_that_the_settings_ask_for_must_work(variable: str) -> None:
+    made = registry(FakePlugin("mychip", priority=-5), **{variable: "nosuch"})
+    raises_twice(lambda: backends.devices("mychip", made), UnknownPlatform)
 
 
 def test_nothing_installed_says_what_to_install() -> None:

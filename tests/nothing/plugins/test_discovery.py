@@ -174,3 +174,28 @@ def test_order_is_the_same_in_every_run(tmp_path: Path) -> None:
 def test_what_is_installed_here_is_found_once() -> None:
     records = [r for r in discover().records if r.name == "cpu"]
     assert len(records) <= 1
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("groups", "taken"),
+    [
+        (["plugrt.plugins", "jax_plugins"], Source.ENTRY_POINT),
+        (["plugrt.plugins", "jax_plugins", "torch_xla.plugins"], Source.ENTRY_POINT),
+        (["jax_plugins", "xla_plugins"], Source.JAX),
+        (["torch_xla.plugins", "xla_plugins"], Source.XLA),
+    ],
+)
+def test_a_package_for_several_programs_is_one_row(
+    tmp_path: Path, groups: list[str], taken: Source, reverse: bool
+) -> None:
+    """Its other entry points were rows of the state duplicate, as if something were wrong."""
+    groups = groups[::-1] if reverse else groups
+    install(tmp_path, "my-chip", {group: {"chip": f"{group}.chip"} for group in groups})
+    assert only(tmp_path).source is taken
+
+
+def test_packages_that_offer_one_name_in_different_groups_are_two_rows(tmp_path: Path) -> None:
+    install_plugin(tmp_path, "chip", distribution="one")
+    install_plugin(tmp_path, "chip", distribution="two", group="jax_plugins")
+    assert [r.who for r in discover([str(tmp_path)]).records] == ["one 1.0", "two 1.0"]

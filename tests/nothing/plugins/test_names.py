@@ -123,7 +123,8 @@ def test_sources_take_precedence_in_order() -> None:
     assert not any(row.rivalled for row in in_order)
 
 
-def test_one_package_behind_both_doors_for_jax_is_no_conflict() -> None:
+def test_of_two_entry_points_of_one_package_the_first_is_taken() -> None:
+    """``xla_x`` and ``x_plugin``, say, mean the same name."""
     jax, xla = record("x", Source.JAX, "d"), record("x", Source.XLA, "d")
     assert candidates("x", jax, xla) == [jax]
 

@@ -15,9 +15,12 @@ from click.testing import CliRunner
 
 from plugrt import interface
 from plugrt.errors import FileRefused, InvalidArgument
+from plugrt.plugins.discovery import discover
+from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
 from plugrt_sdk.new_package import Kind, NewPackage, supported_range, write_package
 from plugrt_sdk.package_names import PackageName
+from support.distributions import install
 
 COMMON = [".github/workflows/test.yml", ".gitignore", "LICENSE", "README.md", "pyproject.toml"]
 
@@ -98,6 +101,16 @@ def test_a_package_for_torch_xla_too(kind: Kind, tmp_path: Path) -> None:
     found = project["entry-points"]["torch_xla.plugins"]
     assert found == {"deep-chip": "deep_chip.for_torch:DeepChipDevice"}
     assert "class DeepChipDevice(" in (folder / "src/deep_chip/for_torch.py").read_text()
+
+
+@each_kind
+def test_a_package_is_one_plugin_to_plugrt(kind: Kind, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind, torch_xla=True)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert len(project["entry-points"]) == 3
+    install(tmp_path / "site", "deep-chip", project["entry-points"])
+    (record,) = discover([str(tmp_path / "site")]).records
+    assert (record.name, record.source) == ("deep-chip", Source.ENTRY_POINT)
 
 
 def test_an_existing_library_is_copied_into_its_package(tmp_path: Path) -> None:

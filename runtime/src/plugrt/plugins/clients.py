@@ -12,6 +12,7 @@ from typing import Any
 from plugrt.errors import (
     PluginBroken,
     PluginError,
+    PluginUnavailable,
     RegistrationError,
     UnknownPlatform,
     WrongType,
@@ -84,11 +85,15 @@ class Backends:
                 raise
             self._choice = choice
             self._forget_names()
-            self.config.hold(self, f"{', '.join(choice.names)} started")
-            if not self._warns_of_forks:
-                self._warns_of_forks = True
-                warn_of_forks(self)
+            self._hold_settings()
             return choice
+
+    def _hold_settings(self) -> None:
+        """Refuses changes of the settings that were read, and warns of forks, from now on."""
+        self.config.hold(self, f"{', '.join(self.started_names)} started")
+        if not self._warns_of_forks:
+            self._warns_of_forks = True
+            warn_of_forks(self)
 
     def _choose(self) -> Choice:
         table, config = self.table, self.config
@@ -115,7 +120,8 @@ class Backends:
     def started_names(self) -> tuple[str, ...]:
         """The names of the clients that live, the default first."""
         names = self._choice.names if self._choice else ()
-        rows = [row for row in self.table.rows if row.client is not None] if names else []
+        tried = self._choice is not None or self._failure is not None
+        rows = [row for row in self.table.rows if row.client is not None] if tried else []
         return tuple(dict.fromkeys((*names, *map(self.table.label, rows))))
 
     # --- one backend --------------------------------------------------------------------------
@@ -123,9 +129,10 @@ class Backends:
     def get(self, name: str | Client | None = None, asked_by: str = "") -> Client:
         """Returns the client of that name or alias; of the default backend without one.
 
-        A client is returned as it is. ``asked_by`` names the caller in errors (default:
-        ``get_backend``). Raises `UnknownPlatform` with a suggestion, or stating that JAX_PLATFORMS
-        excludes the name.
+        A client is returned as it is. A name needs no default: where none of the plugins can be
+        chosen automatically, one that is asked for by name is started all the same.
+        ``asked_by`` names the caller in errors (default: ``get_backend``). Raises
+        `UnknownPlatform` with a suggestion, or stating that JAX_PLATFORMS excludes the name.
         """
         try:
             found = self._found.get(name)
@@ -141,16 +148,33 @@ class Backends:
                 f"a backend is asked for by name, or by a client such as device.client; got "
                 f"{name!r:.80}, a {type(name).__name__}"
             )
-        choice = self.initialise()
         if not name:
-            return choice.client
+            return self.initialise().client
+        choice = self._initialise_beside()
         with self._lock:
             asked_by = asked_by or f"get_backend({name!r})"
             found = self._found[name] = self._look_up(name, choice, asked_by)
+            if choice is None:
+                self._hold_settings()
             return found
 
-    def _look_up(self, name: str, choice: Choice, asked_by: str) -> Client:
-        if not choice.request.exclusive:
+    def _initialise_beside(self) -> Choice | None:
+        """Initialises for a call that needs no default: None if nothing can be chosen for one.
+
+        What the settings ask for must work, and under PLUGRT_STRICT_PLUGINS=1 every plugin.
+        """
+        try:
+            return self.initialise()
+        except PluginError as error:
+            config = self.config
+            asked_for = parse_request(config.platforms, config.platform_name).names
+            broken = config.strict_plugins and not isinstance(error, PluginUnavailable)
+            if asked_for or broken:
+                raise
+            return None
+
+    def _look_up(self, name: str, choice: Choice | None, asked_by: str) -> Client:
+        if choice is None or not choice.request.exclusive:
             rows = self._find(name, asked_by)
             return start_first_working(rows, self._start, fold_errors(asked_by))[1]
         for row in self.table.find(name, asked_by):
@@ -243,7 +267,7 @@ class Backends:
         """
         by = _caller()
         with self._lock:
-            if self._choice is not None or self._at_work is not None:
+            if self.started_names or self._at_work is not None:
                 started = ", ".join(self.started_names) or "one is starting"
                 raise RegistrationError(
                     f"register: {plugin!r} of {by} comes too late, as backends are initialised "

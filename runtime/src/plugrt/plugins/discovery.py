@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 
 from plugrt.plugins import distributions
 from plugrt.plugins.distributions import Distribution
-from plugrt.plugins.record import Record, Source, State
+from plugrt.plugins.record import Record, Source, State, sort_key
 
 PLUGIN_GROUPS = {
     "plugrt.plugins": Source.ENTRY_POINT,
@@ -44,7 +44,28 @@ def discover(path: Sequence[str] | None = None) -> Discovered:
         _read_entry_points(distribution, found)
     for group in ("jax_plugins", "xla_plugins"):
         _add_namespace_modules(group, list(sys.path) if path is None else path, found)
+    found.records = _merge_groups(found.records)
     return found
+
+
+def _merge_groups(records: Sequence[Record]) -> list[Record]:
+    """Returns the records without those by which a package offers a plugin in a second group.
+
+    A package for several programs has one entry point for each, of the same name: the one that
+    takes precedence here is the plugin, and the others are no rivals of it.
+    """
+    best: dict[tuple[str, str], Record] = {}
+    for record in records:
+        if record.distribution and record.named:
+            known = best.setdefault((record.name, record.distribution), record)
+            if sort_key(record) < sort_key(known):
+                best[record.name, record.distribution] = record
+
+    def is_repeated(record: Record) -> bool:
+        chosen = best.get((record.name, record.distribution), record)
+        return chosen.source is not record.source
+
+    return [record for record in records if not is_repeated(record)]
 
 
 # --- entry points -----------------------------------------------------------------------------

@@ -149,7 +149,10 @@ def choose_automatically(request: Request, table: Table, load: Load, start: Star
                 warn(row, error)
             else:
                 loaded.append(row)
-    # A negative priority is that of a backend for those who ask for it by name.
+    for row in loaded:
+        if (row.priority or 0) < 0 and row.state in (State.FOUND, State.LOADED):
+            reason = f"its priority ({row.priority}) is negative: it is used only if asked for"
+            row.set_state(State.NOT_SELECTED, reason, f"JAX_PLATFORMS={row.name} selects it")
     loaded = [row for row in loaded if (row.priority or 0) >= 0]
     loaded.sort(key=lambda r: (-(r.priority or 0), r.name))
     table.log.step(f"ranked {', '.join(f'{r.name} {r.priority}' for r in loaded) or 'none'}")

@@ -54,7 +54,7 @@ def _hide(row: Record, reason: str) -> None:
 
 
 def _are_one_package(rows: Sequence[Record]) -> bool:
-    """Whether one distribution offers a plugin in several groups (both of JAX's groups)."""
+    """Whether one distribution has several entry points that mean this name."""
     return bool(rows[0].distribution) and len({row.distribution for row in rows}) == 1
 
 
