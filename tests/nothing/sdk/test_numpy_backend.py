@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import re
 import weakref
 from typing import Any
@@ -463,6 +464,40 @@ def test_arrays_are_the_devices_own() -> None:
     buffer.delete()
     assert copy.to_host().tolist() == [0, 1, 2]
     assert not copy.to_host().flags.writeable
+
+
+def test_each_result_has_memory_of_its_own() -> None:
+    """An argument, the same twice, a piece and a view of one, and constants of both forms."""
+    kind = "tensor<4xf32>"
+    text = main(
+        f"%c = stablehlo.constant dense<[1., 2., 3., 4.]> : {kind}\n"
+        f"%d = stablehlo.constant dense<7.> : {kind}\n"
+        f"%y = stablehlo.add %x, %x : {kind}\n"
+        f"%s = stablehlo.slice %x [0:2] : ({kind}) -> tensor<2xf32>\n"
+        f"%p = stablehlo.slice %y [0:2] : ({kind}) -> tensor<2xf32>\n"
+        f"%r = stablehlo.reshape %x : ({kind}) -> tensor<2x2xf32>\n"
+        "return %x, %x, %y, %y, %s, %p, %r, %c, %d : "
+        f"{kind}, {kind}, {kind}, {kind}, tensor<2xf32>, tensor<2xf32>, tensor<2x2xf32>, "
+        f"{kind}, {kind}",
+        f"%x: {kind}",
+        f"{kind}, {kind}, {kind}, {kind}, tensor<2xf32>, tensor<2xf32>, tensor<2x2xf32>, "
+        f"{kind}, {kind}",
+    )
+    client: Client = BackendClient(NumpyBackend())
+    loaded = client.compile(Program(text.encode()), CompileOptions())
+    x = client.buffer_from_host(np.arange(4, dtype=np.float32), client.devices()[0])
+    buffers = [x, *(shard for _ in range(2) for [shard] in loaded.execute([[x]]))]
+    sizes = [buffer.to_host().nbytes for buffer in buffers]
+    begins = sorted(zip([buffer.unsafe_pointer() for buffer in buffers], sizes, strict=True))
+    for (address, size), (following, _) in itertools.pairwise(begins):
+        assert address + size <= following
+    for before, size, after in zip(buffers[1:10], sizes[1:10], buffers[10:], strict=True):
+        ctypes.memset(before.unsafe_pointer(), 0, size)  # as a DLPack consumer may
+        assert after.to_host().any()
+    [again, *_, constant, splat] = [shard for [shard] in loaded.execute([[x]])]
+    assert again.to_host().tolist() == [0, 1, 2, 3]
+    assert constant.to_host().tolist() == [1, 2, 3, 4]
+    assert splat.to_host().tolist() == [7, 7, 7, 7]
 
 
 def test_results_can_be_read_contiguously() -> None:

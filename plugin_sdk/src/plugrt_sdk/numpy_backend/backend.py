@@ -74,8 +74,8 @@ class NumpyBackend(SavesPrograms):
             arguments: Sequence[Sequence[Array]], consumed: Collection[int] = ()
         ) -> list[list[Array]]:
             """Launches. What is donated is freed afterwards, for NumPy's next arrays."""
-            aliased = any(not a.flags.owndata for shards in arguments for a in shards)
-            return [[_own(a, aliased) for a in shards] for shards in launch(arguments)]
+            taken = {id(owner) for shards in arguments for a in shards for owner in (a, a.base)}
+            return [[_own(a, taken) for a in shards] for shards in launch(arguments)]
 
         return launch_owned
 
@@ -121,7 +121,16 @@ def _read_count(given: int | str) -> int:
     return count
 
 
-def _own(result: Array, aliased: bool) -> Array:
-    """Returns a result as a row-major array; one of its own if an argument is a host's memory."""
-    flags = result.flags
-    return result if flags.c_contiguous and (flags.owndata or not aliased) else result.copy()
+def _own(result: Array, taken: set[int]) -> Array:
+    """Returns a result as a row-major array with memory of its own, as XLA's are: hosts hand it on
+    through DLPack, to be written to. It may be an argument or a constant, another result, or a
+    piece of a larger array, which it would keep in memory. ``taken`` are the ids of the arrays
+    whose memory has another use."""
+    flags, base = result.flags, result.base
+    shared = id(result if base is None else base) in taken or (
+        base is not None and getattr(base, "nbytes", 0) != result.nbytes
+    )
+    if shared or not (flags.c_contiguous and flags.writeable):
+        result = result.copy()
+    taken.add(id(result if result.base is None else result.base))
+    return result
