@@ -102,23 +102,24 @@ def test_arguments_of_a_newer_host_may_be_longer(client: Any) -> None:
     assert ffi.unpack(args.platform_name, args.platform_name_size) == b"adder"
 
 
-def test_figures_are_written_where_the_host_has_room(late: Exported, client: Any) -> None:
+def test_figures_are_written_where_the_host_has_room(
+    late: Exported, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An older host's statistics end earlier; a newer one's go on, with fields that are its own."""
-    late.made[-1].devices()[0].__class__.memory_stats = lambda self: {  # type: ignore[method-assign,assignment,misc]
-        "bytes_in_use": 5, "peak_bytes_in_use": 7, "num_allocs": "many",
-    }  # fmt: skip
-    try:
-        assert client.devices()[0].memory_stats() == {"bytes_in_use": 5, "peak_bytes_in_use": 7}
-        struct = ffi.new("struct PJRT_Device_MemoryStats_Args*")
-        struct.struct_size = ffi.offsetof("struct PJRT_Device_MemoryStats_Args", "num_allocs")
-        struct.device, struct.num_allocs, struct.bytes_limit_is_set = (
-            client.devices()[0].pointer, 99, 99,
-        )  # fmt: skip
-        assert client.library.api.Device_MemoryStats(struct) == ffi.NULL
-        assert (struct.peak_bytes_in_use, struct.peak_bytes_in_use_is_set) == (7, 1)
-        assert (struct.num_allocs, struct.bytes_limit_is_set) == (99, 99)
-    finally:
-        del late.made[-1].devices()[0].__class__.memory_stats
+    figures = {"bytes_in_use": 5, "peak_bytes_in_use": 7, "num_allocs": "many"}
+    device = late.made[-1].devices()[0]
+    monkeypatch.setattr(type(device), "memory_stats", lambda self: figures)
+    assert client.devices()[0].memory_stats() == {"bytes_in_use": 5, "peak_bytes_in_use": 7}
+    struct = ffi.new("struct PJRT_Device_MemoryStats_Args*")
+    struct.struct_size = ffi.offsetof("struct PJRT_Device_MemoryStats_Args", "num_allocs")
+    struct.device, struct.num_allocs, struct.bytes_limit_is_set = (
+        client.devices()[0].pointer,
+        99,
+        99,
+    )
+    assert client.library.api.Device_MemoryStats(struct) == ffi.NULL
+    assert (struct.peak_bytes_in_use, struct.peak_bytes_in_use_is_set) == (7, 1)
+    assert (struct.num_allocs, struct.bytes_limit_is_set) == (99, 99)
 
 
 # --- promised contents ------------------------------------------------------------------------
