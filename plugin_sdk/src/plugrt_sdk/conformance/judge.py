@@ -118,7 +118,10 @@ def _source_line(trace: TracebackType | None, check: Check) -> str:
 
 
 def _read_assertion(error: AssertionError, check: Check) -> tuple[str, str, str]:
-    """Returns expected, got and the place of a plain ``assert``: its line, and its variables."""
+    """Returns expected, got and the place of a failed assertion.
+
+    Of an ``assert`` these are its line and its variables; of a raised `AssertionError`, its text.
+    """
     last = None
     trace = error.__traceback__
     while trace is not None:
@@ -127,6 +130,8 @@ def _read_assertion(error: AssertionError, check: Check) -> tuple[str, str, str]
         return "the assertion to hold", describe(error), ""
     code, number = last.tb_frame.f_code, last.tb_lineno
     line = linecache.getline(code.co_filename, number).strip()
+    if not line.startswith("assert "):
+        return "the statement to hold", str(error), _source_line(error.__traceback__, check)
     names = [n for n in last.tb_frame.f_locals if n in line.replace(".", " ").split() or n in line]
     values = ", ".join(f"{n} = {show(last.tb_frame.f_locals[n])}" for n in names if n != "subject")
     got = "; ".join(filter(None, (str(error).strip().replace("\n", " "), values)))

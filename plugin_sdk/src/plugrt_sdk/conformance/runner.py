@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,6 +122,7 @@ class Runner:
         argument = {
             "target": self.target.as_dict(), "checks": [c.id for c in batch], "seed": self.seed,
             "seconds": self.seconds, "tolerances": dict(self.tolerances), "finalise": alone,
+            "path": sys.path,
         }  # fmt: skip
         outcome = run_in_child(_WORKER, argument, self.seconds * len(batch) + 5)
         self.facts.update(next((line["facts"] for line in outcome.lines if "facts" in line), {}))

@@ -7,6 +7,7 @@ that a check that ends this process is the one whose end is missing.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,8 +29,9 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
     """Runs the checks named in ``argument`` one after the other, each within ``seconds``.
 
     This process ends without finalising Python unless ``finalise`` is set: a fault at its end would
-    be blamed on the last check.
+    be blamed on the last check. ``path`` is where a plugin that is not installed may be.
     """
+    sys.path += [folder for folder in argument["path"] if folder not in sys.path]
     subject = PluginSubject(Target(**argument["target"]), argument["seed"], argument["tolerances"])
     for name in argument["checks"]:
         say(within=argument["seconds"], begin=name)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 
 from plugrt.errors import InvalidArgument, PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import CompileOptions, Program
 from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.raising import raises
 from plugrt_sdk.testing.subject import ONE, Subject
 
 
@@ -82,7 +82,7 @@ def wrong_arguments(subject: Subject) -> None:
     wrong: list[Any] = [[(x,)], [(x,), (x,), (x,)], [(subject.put(ONE[:2]),), (x,)],
                         [(subject.put(ONE.astype(np.int32)),), (x,)], [(x, x), (x,)]]  # fmt: skip
     for arguments in wrong:
-        with pytest.raises(PlugrtError):
+        with raises(PlugrtError):
             program.execute(arguments)
     np.testing.assert_array_equal(program.execute([(x,), (x,)])[0][0].to_host(), 2 * ONE)
 
@@ -90,9 +90,9 @@ def wrong_arguments(subject: Subject) -> None:
 def wrong_programs(subject: Subject) -> None:
     """What is no program, and an assignment of more devices than there are, is refused."""
     for code in (b"this is no program", b"ML\xefR\rStableHLO_v99.0.0\0\0"):
-        with pytest.raises(PlugrtError):
+        with raises(PlugrtError):
             subject.client.compile(Program(code), CompileOptions())
-    with pytest.raises(PjrtError):
+    with raises(PjrtError):
         subject.compile(programs.ADD, num_replicas=len(subject.client.devices()) + 1)
 
 
@@ -189,7 +189,7 @@ def partitions(subject: Subject) -> None:
 def _on_two_devices(subject: Subject, capability: str, step: Callable[[], None]) -> None:
     """Makes a step for two devices, which a client of one device must refuse."""
     if len(subject.client.devices()) == 1:
-        with pytest.raises(PjrtError):
+        with raises(PjrtError):
             subject.compile(programs.ADD, num_replicas=2)
     else:
         subject.check_declared(capability, step, Unimplemented, InvalidArgument)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 
 import numpy as np
-import pytest
 
 from plugrt.errors import DeletedBuffer, PlugrtError
 from plugrt.interface import ExecuteOptions
 from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.raising import raises
 from plugrt_sdk.testing.subject import ONE, Subject
 
 
@@ -21,9 +21,9 @@ def deleted_arrays(subject: Subject) -> None:
     x.delete()
     x.delete()
     assert x.is_deleted()
-    with pytest.raises(DeletedBuffer):
+    with raises(DeletedBuffer):
         x.to_host()
-    with pytest.raises(DeletedBuffer):
+    with raises(DeletedBuffer):
         program.execute([(y,), (x,)])
     np.testing.assert_array_equal(y.to_host(), ONE)
 
@@ -47,7 +47,7 @@ def deleted_programs(subject: Subject) -> None:
     program.delete()
     program.delete()
     assert program.is_deleted()
-    with pytest.raises(PlugrtError):
+    with raises(PlugrtError):
         program.execute([(x,), (x,)])
 
 
@@ -66,7 +66,7 @@ def closed_clients(subject: Subject) -> None:
     x = client.buffer_from_host(ONE, device)
     client.close()
     client.close()
-    with pytest.raises(PlugrtError):
+    with raises(PlugrtError):
         client.buffer_from_host(ONE, device)
     x.delete()
     del x, client
@@ -79,9 +79,9 @@ def two_clients(subject: Subject) -> None:
     x = other.buffer_from_host(ONE, other.devices()[0])
     np.testing.assert_array_equal(x.to_host(), ONE)
     program = subject.compile(programs.ADD)
-    with pytest.raises(PlugrtError):
+    with raises(PlugrtError):
         program.execute([(x,), (x,)])
-    with pytest.raises(PlugrtError):
+    with raises(PlugrtError):
         subject.client.buffer_from_host(ONE, other.devices()[0])
     x.delete()
     other.close()
@@ -100,7 +100,7 @@ def donation(subject: Subject) -> None:
     assert x.is_deleted() == subject.declared.donation
     if subject.declared.donation:
         for use in (x.to_host, lambda: program.execute([(x,), (y,)])):
-            with pytest.raises(DeletedBuffer):
+            with raises(DeletedBuffer):
                 use()
     else:
         np.testing.assert_array_equal(x.to_host(), ONE)

@@ -39,7 +39,7 @@ def make_report(
         "client": runner.facts,
         **grant(whole),
         "checks": [
-            _row(registry.find(name), result, runner, waivers) for name, result in whole.items()
+            make_row(registry.find(name), result, runner, waivers) for name, result in whole.items()
         ],
     }  # fmt: skip
 
@@ -74,7 +74,8 @@ def describe_level(report: Mapping[str, Any]) -> str:
     return f"{words} with {count} waiver{'s' * (count > 1)}" if count else words
 
 
-def _row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> dict[str, Any]:
+def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> dict[str, Any]:
+    """Returns what a report says of one check."""
     waiver = waivers.waivers.get(check.id)
     return {
         "id": check.id, "title": check.title, "level": int(check.level), "needs": str(check.needs),

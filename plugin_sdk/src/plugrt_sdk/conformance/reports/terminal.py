@@ -39,7 +39,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     for row in report["checks"]:
         if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED:
             yield ""
-            yield from _finding(row, width)
+            yield from finding_lines(row, width)
     yield ""
     yield from _wrapped(_conclusion(report), width)
 
@@ -77,7 +77,8 @@ def _levels(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {int(level)} {level.name.capitalize():<9} {shown or 'no checks'}"
 
 
-def _finding(row: Mapping[str, Any], width: int) -> Iterator[str]:
+def finding_lines(row: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yields the lines of one check that did not hold."""
     verdict = row["verdict"]
     yield f"{click.style(verdict, **_STYLES[verdict])} {click.style(row['id'], bold=True)}"
     yield from _wrapped(row["title"], width, "  ")

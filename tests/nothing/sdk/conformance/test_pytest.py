@@ -1,0 +1,149 @@
+"""The kit inside an author's own pytest: `PluginSuite`, and ``pytest --plugrt NAME``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = "pytester"
+
+PLUGINS = """
+from plugrt.plugins import Availability
+from plugrt_sdk import BackendPlugin
+from plugrt_sdk.conformance.mutants import mutant
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+
+
+def crashing():
+    return mutant("killer.segfault")
+
+
+def failing():
+    return mutant("buffers.put_get.scalar")
+
+
+def counted():
+    with open("processes", "a") as file:
+        file.write("one\\n")
+    return BackendPlugin("counted", NumpyBackend)
+
+
+class Absent(BackendPlugin):
+    def probe(self):
+        return Availability.no("no chip in this machine")
+
+
+absent = Absent("absent", NumpyBackend)
+"""
+SUITES = """
+from plugrt_sdk.conformance import PluginSuite
+
+
+class Absent(PluginSuite):
+    plugin = "author_plugins:absent"
+
+
+class Crashing(PluginSuite):
+    plugin = "author_plugins:crashing"
+
+
+class Failing(PluginSuite):
+    plugin = "author_plugins:failing"
+    waivers = "known.toml"
+"""
+WAIVER = """[[waiver]]
+id = "{}"
+kind = "planned"
+reason = "scalars are padded"
+url = "https://example.org/1"
+until = 2999-01-01
+"""
+START, SCALAR, ONE = "client.create", "buffers.put_get.scalar", "buffers.put_get.one"
+
+
+@pytest.fixture
+def author(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A folder of an author, whose ini knows nothing of the kit and names his classes Test*."""
+    pytester.makeini(
+        "[pytest]\naddopts = --strict-markers -p no:randomly\npython_functions = spec_*"
+    )
+    pytester.makepyfile(author_plugins=PLUGINS)
+    return pytester
+
+
+def outcomes(result: pytest.RunResult, name: str) -> dict[str, str]:
+    """Returns test id to outcome of one class, from the lines of ``pytest -v``."""
+    started = f"test_mine.py::{name}::test_check["
+    found = [line.split()[:2] for line in result.outlines if line.startswith(started)]
+    return {test.partition("[")[2].rstrip("]"): outcome for test, outcome in found}
+
+
+def test_verdicts_are_outcomes(author: pytest.Pytester) -> None:
+    author.makepyfile(test_mine=SUITES)
+    author.makefile(".toml", known=WAIVER.format(SCALAR) + WAIVER.format(ONE))
+    chosen = " or ".join((START, SCALAR, ONE))
+    result = author.runpytest_subprocess("-v", "-k", chosen)
+    assert outcomes(result, "Crashing") == {START: "PASSED", SCALAR: "PASSED", ONE: "FAILED"}
+    assert outcomes(result, "Absent") == dict.fromkeys((START, SCALAR, ONE), "SKIPPED")
+    # One waiver is needed, and strict: the other is stale.
+    assert outcomes(result, "Failing") == {START: "PASSED", SCALAR: "XFAIL", ONE: "FAILED"}
+    result.assert_outcomes(passed=3, failed=2, xfailed=1, skipped=3, deselected=len(_ids()) * 3 - 9)
+    result.stdout.fnmatch_lines_random([
+        f"CRASH {ONE}", "  got: * SIGSEGV*",
+        f"  run: * plugrt conform author_plugins:crashing --check={ONE}",
+        "[[]XPASS(strict)[]] WAIVED until 2999-01-01: scalars are padded (https://example.org/1)",
+    ])  # fmt: skip
+
+
+def _ids() -> list[str]:
+    from plugrt_sdk.conformance import registry
+
+    return list(registry.checks())
+
+
+def test_the_option_runs_the_checks_once_for_all_workers(author: pytest.Pytester) -> None:
+    author.syspathinsert()
+    result = author.runpytest_subprocess(
+        "-n2", "--plugrt", "author_plugins:counted", "-k", f"{START} or {ONE}"
+    )
+    result.assert_outcomes(passed=2)
+    processes = (author.path / "processes").read_text().split()
+    assert processes == ["one", "one"], "one started the client, one ran the other check"
+
+
+def test_the_option_makes_a_client_and_a_device(author: pytest.Pytester) -> None:
+    file = author.makepyfile("def spec_mine(client, device): assert device is client.devices()[0]")
+    result = author.runpytest_subprocess("--plugrt", "numpy", file)
+    result.assert_outcomes(passed=1)
+
+
+def test_a_plugin_that_does_not_exist_is_one_error(author: pytest.Pytester) -> None:
+    file = author.makepyfile("""
+        from plugrt_sdk.conformance import PluginSuite
+        class Misspelt(PluginSuite):
+            plugin = "nunpy"
+        class NoFile(PluginSuite):
+            plugin = "./no.so"
+        class Nothing(PluginSuite):
+            pass
+    """)
+    result = author.runpytest_subprocess(file)
+    result.assert_outcomes(errors=3)
+    result.stdout.fnmatch_lines([
+        "Misspelt: *did you mean 'numpy'*", "NoFile: *does not exist*", "Nothing *set plugin = *"
+    ])  # fmt: skip
+    refused = author.runpytest_subprocess("--plugrt", "nunpy")
+    refused.stderr.fnmatch_lines(["ERROR: --plugrt: *did you mean 'numpy'*"])
+
+
+def test_without_the_option_pytest_imports_nothing_of_it() -> None:
+    code = "import sys, plugrt_sdk.pytest_plugin; print(*(m for m in sys.modules if 'plugrt' in m))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    editable = {name for name in found if name.startswith("__editable__")}
+    assert set(found) - editable == {
+        "plugrt_sdk", "plugrt_sdk.lazy_names", "plugrt_sdk.pytest_plugin",
+    }  # fmt: skip
