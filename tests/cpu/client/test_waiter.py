@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
+import pytest
+
 from plugrt_cpu.waiter import Waiter
 
 
@@ -57,6 +59,7 @@ def test_closing_waits_and_then_callers_wait_themselves() -> None:
     assert late.thread == threading.current_thread().name
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_has_a_thread_of_its_own() -> None:
     from plugrt_cpu import waiter
 

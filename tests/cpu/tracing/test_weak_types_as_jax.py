@@ -246,6 +246,7 @@ VALUES = [True, 2, 0.5, np.int8(3), np.float32(1.5), np.bool_(True)]
 
 
 @AS_IN_0_10
+@pytest.mark.filterwarnings("ignore:64-bit data are narrowed")
 @pytest.mark.parametrize("wide", [False, True], ids=["x64 off", "x64 on"])
 @pytest.mark.parametrize("passed", [True, False], ids=["passed", "closed over"])
 def test_collectives_give_what_they_give_in_jax(passed: bool, wide: bool) -> None:

@@ -110,6 +110,7 @@ def test_one_array_donated_and_passed_again_names_both_arguments() -> None:
     np.testing.assert_array_equal(f(device_put(N), device_put(N)), 2 * N)
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
 @pytest.mark.parametrize("donated", [0, (0, 1)])
 @pytest.mark.parametrize(
     "function",
