@@ -1,4 +1,4 @@
-"""The tests of the example plugin; ``JAX_PLATFORMS=reference`` selects it."""
+"""The reference device: it is the one that is used, and computes what NumPy computes."""
 
 from __future__ import annotations
 

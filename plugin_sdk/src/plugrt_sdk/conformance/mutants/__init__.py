@@ -23,13 +23,19 @@ class Mutant(Protocol):
 def mutants() -> Mapping[str, Mutant]:
     """Returns the mutant of each check by the check's id."""
     from plugrt_sdk.conformance.mutants.arrays import ARRAYS
-    from plugrt_sdk.conformance.mutants.behaving import BEHAVING
+    from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
+    from plugrt_sdk.conformance.mutants.declared import DECLARED
     from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
+    from plugrt_sdk.conformance.mutants.scales import SCALES
     from plugrt_sdk.conformance.mutants.tables import SICK, TABLES
 
-    return {**PLACES, **TABLES, **ARRAYS, **COMPUTING, **BEHAVING, **KILLERS, **SICK}
+    return {
+        **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OWNERSHIP, **BEHAVIOUR, **DECLARED, **SCALES,
+        **KILLERS, **SICK,
+    }  # fmt: skip
 
 
 def mutant(name: str) -> Plugin:

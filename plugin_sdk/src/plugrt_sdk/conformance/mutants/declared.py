@@ -1,0 +1,59 @@
+"""Mutants of capabilities: each declares what it lacks, or has what it does not declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import CompileOptions, MemoryAnalysis, Program
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
+
+
+def _liar(capability: str, **members: Any) -> Faults:
+    """Returns a mutant that declares what it lacks."""
+    return Faults(capabilities={capability: True}, **members)
+
+
+def _load_anything(self: MutantClient, serialized: bytes, options: Any = None) -> Any:
+    from plugrt_sdk.testing.programs import ADD
+
+    return self.compile(Program(ADD.encode()), CompileOptions())
+
+
+DECLARED: Mapping[str, Faults] = {
+    "declared.serialization": Faults(executable={"serialize": lambda self: b"saved"}),
+    "declared.serialization.nonsense": Faults(client={"deserialize_executable": _load_anything}),
+    "declared.cost_analysis": _liar(
+        "cost_analysis", executable={"cost_analysis": lambda self: {"flops": 1}}
+    ),
+    "declared.memory_analysis": Faults(
+        executable={"memory_analysis": lambda self: MemoryAnalysis()}
+    ),
+    "declared.optimized_program": _liar(
+        "optimized_program", executable={"optimized_program": lambda self: Program(b"")}
+    ),
+    "declared.fingerprint": Faults(
+        capabilities={"fingerprint": True}, executable={"fingerprint": lambda self: b"same"}
+    ),
+    "declared.memory_stats": Faults(
+        capabilities={"memory_stats": True},
+        device={"memory_stats": lambda self: {"bytes_in_use": 7}},
+    ),
+    "declared.unsafe_pointer": Faults(
+        capabilities={"unsafe_pointer": True}, buffer={"unsafe_pointer": lambda self: 4096}
+    ),
+    "declared.dlpack": Faults(
+        buffer={"to_dlpack": lambda self, stream=None: np.zeros(3, np.float32).__dlpack__()}
+    ),
+    "declared.zero_copy_get": Faults(
+        backend={"view": lambda self, handle: np.array(handle)},
+    ),
+    "declared.stablehlo_version": Faults(
+        capabilities={
+            "stablehlo_minimum_version": (1, 99, 0),
+            "stablehlo_current_version": (1, 0, 0),
+        }
+    ),
+}
