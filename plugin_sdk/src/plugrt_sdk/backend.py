@@ -59,7 +59,7 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
         """Returns the contents of an array; its shape and dtype are those of the program.
 
         What NumPy makes an array of will do, such as a handle with ``__array_interface__``. It is
-        called when the `event` of the handle is complete. The array is copied by nobody: it stays
+        called when the `event` of the handle is complete. The array is not copied: it stays
         as it is when the handle is deleted.
         """
 

@@ -76,7 +76,7 @@ class BackendBuffer(Buffer):
         return self._handle
 
     def deleted_error(self) -> DeletedBuffer:
-        """Returns the error of whoever uses it although it is gone."""
+        """Returns the error for a use of it after it was deleted."""
         taker = getattr(self, "_taker", None)
         why = "was deleted" if taker is None else f"was donated to a launch of {taker!r}"
         return DeletedBuffer(f"the buffer {self._type} on {self.device!r} {why}")

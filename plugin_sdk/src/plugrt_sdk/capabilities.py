@@ -1,4 +1,4 @@
-"""`capabilities_of`: what a backend declares, as hosts read it."""
+"""`capabilities_of`: a backend's capabilities, as hosts read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Compiled`: what the SDK keeps of a program that a backend compiled."""
+"""`Compiled`: a program that a backend compiled, with what the SDK read from it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Where the backend declares donation it takes a second argument (`Backend.donated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """A compiled program, as the methods of `Backend` that tell of one are given it."""
+    """A compiled program, as it is passed to methods of `Backend` such as `cost_analysis`."""
 
     program: Program
     options: CompileOptions
     launch: Launch
-    """What `Backend.compile` returned, or `Backend.deserialize`: keep on it what you will tell."""
+    """What `Backend.compile` or `Backend.deserialize` returned, with any attributes set there."""
     input_types: tuple[TensorType, ...]
     """The parameters, on one device."""
     output_types: tuple[TensorType, ...]

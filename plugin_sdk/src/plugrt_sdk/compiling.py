@@ -1,4 +1,4 @@
-"""`compile_program`: a program handed to a backend, and what the SDK keeps of it."""
+"""`compile_program`: gives a backend a program to compile, and reads its types and devices."""
 
 from __future__ import annotations
 

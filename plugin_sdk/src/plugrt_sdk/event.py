@@ -66,7 +66,7 @@ class PendingEvent(Event):
 
     def wait(self) -> None:
         if not self._ready:
-            with self._gate:  # held by nobody once it is complete; each waiter lets the next in
+            with self._gate:  # free once it is complete: each waiter releases it for the next
                 pass
         if self._error is not None:
             # Raised many times, on many threads: the traceback is the author's each time.

@@ -1,4 +1,4 @@
-"""`BackendExecutable`: what is known of a compiled program."""
+"""`BackendExecutable`: a compiled program's types, analyses and serialisation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plugrt_sdk.serialization import serialize
 
 
 class BackendExecutable(Executable):
-    """A compiled program: its types, and what the backend tells of it."""
+    """A compiled program: its types, and the backend's analyses of it."""
 
     __slots__ = ("_backend", "_methods", "compiled")
 

@@ -1,4 +1,4 @@
-"""`hold`: an array over somebody else's memory, which is told when nobody looks at it any more."""
+"""`hold`: a read-only NumPy array, and a callback when its last view is deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Uses`: who uses a handle; the last one gives it back to the backend."""
+"""`Uses`: counts the uses of a backend's handle, which is released with the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Effects`: what a process holds that an import may change."""
+"""`Effects`: threads, environment and open devices of a process, compared around an import."""
 
 from __future__ import annotations
 

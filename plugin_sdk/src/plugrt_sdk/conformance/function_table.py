@@ -1,4 +1,4 @@
-"""`open_table`: a library's ``PJRT_Api``, called as a C host calls it: nothing is put right."""
+"""`open_table`: a library's ``PJRT_Api``, called without the corrections of plugrt's client."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def new_args(name: str, tail: int = 0) -> tuple[Any, Any]:
 
 
 def tail_of(name: str, memory: Any) -> set[int]:
-    """Returns the values of the bytes behind an argument struct; one, if nobody wrote there."""
+    """Returns the values of the bytes behind an argument struct; one, if nothing wrote there."""
     return set(bytes(ffi.buffer(memory))[ffi.sizeof(f"struct PJRT_{name}_Args") :])
 
 
 POISON = frozenset({_POISON})
-"""What `tail_of` gives for a tail that nobody wrote to."""
+"""What `tail_of` gives for a tail to which nothing was written."""
 
 
 def call(api: Any, name: str, args: Any) -> Any:

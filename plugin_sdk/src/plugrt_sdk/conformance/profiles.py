@@ -1,4 +1,4 @@
-"""`PROFILES`: what a host needs of a plugin, as the checks that must pass and not be refused."""
+"""`PROFILES`: for each host, the checks that a plugin must pass for it."""
 
 from __future__ import annotations
 

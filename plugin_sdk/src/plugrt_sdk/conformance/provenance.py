@@ -1,4 +1,4 @@
-"""`describe_run`: what a report says of the kit, the plugin, the machine and the command."""
+"""`describe_run`: the kit, the plugin, the machine and the command, for a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Runner`: puts checks to a plugin in child processes; whatever ends one is a verdict."""
+"""`Runner`: runs checks in child processes; a child that crashes or hangs is a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Verdict` and `Result`: what a run says of a check."""
+"""`Verdict` and `Result`: the outcome of a check in a run."""
 
 from __future__ import annotations
 

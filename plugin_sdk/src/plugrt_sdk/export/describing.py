@@ -1,4 +1,4 @@
-"""What the core keeps of a client and of a program, as the tuples that it reads."""
+"""Descriptions of clients and programs, as the tuples that the core in C reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host is told of an exception: PJRT's code, and a text with the traceback."""
+"""Exceptions as PJRT errors: a code, and a text with the traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the ends of things: arrays, programs and clients that were deleted."""
+"""Checks of deleted and donated arrays, deleted programs and closed clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plugrt_sdk.testing.subject import ONE, Subject
 
 
 def deleted_arrays(subject: Subject) -> None:
-    """A deleted array says so, is deleted twice without harm, and can be used by nobody."""
+    """A deleted array says so, is deleted twice without harm, and can no longer be used."""
     program = subject.compile(programs.ADD)
     x, y = subject.put(ONE), subject.put(ONE)
     assert not x.is_deleted()

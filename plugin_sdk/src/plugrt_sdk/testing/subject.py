@@ -1,4 +1,4 @@
-"""`Subject`: the client under test, and what the checks do with it again and again."""
+"""`Subject`: the client under test, with shorthands for what all checks do with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``plugrt trace``: runs a program, and says what it and its PJRT library said to each other."""
+"""``plugrt trace``: runs a program and shows the calls between it and its PJRT libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's environment must say for its PJRT library to be traced."""
+"""The environment variables that make a program load its PJRT libraries through the tracer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`select_plugin`: has hosts use an installed plugin, through the C API."""
+"""`select_plugin`: makes plugrt and JAX use an installed plugin through the C API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a traced process: its libraries, the counts of calls and handles, its faults."""
+"""`Process`: a traced process with its libraries, counts of calls and handles, and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a program under the tracer, and hands on what its processes do."""
+"""Runs a program under the tracer, and passes on the records of its processes."""
 
 from __future__ import annotations
 

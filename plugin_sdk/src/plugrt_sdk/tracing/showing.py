@@ -1,4 +1,4 @@
-"""`Showing`: what `plugrt trace` writes while a program runs, and when it has ended."""
+"""`Showing`: the output of `plugrt trace`, while a program runs and when it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 1: arrays on a device: what they say of themselves, reading, deleting, copying."""
+"""Level 1: arrays on a device: their attributes, reading, deleting, copying."""
 
 from __future__ import annotations
 

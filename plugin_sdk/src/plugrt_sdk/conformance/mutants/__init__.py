@@ -1,4 +1,4 @@
-"""Plugins with one defect each: a check is only real when a broken plugin has failed it.
+"""Plugins with one defect each, on which the checks are tested: each check must find its own.
 
 `MUTANTS` has one for each check; `KILLERS` are plugins that end or hang the process.
 """

@@ -1,4 +1,4 @@
-"""Mutants of programs, arguments and results that are deleted or donated, and of several clients."""
+"""Mutants of deleted and donated arrays and programs, and of several clients."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One JSON object is the truth of a run; the other reports are drawn from it."""
+"""Reports of a run: a JSON object, and the formats that are made from it."""
