@@ -28,7 +28,7 @@ assert np.asarray(sums)[0] == jax.device_count()
 assert jax.devices()[0].platform == "cpu"
 """
 UNDER_PLUGRT = """
-import gc, threading
+import threading
 import numpy as np, plugrt
 from plugrt import lax
 add = plugrt.jit(lambda x: x + 1)
@@ -47,10 +47,7 @@ try:
     plugrt.compile("module { func.func public @main() { return nonsense } }")
 except plugrt.errors.PlugrtError:
     pass
-del add, sums
-plugrt.clear_backends()
-gc.collect()
-"""
+"""  # what it holds at its end is no leak
 
 
 def trace(

@@ -137,9 +137,16 @@ def _destroy_clients() -> None:
 
     Registered here, so that exit handlers of programs that import plugrt run before.
     """
-    client_handle = sys.modules.get("plugrt.capi.client_handle")
-    if client_handle is not None:
-        client_handle.destroy_all()
+    interpreter_exit = sys.modules.get("plugrt.capi.interpreter_exit")
+    if interpreter_exit is not None:
+        interpreter_exit.destroy_all(_drop_views)
+
+
+def _drop_views() -> None:
+    if "plugrt.execution.array" in sys.modules:
+        from plugrt.execution.array_views import drop_views
+
+        drop_views()
 
 
 def __dir__() -> list[str]:

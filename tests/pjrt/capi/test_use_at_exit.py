@@ -77,3 +77,47 @@ def test_exit_handlers_of_programs_run_before() -> None:
         **environ(),
     )
     assert (ran.returncode, ran.stdout) == (0, "4.0\n"), ran.stderr
+
+
+LEDGER = """
+    import atexit, os, threading
+    atexit.register(lambda: print(ledger.open_handles()))
+    import numpy as np
+    import plugrt
+    from plugrt.capi.extensions import ffi
+    from plugrt.capi.loading.handle_ledger import Ledger
+    from plugrt.capi.loading.library import load_library
+
+    library = load_library(os.environ["PJRT_NAMES_AND_LIBRARY_PATHS"].removeprefix("lib:"))
+    ledger = Ledger(library)
+    f = plugrt.jit(lambda x: x * 2)
+    a = plugrt.device_put(np.arange(3, dtype=np.float32))
+    large = plugrt.device_put(np.zeros(1 << 16, np.float32))
+    b, deleted = f(a), f(large)
+    str(b), deleted.delete()
+    compiled = f.lower(a).compile()
+    event = plugrt.get_backend().buffer_from_host(
+        np.ones(3), plugrt.devices()[0]).ready_event()
+
+    class Cycle: pass
+    cycle = Cycle()
+    cycle.all = cycle, f(b), event
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "left"),
+    [
+        ("", "{}"),
+        ("view = np.asarray(b)", "{'Buffer': 1}"),
+        ("capsule = plugrt.get_backend().buffer_from_host("
+         "np.ones(3), plugrt.devices()[0]).to_dlpack()", "{'Buffer': 1}"),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "'Executable': 2"),
+        ("ffi.register_handler(library, 'mine', print, 'Host')", "'Executable': 2"),
+    ],
+    ids=["nothing else", "a view", "a capsule", "a thread", "a handler"],
+)  # fmt: skip
+def test_what_nobody_else_can_use_is_destroyed(held: str, left: str) -> None:
+    ran = run_python(LEDGER + "    " + held, **environ())
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert left in ran.stdout

@@ -165,7 +165,7 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         handle = self._spec.handle
         with handle.lock:
             if type(self) is Buffer:
-                self._owner = own(pointer, handle.free_buffer)
+                self._owner = own(pointer, handle.free_buffer, group=handle.exiting)
                 # A separate class, so that the common ``__del__`` has no extra branch.
                 self.__class__ = ViewedBuffer
             return self._owner
@@ -256,13 +256,18 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         def release(raw: Any, _buffer: object = self) -> None:  # the buffer lives until then
             drop(raw)
 
-        return own(pointer, release)
+        return own(pointer, release, lends=pointer)
 
     def _refer_if_possible(self) -> Any:
         try:
             return self.refer()
         except Unimplemented:
             return None
+
+    def release_at_exit(self) -> None:
+        """Passes its handle to its client's group, which `ownership.free_group` frees."""
+        pointer = self._pointer
+        self._share(self._dead if pointer is None else pointer)
 
     def to_dlpack(self, stream: int | None = None) -> Any:
         device, spec = self.dlpack_device(), self._spec
@@ -329,7 +334,7 @@ class AliasedBuffer(Buffer):
             handle.release("Buffer_Destroy", "buffer", raw)
             handle.hold(event, array)
 
-        super().__init__(own(pointer, free), spec)
+        super().__init__(own(pointer, free, group=handle.exiting), spec)
 
     def _share(self, pointer: Any) -> None:
         """Returns None: the memory is the host array's, which is freed with this object."""

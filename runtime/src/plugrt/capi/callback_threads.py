@@ -1,9 +1,13 @@
-"""Marks threads that are inside a library's callback: clients must not be destroyed there."""
+"""What Python functions libraries call: which are expected, and on which threads they run.
+
+Clients must not be destroyed on a thread that is inside a callback.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,6 +15,16 @@ from typing import Any, TypeVar
 Callback = TypeVar("Callback")
 
 _state = threading.local()
+_keys = itertools.count(1)
+expected: dict[int, Any] = {}
+"""Python functions that libraries may yet call, with what they need; see `expect`."""
+
+
+def expect(call: object) -> int:
+    """Keeps a Python function that a library will call; returns its key in `expected`."""
+    key = next(_keys)
+    expected[key] = call
+    return key
 
 
 def keep_forever(callback: Callback) -> Callback:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plugrt import interface
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call, with_argument_errors
-from plugrt.capi import serialized_envelope
+from plugrt.capi import interpreter_exit, serialized_envelope
 from plugrt.capi.abi import c_values, proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.buffer import Buffer
@@ -54,6 +54,7 @@ class Client(ClientBase):
     def __init__(self, library: Library, pointer: Any, name: str, keep: Sequence[Any] = ()) -> None:
         handle = ClientHandle(library, pointer)
         handle.keep.extend(keep)
+        interpreter_exit.destroy_at_exit(handle)
         super().__init__(library, handle, name)
         self._platform = self._find_platform()
         self._platform_version = library.text(self._call("PlatformVersion"), "platform_version")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -15,8 +14,7 @@ from plugrt.capi.callback_threads import run_outside_callbacks
 from plugrt.capi.loading.function_table import Slot, new_struct
 from plugrt.capi.loading.library import Library
 from plugrt.capi.loading.process_map import is_memory
-from plugrt.capi.ownership import own, stop_freeing
-from plugrt.errors import PlugrtError
+from plugrt.capi.ownership import own
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
@@ -38,6 +36,7 @@ class ClientHandle:
 
     __slots__ = (
         "__weakref__",
+        "_is_ready",
         "buffer_destroy",
         "destroy_args",
         "drop_reference",
@@ -65,10 +64,11 @@ class ClientHandle:
                 run_outside_callbacks(functools.partial(_destroy_client, library, raw, keep))
 
         self.pointer = own(pointer, destroy_client)
-        self.buffer_destroy: Slot = _slot_to_free(library, "Buffer_Destroy")
+        self.buffer_destroy: Slot = _slot_or_nothing(library, "Buffer_Destroy")
         self.destroy_args: list[Any] = []
         self.free_buffer = self._make_freer("Buffer_Destroy")
         """Destroys a ``PJRT_Buffer*``. It keeps the client, but not this object."""
+        self._is_ready: Slot = _slot_or_nothing(library, "Event_IsReady")
         self.lock = threading.RLock()
         """Held while a buffer changes who destroys it, while `pending` is changed, to take and to
         release external references, and to delete a buffer. A finaliser may run at any time, also
@@ -95,7 +95,6 @@ class ClientHandle:
         """
         self.pending: list[tuple[Any, Any]] = []
         """(event, array) of transfers whose source must live until the event is ready."""
-        _LIVE.add(self)
 
     def new_destroy_args(self) -> Any:
         """Returns an argument struct for ``buffer_destroy``; return it to ``destroy_args``."""
@@ -106,7 +105,7 @@ class ClientHandle:
     ) -> Callable[[Any], None]:
         """Returns a fast function that calls the destructor ``name`` on a ``PJRT_Buffer*``."""
         library, exiting = self.library, self.exiting
-        function = _slot_to_free(library, name)
+        function = _slot_or_nothing(library, name)
         if lock is not None:
             function = _serialize(function, lock)
         free_args: list[Any] = []
@@ -175,25 +174,36 @@ class ClientHandle:
 
     def _has_ended(self, event: Any) -> bool:
         """Whether a transfer has ended; False if the library cannot tell."""
-        try:
-            return self.event_is_ready(event)
-        except PlugrtError:
-            return False
+        args = new_struct("struct PJRT_Event_IsReady_Args")
+        args.event = event
+        error = self._is_ready(args)
+        if error:
+            self.library.log_failure("Event_IsReady", error)
+        return not error and bool(args.is_ready)
 
     def abandon(self) -> None:
         """Makes every later destructor do nothing."""
         self.exiting.append(True)
-        self.buffer_destroy = _do_nothing
+        self.buffer_destroy = self._is_ready = _do_nothing
 
-    def refuse(self) -> None:
-        """Makes every later call of the library raise: the client is destroyed."""
-        stub = self.library.refuse_calls()
+    def destroy(self) -> None:
+        """Destroys the client now, and keeps for ever what the library may alias.
+
+        Later destructors do nothing: the interpreter is ending.
+        """
+        self.abandon()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.pending))
+        _destroy_client(self.library, self.pointer, self.keep)
+
+    def refuse(self, *, but_frees: bool = False) -> None:
+        """Makes every later call of the library raise, as `Library.refuse_calls` does."""
+        stub = self.library.refuse_calls(but_frees=but_frees)
         self.host_readers.clear()
         for launcher in list(self.launchers):
             launcher.refuse(stub)
 
 
-def _slot_to_free(library: Library, name: str) -> Slot:
+def _slot_or_nothing(library: Library, name: str) -> Slot:
     """Returns a function of a library; one that does nothing where the library has none."""
     return library.get_hot_slot(name) if library.has(name) else _do_nothing
 
@@ -209,37 +219,3 @@ def _serialize(function: Slot, lock: AbstractContextManager[Any]) -> Slot:
 def _destroy_client(library: Library, pointer: Any, keep: object) -> None:
     library.dispose("Client_Destroy", "client", pointer)
     del keep  # the library may have called it until now
-
-
-_LIVE: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
-
-
-def destroy_all() -> None:
-    """Destroys the remaining clients; later destructors do nothing, and other calls raise.
-
-    C++ destroys a library's static objects when the process exits, and threads of the library that
-    use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
-    its work while Python callbacks still work. Memory that a library may alias is never freed.
-    Arrays can be used after that, by finalisers of what modules hold.
-    """
-    left = list(_LIVE)
-    for handle in left:
-        handle.abandon()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle.pending))
-        _destroy_client(handle.library, handle.pointer, handle.keep)
-    for handle in left:
-        handle.refuse()
-    stop_freeing()
-
-
-def _abandon_all() -> None:
-    """Drops the clients in a forked child process; they belong to the parent.
-
-    Their threads do not exist here: destroying a client would block, or end the process.
-    """
-    for handle in list(_LIVE):
-        handle.abandon()
-    _LIVE.clear()
-
-
-os.register_at_fork(after_in_child=_abandon_all)

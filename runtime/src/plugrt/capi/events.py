@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable
 from typing import Any
 
 from plugrt import interface
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import keep_forever, mark_callback
+from plugrt.capi.callback_threads import expect, expected, keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.errors import PjrtError
 from plugrt.interface_checks import require_callback
 
 _log = logging.getLogger(__name__)
-
-_waiting: dict[int, tuple[Event, Callable[[PjrtError | None], None]]] = {}
-_keys = itertools.count(1)
 
 
 class Event(interface.Event):
@@ -39,8 +35,7 @@ class Event(interface.Event):
 
     def on_ready(self, callback: Callable[[PjrtError | None], None]) -> None:
         require_callback(callback)
-        key = next(_keys)
-        _waiting[key] = (self, callback)
+        key = expect((self, callback))
         try:
             self._handle.library.call(
                 "Event_OnReady",
@@ -49,7 +44,7 @@ class Event(interface.Event):
                 user_arg=ffi.cast("void*", key),
             )
         except PjrtError:
-            _waiting.pop(key, None)
+            expected.pop(key, None)
             raise
 
 
@@ -57,7 +52,7 @@ class Event(interface.Event):
 @ffi.callback("PJRT_Event_OnReadyCallback")  # type: ignore[untyped-decorator]
 @mark_callback
 def _on_ready(error: Any, key: Any) -> None:
-    waiting = _waiting.pop(int(ffi.cast("uintptr_t", key)), None)
+    waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)
     if waiting is None:
         _log.debug("a library called back for an event again, or with a key that is not ours")
         return

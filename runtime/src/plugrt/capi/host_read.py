@@ -146,7 +146,7 @@ def _view(handle: ClientHandle, pointer: Any, spec: BufferSpec, owner: Any) -> n
     handle.host_readers.append(reader)
     drop = handle.drop_reference
     # The free function holds the owner, so that the buffer is destroyed after the reference.
-    kept = own(address, lambda _: drop(owner))
+    kept = own(address, lambda _: drop(owner), lends=owner)
     memory = memoryview(ffi.buffer(kept, spec.nbytes)).toreadonly()
     return np.frombuffer(memory, spec.dtype).reshape(spec.stored_shape)
 

@@ -15,9 +15,11 @@ from plugrt.capi.abi._abi import ffi
 class _Watch(weakref.ref[Any]):
     """A weak reference to one handle, whose callback frees it."""
 
-    __slots__ = ("free", "raw")
+    __slots__ = ("free", "group", "lends", "raw")
 
     free: Callable[[Any], None]
+    group: object
+    lends: Any
     raw: Any
 
 
@@ -31,7 +33,7 @@ def _end(watch: _Watch, _watches: dict[int, _Watch] = watches) -> None:
     watch.free(watch.raw)
 
 
-def own(pointer: Any, free: Callable[[Any], None]) -> Any:
+def own(pointer: Any, free: Callable[[Any], None], group: object = None, lends: Any = None) -> Any:
     """Returns ``pointer`` as an object that calls ``free(pointer)`` once when it is freed.
 
     ``__del__`` and ``ffi.gc`` are not enough. The garbage collector runs the finalisers of all
@@ -42,13 +44,32 @@ def own(pointer: Any, free: Callable[[Any], None]) -> Any:
 
     ``free`` must not raise: nothing could catch it. Objects that it refers to live as long as the
     handle.
+
+    `free_group` frees the handles of a ``group`` early. ``lends`` is the pointer of another handle,
+    which is not freed early: outsiders read its memory while this one lives.
     """
     handle = ffi.cast(ffi.typeof(pointer), pointer)
     watch = _Watch(handle, _end)
     watch.free = free
     watch.raw = pointer
+    watch.group = group
+    watch.lends = lends
     watches[id(watch)] = watch
     return handle
+
+
+def free_group(group: object) -> None:
+    """Frees the handles of ``group`` now, the newest first; not those whose memory is lent.
+
+    Whatever still refers to them must not use them any more.
+    """
+    found = list(watches.values())
+    lent = {watch.lends for watch in found if watch.lends is not None}
+    for watch in reversed(found):
+        if watch.group is group and watch.raw not in lent:
+            free, watch.free = watch.free, _do_nothing
+            kept.append(free)
+            free(watch.raw)
 
 
 def _do_nothing(raw: Any) -> None:
@@ -68,7 +89,7 @@ def stop_freeing() -> None:
 
 
 kept: list[Any] = []
-"""The ``free`` functions at interpreter exit, kept alive."""
+"""The ``free`` functions at interpreter exit, kept alive with what they refer to."""
 
 
 # A forked process has the handles, but not the library's threads.

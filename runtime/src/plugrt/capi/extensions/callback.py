@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
-from plugrt.capi.callback_threads import mark_callback
+from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.errors import PjrtError, error_from_code
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def _register(client: Client, event: int, run: Callable[[Any, Any], None]) -> No
     handle = client.handle()
     made = ffi.callback("void(*)(void*, void*)", mark_callback(run))
     handle.keep.append(made)
+    expect(made)
     handle.library.extension("Callback").call(
         "Callback_RegisterCallback", client=handle.pointer, type=event, callback=made
     )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
-from plugrt.capi.callback_threads import mark_callback
+from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
 
@@ -26,9 +26,6 @@ _METADATA = 1
 _EXECUTE = 3
 _API_MAJOR, _API_MINOR = 0, 1
 _INTERNAL = 13
-
-_registered: list[Any] = []
-"""Callbacks that libraries hold until the process ends; they cannot be unregistered."""
 
 _DTYPES: dict[int, int] = {
     1: 1, 30: 30, 26: 24, 21: 21, 2: 2, 3: 3, 4: 4, 5: 5, 31: 31, 27: 25, 22: 22, 6: 6, 7: 7,
@@ -61,7 +58,7 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
 
     callback = ffi.callback("XLA_FFI_Handler*", mark_callback(run))
     register_c_handler(library, target, callback, platform)
-    _registered.append(callback)
+    expect(callback)  # until the process ends: it cannot be unregistered
 
 
 def register_c_handler(library: Library, target: str, handler: Any, platform: str) -> None:

@@ -148,14 +148,15 @@ class Table(Replies):
     ) -> Any:
         """Returns ``pointer`` as an object that frees it with the function ``name``.
 
-        ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty.
+        ``keep`` must outlive it; nothing is freed once ``unless`` is non-empty, which is also the
+        group that `free_group` takes.
         """
 
         def free(raw: Any, _keep: object = keep) -> None:
             if not unless:
                 self.dispose(name, field, raw)
 
-        return own(pointer, free)
+        return own(pointer, free, group=unless)
 
     def get_hot_slot(self, name: str) -> Slot:
         """Returns a function whose error is a number, 0 for none: saves 60 ns a call."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.declarations.ownership import DESTROYS
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
 from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
@@ -110,10 +111,11 @@ class Library(Table):
             self._tables[name] = ExtensionTable(name, base, self, AddressMap())
         return self._tables[name]
 
-    def refuse_calls(self) -> Slot:
+    def refuse_calls(self, *, but_frees: bool = False) -> Slot:
         """Makes every later call raise `FailedPrecondition`; returns the function that does.
 
-        For interpreter exit, after which handles of the library are invalid.
+        For interpreter exit, after which handles of the library are invalid. With ``but_frees``
+        what destroys handles can still be called.
         """
 
         def stub(args: Any) -> NoReturn:
@@ -123,7 +125,10 @@ class Library(Table):
             )
 
         for table in (self, *self._tables.values()):
-            table.slots = dict.fromkeys(table.slots, stub)
+            table.slots = {
+                name: function if but_frees and _frees(name) else stub
+                for name, function in table.slots.items()
+            }
         return stub
 
     def initialize(self) -> None:
@@ -148,6 +153,11 @@ class Library(Table):
         except Unimplemented:
             return {}
         return self.named_values(args, "attributes", "num_attributes")
+
+
+def _frees(name: str) -> bool:
+    """Whether a function destroys a handle, or tells why that failed."""
+    return name in DESTROYS or name.startswith("Error_")
 
 
 _LIBRARIES: dict[str, Library] = {}

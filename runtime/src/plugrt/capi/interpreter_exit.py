@@ -1,0 +1,86 @@
+"""Destroys the clients of libraries when the interpreter ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import weakref
+from collections.abc import Callable
+
+from plugrt.capi.buffer import Buffer
+from plugrt.capi.callback_threads import expected
+from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.ownership import free_group, stop_freeing
+
+_live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
+
+
+def destroy_at_exit(handle: ClientHandle) -> None:
+    """Has `destroy_all` destroy this client if it still lives then."""
+    _live.add(handle)
+
+
+def destroy_all(drop_views: Callable[[], None]) -> None:
+    """Destroys the remaining clients; later destructors do nothing, and other calls raise.
+
+    C++ destroys a library's static objects when the process exits, and threads of the library that
+    use them then crash (https://eel.is/c++draft/basic.start.term). Destroying a client waits for
+    its work while Python callbacks still work. Memory that a library may alias is never freed.
+
+    What a client made is destroyed before it: executables, events and buffers that the program
+    still holds. Finalisers of what modules hold may come upon them after that, and get
+    `FailedPrecondition`. Three things are left to the system instead, since they may be used while,
+    or after, this is done: buffers whose memory is lent (a NumPy view, a DLPack capsule) after
+    ``drop_views`` has dropped the views that plugrt keeps itself; all of them where another thread
+    runs Python; and all where a library may yet call a Python function.
+    """
+    left = list(_live)
+    if _is_alone():
+        for handle in left:
+            handle.refuse(but_frees=True)
+        drop_views()
+        for handle in left:
+            _free_children(handle)
+    for handle in left:
+        handle.destroy()
+    for handle in left:
+        handle.refuse()
+    stop_freeing()
+
+
+def _is_alone() -> bool:
+    """Whether no other thread can be using a handle: none runs Python, none will call it."""
+    return len(sys._current_frames()) == 1 and not expected
+
+
+def _free_children(handle: ClientHandle) -> None:
+    free_group(handle.exiting)
+    for buffer in _buffers_of(handle):
+        buffer.release_at_exit()
+    free_group(handle.exiting)
+    handle.sweep()
+
+
+def _buffers_of(handle: ClientHandle) -> list[Buffer]:
+    """Returns the live buffers of a client.
+
+    Nothing lists them: a launch would pay for it with each result. The garbage collector knows
+    them: a million objects take it 0.1 s.
+    """
+    # Its type is asked, and not `isinstance`, which would call ``__class__`` of strangers' objects.
+    found = [thing for thing in gc.get_objects() if type(thing) is Buffer]
+    return [buffer for buffer in found if buffer._spec.handle is handle]
+
+
+def _abandon_all() -> None:
+    """Drops the clients in a forked child process; they belong to the parent.
+
+    Their threads do not exist here: destroying a client would block, or end the process.
+    """
+    for handle in list(_live):
+        handle.abandon()
+    _live.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
