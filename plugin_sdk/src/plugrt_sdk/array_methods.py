@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plugrt.interface import Event
 from plugrt_sdk.compiled import Handle
-from plugrt_sdk.optional import left_out
+from plugrt_sdk.optional import refuse_left_out
 
 
 class ArrayMethods:
@@ -36,14 +36,14 @@ class ArrayMethods:
         it. `get` is called when it is complete. Without this method, what `put` and launches return
         is taken to be complete.
         """
-        left_out(self, "event")
+        refuse_left_out(self, "event")
 
     def copy(self, handle: Handle, device: int) -> Handle:
         """Returns a copy in the default memory of a device (``device_to_device_copy``).
 
         Without it hosts copy by `get` and `put`.
         """
-        left_out(self, "copy")
+        refuse_left_out(self, "copy")
 
     # --- memory ---------------------------------------------------------------------------------
 
@@ -60,14 +60,14 @@ class ArrayMethods:
 
     def put_in_memory(self, array: npt.NDArray[Any], device: int, kind: str) -> Handle:
         """Copies a host array to a memory of a device that is not the default, as `put` does."""
-        left_out(self, "put_in_memory")
+        refuse_left_out(self, "put_in_memory")
 
     def copy_to_memory(self, handle: Handle, device: int, kind: str) -> Handle:
         """Returns a copy in a memory of a device, also in the default one.
 
         Without it such copies are made by `get` and `put` or `put_in_memory`.
         """
-        left_out(self, "copy_to_memory")
+        refuse_left_out(self, "copy_to_memory")
 
     def view(self, handle: Handle) -> npt.NDArray[Any]:
         """Returns an array over the handle's own memory, which is the host's.
@@ -77,7 +77,7 @@ class ArrayMethods:
         The address must be the same each time; DLPack and pointers are for row-major memory.
         Without it `get` copies, and there is no DLPack.
         """
-        left_out(self, "view")
+        refuse_left_out(self, "view")
 
     def alias(self, array: npt.NDArray[Any], device: int) -> Handle | None:
         """Returns a handle that keeps the array and looks at its memory; None to have it `put`.
@@ -86,14 +86,14 @@ class ArrayMethods:
         (``zero_copy_put``). Write to it only where ``array.flags.writeable``. Results must not
         share its memory: they may live longer. Without it arrays are always `put`.
         """
-        left_out(self, "alias")
+        refuse_left_out(self, "alias")
 
     def pointer(self, handle: Handle) -> int:
         """Returns the address of an array's memory on its device (``unsafe_pointer``).
 
         Without it that is the address of the `view`, and without that `Unimplemented`.
         """
-        left_out(self, "pointer")
+        refuse_left_out(self, "pointer")
 
     # --- what there is --------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class ArrayMethods:
 
         Called by ``Device.memory_stats()`` of plugrt and of JAX, which without it have none.
         """
-        left_out(self, "memory_stats")
+        refuse_left_out(self, "memory_stats")
 
     def dtypes(self) -> Collection[str]:
         """Returns the names of the dtypes that `put` takes, such as ``{"float32", "bfloat16"}``.
@@ -111,7 +111,7 @@ class ArrayMethods:
         Called once, when the client is made; others are refused as `UnsupportedDtype`, before `put`
         sees them. Without it `put` is given whatever users put there.
         """
-        left_out(self, "dtypes")
+        refuse_left_out(self, "dtypes")
 
     def process_index(self) -> int:
         """Returns the index of this process among those that share the devices.

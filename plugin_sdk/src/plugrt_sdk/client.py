@@ -101,7 +101,7 @@ class BackendClient(Client):
         try:
             handle = put_array(session, array, place, HostBufferSemantics(semantics))
         except MemoryError as error:
-            raise session.exhausted(f"an array {tensor_type}", error) from None
+            raise session.explain_exhaustion(f"an array {tensor_type}", error) from None
         return BackendBuffer(session, handle, tensor_type, place)
 
     def buffer_from_dlpack(self, capsule: Any, device: Device) -> BackendBuffer:

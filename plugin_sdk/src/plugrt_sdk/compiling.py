@@ -45,7 +45,7 @@ def compile_program(
         launch,
         tuple(inputs),
         tuple(outputs),
-        _donated(backend, methods, program, options, len(inputs)),
+        _read_donated(backend, methods, program, options, len(inputs)),
         _memory_kinds(module, len(outputs), kinds, backend),
     )
 
@@ -88,7 +88,7 @@ def _memory_kinds(
     return tuple(stated)
 
 
-def _donated(
+def _read_donated(
     backend: Backend,
     methods: Collection[str],
     program: Program,

@@ -88,7 +88,7 @@ class BackendLoadedExecutable(LoadedExecutable):
             results = self._launch(*arguments)
         except MemoryError as error:
             what = f"the launch of {self._executable.name!r}"
-            raise self._session.exhausted(what, error) from None
+            raise self._session.explain_exhaustion(what, error) from None
         self._check_results(results)
         return [
             tuple(

@@ -132,10 +132,10 @@ def _adapt(text: str, package: NewPackage) -> str:
         text = re.sub(r"(?s)# with torch_xla:\n.*?# end\n\n?", "", text)
     text = re.sub(r"# with torch_xla:\n|# end\n\n?(?=\[)", "", text)
     text = text.replace("linux_x86_64", re.sub(r"[-.]", "_", sysconfig.get_platform()))
-    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)"', _bounded, text))
+    return package.name.rename(re.sub(r'"(plugrt(?:-sdk)?)"', _add_range, text))
 
 
-def _bounded(found: re.Match[str]) -> str:
+def _add_range(found: re.Match[str]) -> str:
     return f'"{found[1]}{supported_range(distributions.version(found[1]) or "0")}"'
 
 

@@ -1,4 +1,4 @@
-"""`left_out`: the error of an optional method that a backend does not have."""
+"""`refuse_left_out`: the error of an optional method that a backend does not have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import NoReturn
 from plugrt.errors import Unimplemented
 
 
-def left_out(backend: object, method: str) -> NoReturn:
+def refuse_left_out(backend: object, method: str) -> NoReturn:
     """Raises the error of an optional method that a backend's class does not override."""
     raise Unimplemented(f"{type(backend).__qualname__} leaves out the optional method {method}")

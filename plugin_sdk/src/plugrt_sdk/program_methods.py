@@ -13,7 +13,7 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt_sdk.compiled import Compiled, Launch
-from plugrt_sdk.optional import left_out
+from plugrt_sdk.optional import refuse_left_out
 
 
 class ProgramMethods:
@@ -45,7 +45,7 @@ class ProgramMethods:
         Called once, when the client is made (``collectives``). Without it a host knows that the
         devices of a launch exchange no data.
         """
-        left_out(self, "collectives")
+        refuse_left_out(self, "collectives")
 
     def device_types(
         self, program: Program, options: CompileOptions
@@ -66,7 +66,7 @@ class ProgramMethods:
         them. What is donated and cannot be consumed is deleted when it is no longer used. A launch
         that raises has consumed nothing. Without this method donated arguments stay as they are.
         """
-        left_out(self, "donated")
+        refuse_left_out(self, "donated")
 
     def serialize(self, compiled: Compiled) -> bytes:
         """Returns what `deserialize` needs, besides program and options, which the SDK stores.
@@ -75,14 +75,14 @@ class ProgramMethods:
         (plugrt's and JAX's compilation caches). `SavesPrograms` is a base class that stores nothing
         and compiles again. Without them every process compiles.
         """
-        left_out(self, "serialize")
+        refuse_left_out(self, "serialize")
 
     def deserialize(self, content: bytes, program: Program, options: CompileOptions) -> Launch:
         """Returns the launch of what `serialize` saved; the bytes are of this `version` and whole.
 
         ``options.device_assignment`` may name other devices than those that it was compiled for.
         """
-        left_out(self, "deserialize")
+        refuse_left_out(self, "deserialize")
 
     def topologies(
         self, name: str, options: Mapping[str, OptionValue]
@@ -94,7 +94,7 @@ class ProgramMethods:
         them is loaded where the devices are. Raise `InvalidArgument` for an unknown name. Without
         it programs are compiled only where the devices are.
         """
-        left_out(self, "topologies")
+        refuse_left_out(self, "topologies")
 
     def cost_analysis(self, compiled: Compiled) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and other figures of a launch (``cost_analysis``).
@@ -102,7 +102,7 @@ class ProgramMethods:
         Called by ``Compiled.cost_analysis()`` of plugrt and JAX; without it that is
         `Unimplemented`.
         """
-        left_out(self, "cost_analysis")
+        refuse_left_out(self, "cost_analysis")
 
     def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
         """Returns the bytes that a launch needs, on one device (``memory_analysis``).
@@ -110,7 +110,7 @@ class ProgramMethods:
         Called by ``Compiled.memory_analysis()`` of plugrt and JAX. Without it that is
         `Unimplemented`.
         """
-        left_out(self, "memory_analysis")
+        refuse_left_out(self, "memory_analysis")
 
     def optimized_program(self, compiled: Compiled) -> Program:
         """Returns the program that is run, as you rewrote it (``optimized_program``).
@@ -118,4 +118,4 @@ class ProgramMethods:
         In whatever format; hosts can show StableHLO (``mlir``) and HLO. Called by ``as_text()`` of
         plugrt and JAX; without it that is `Unimplemented`.
         """
-        left_out(self, "optimized_program")
+        refuse_left_out(self, "optimized_program")

@@ -22,7 +22,7 @@ def wrong_return(backend: object, method: str, expected: str, found: object) -> 
     cls = type(backend).__qualname__
     what = f"the launch that {cls}.compile made" if method == "launch" else f"{cls}.{method}"
     return Internal(
-        f"{what} (of {owner(backend)}) returned {_shown(found)}; {expected} was expected"
+        f"{what} (of {owner(backend)}) returned {_abbreviate(found)}; {expected} was expected"
     )
 
 
@@ -50,7 +50,7 @@ def _packages(distribution: distributions.Distribution) -> set[str]:
     }
 
 
-def _shown(value: object) -> str:
+def _abbreviate(value: object) -> str:
     try:
         return str(value) if isinstance(value, TensorType) else f"{value!r:.60}"
     except Exception:  # noqa: BLE001  # an author's __repr__ may raise anything

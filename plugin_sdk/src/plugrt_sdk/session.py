@@ -69,7 +69,7 @@ class Session:
         """The client's name for messages."""
         return self.client.backend_name
 
-    def exhausted(self, what: str, error: MemoryError) -> ResourceExhausted:
+    def explain_exhaustion(self, what: str, error: MemoryError) -> ResourceExhausted:
         """Returns the error for what found no memory: as it is, or Python's with PJRT's code.
 
         The traceback is that of the author's method.

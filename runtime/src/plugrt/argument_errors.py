@@ -50,7 +50,9 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     """
     if isinstance(error, PlugrtError) or _is_user_error(error):
         raise error
-    listed = ", ".join(f"{name}={_shown(value)}" for name, value in passed) or "these arguments"
+    listed = (
+        ", ".join(f"{name}={_abbreviate(value)}" for name, value in passed) or "these arguments"
+    )
     error_class = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
     # Python names a method after the class that defines it, which may be an internal base.
     says = re.sub(rf"\b\w+\.{re.escape(title.rpartition('.')[2])}\(", f"{title}(", str(error))
@@ -113,7 +115,7 @@ def _method_title(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     return title.removesuffix(".__init__").removesuffix(".__post_init__")
 
 
-def _shown(value: object) -> str:
+def _abbreviate(value: object) -> str:
     """Returns the start of a value's repr, also where its ``__repr__`` raises."""
     try:
         return f"{value!r:.40}"

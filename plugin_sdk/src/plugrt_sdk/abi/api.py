@@ -35,7 +35,7 @@ class Api:
         """The version, and where it was read."""
         return f"{self.version[0]}.{self.version[1]} ({self.source})"
 
-    def restricted(self, opaque: Collection[str] = ()) -> Api:
+    def restrict(self, opaque: Collection[str] = ()) -> Api:
         """Returns what the table leads to, through no struct in ``opaque``.
 
         The rest is extensions', which have headers of their own.

@@ -48,7 +48,7 @@ def diff(header: Path, other: Path | None, as_json: bool) -> int:
     if other is None and old.version > new.version:
         old, new = new, old
     changes = compare(old, new)
-    unfilled = _unfilled(new)
+    unfilled = _find_unfilled(new)
     if as_json:
         _print_json(old, new, changes, unfilled)
     else:
@@ -56,7 +56,7 @@ def diff(header: Path, other: Path | None, as_json: bool) -> int:
     return int(any(change.breaks for change in changes))
 
 
-def _unfilled(api: Api) -> dict[str, str]:
+def _find_unfilled(api: Api) -> dict[str, str]:
     """Returns the functions of a table that an exported plugin does not have, with the reason."""
     from plugrt_sdk.abi.declared import declared_api
     from plugrt_sdk.export._core import refused_functions

@@ -29,7 +29,7 @@ def compare(old: Api, new: Api) -> list[Change]:
 
     A struct that one side keeps opaque is not compared: newer versions describe some handles.
     """
-    old, new = old.restricted(new.opaque), new.restricted(old.opaque)
+    old, new = old.restrict(new.opaque), new.restrict(old.opaque)
     changes = [
         *_sequence("function", "PJRT_Api", old.functions, new.functions),
         *_signatures(old, new),
@@ -127,7 +127,7 @@ def _structs(old: Api, new: Api) -> Iterator[Change]:
 
 
 def _fields(struct: str, old: Sequence[Field], new: Sequence[Field]) -> Iterator[Change]:
-    renamed = _renamed(old, new)
+    renamed = _find_renamed(old, new)
     before = [renamed.get(field.name, field.name) for field in old]
     for was, name in renamed.items():
         yield Change("renamed", "field", f"{struct}.{was}", f"to {name}", False)
@@ -139,7 +139,7 @@ def _fields(struct: str, old: Sequence[Field], new: Sequence[Field]) -> Iterator
             yield Change("type", "field", f"{struct}.{name}", text, True)
 
 
-def _renamed(old: Sequence[Field], new: Sequence[Field]) -> dict[str, str]:
+def _find_renamed(old: Sequence[Field], new: Sequence[Field]) -> dict[str, str]:
     """Returns the fields that have another name at the same place, with the same type."""
     names_old, names_new = {field.name for field in old}, {field.name for field in new}
     return {

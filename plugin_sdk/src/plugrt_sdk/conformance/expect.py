@@ -58,7 +58,7 @@ def expect_close(got: Array, expected: Array, ulps: int, what: str = "the result
         for part in ("real", "imag"):
             expect_close(getattr(got, part), getattr(expected, part), ulps, f"{what}, {part} part")
         return
-    bad = ~_within(got, expected, ulps)
+    bad = ~_compare(got, expected, ulps)
     if bad.any():
         i = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(bad)))
         where = f" at {list(i)}" if expected.ndim else ""
@@ -70,7 +70,7 @@ def expect_close(got: Array, expected: Array, ulps: int, what: str = "the result
         )
 
 
-def _within(got: Array, expected: Array, ulps: int) -> Any:
+def _compare(got: Array, expected: Array, ulps: int) -> Any:
     with np.errstate(all="ignore"):
         same = (got == expected) | ((got != got) & (expected != expected))
         if not ulps or expected.dtype.kind in "biu":

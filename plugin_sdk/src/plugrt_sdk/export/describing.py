@@ -140,13 +140,13 @@ def describe_executable(
         executable.num_replicas,
         executable.num_partitions,
         tuple((_type_of(t.dtype), t.shape) for t in outputs),
-        _stated(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
+        _ask(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
         b"" if assignment is None else device_assignment(assignment),
         compile_options(options),
         output_shardings,
         parameter_shardings,
-        _stated(lambda: tuple(executable.parameter_memory_kinds)),
-        _stated(lambda: tuple(len(t.shape) for t in executable.input_types)),
+        _ask(lambda: tuple(executable.parameter_memory_kinds)),
+        _ask(lambda: tuple(len(t.shape) for t in executable.input_types)),
     )
 
 
@@ -157,7 +157,7 @@ def _type_of(dtype: Any) -> int:
         raise UnsupportedDtype(f"a result has the dtype {dtype}, which PJRT lacks") from None
 
 
-def _stated(ask: Callable[[], _T]) -> _T | None:
+def _ask(ask: Callable[[], _T]) -> _T | None:
     """Returns an answer of the backend, None where it does not implement the question."""
     try:
         return ask()

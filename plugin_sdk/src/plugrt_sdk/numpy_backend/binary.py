@@ -13,19 +13,19 @@ from plugrt_sdk.numpy_backend.data_types import (
     Dtype,
     Function,
     bits_to_order,
+    compute_wide,
     dtype_kind,
     is_complex,
     is_float,
     is_integer,
     wide_dtype,
-    widened,
 )
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
 def _binary(make: Callable[[Dtype], Function]) -> Lowering:
     """Returns the lowering of an operation whose result has the operands' dtype."""
-    return lambda op: widened(make(op.dtype), op.dtype)
+    return lambda op: compute_wide(make(op.dtype), op.dtype)
 
 
 def _ufunc(function: Function) -> Lowering:
@@ -188,7 +188,7 @@ def _compare(op: Operation) -> Function:
     function: Function = _COMPARISONS[op.word("comparison_direction")]
     if op.word("compare_type") == "TOTALORDER":
         return lambda x, y: function(bits_to_order(np.asarray(x)), bits_to_order(np.asarray(y)))
-    return widened(function, dtype, BOOL)
+    return compute_wide(function, dtype, BOOL)
 
 
 def _select(op: Operation) -> Function:
@@ -204,7 +204,7 @@ def _select(op: Operation) -> Function:
 def _clamp(op: Operation) -> Function:
     dtype = op.dtype
     larger, smaller = maximum(dtype), minimum(dtype)
-    return widened(lambda low, x, high: smaller(larger(low, x), high), dtype)
+    return compute_wide(lambda low, x, high: smaller(larger(low, x), high), dtype)
 
 
 OPERATIONS: dict[str, Lowering] = {

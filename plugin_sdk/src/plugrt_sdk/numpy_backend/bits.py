@@ -13,14 +13,14 @@ from plugrt_sdk.numpy_backend.data_types import (
     Function,
     bit_width,
     bits_dtype,
+    compute_wide,
     dtype_kind,
     wide_dtype,
-    widened,
 )
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
-def _unsigned(array: Array, dtype: Dtype) -> Array:
+def _to_unsigned(array: Array, dtype: Dtype) -> Array:
     """Returns the bits of integers, in an unsigned dtype that NumPy computes with."""
     if bit_width(dtype) < 8:
         narrow: Array = array.astype(np.uint8) & np.uint8((1 << bit_width(dtype)) - 1)
@@ -30,7 +30,7 @@ def _unsigned(array: Array, dtype: Dtype) -> Array:
 
 def population_count(dtype: Dtype) -> Function:
     """Returns the function that counts the ones."""
-    return lambda x: np.bitwise_count(_unsigned(x, dtype)).astype(dtype)
+    return lambda x: np.bitwise_count(_to_unsigned(x, dtype)).astype(dtype)
 
 
 def count_leading_zeros(dtype: Dtype) -> Function:
@@ -40,7 +40,7 @@ def count_leading_zeros(dtype: Dtype) -> Function:
 
     def count(x: Array) -> Array:
         # With every bit below the highest one set, the ones are what is not a leading zero.
-        bits = _unsigned(x, dtype)
+        bits = _to_unsigned(x, dtype)
         for step in steps:
             bits = bits | (bits >> bits.dtype.type(step))
         leading: Array = (np.uint8(width) - np.bitwise_count(bits)).astype(dtype)
@@ -49,7 +49,7 @@ def count_leading_zeros(dtype: Dtype) -> Function:
     return count
 
 
-def _signed(array: Array, dtype: Dtype) -> Array:
+def _to_signed(array: Array, dtype: Dtype) -> Array:
     """Returns the bits of integers, in a signed dtype that NumPy computes with."""
     if bit_width(dtype) < 8:
         unused = np.int8(8 - bit_width(dtype))
@@ -80,7 +80,7 @@ def _reduce_precision(op: Operation) -> Function:
     exponent, mantissa = op.integer("exponent_bits"), op.integer("mantissa_bits")
     dtype = op.dtype
     wide = wide_dtype(dtype)
-    return widened(lambda x: reduce_precision(x, wide, exponent, mantissa), dtype)
+    return compute_wide(lambda x: reduce_precision(x, wide, exponent, mantissa), dtype)
 
 
 _MANTISSA = {2: 10, 4: 23, 8: 52}
@@ -113,8 +113,8 @@ def reduce_precision(x: Array, dtype: Dtype, exponent_bits: int, mantissa_bits: 
 
 OPERATIONS: dict[str, Lowering] = {
     "stablehlo.reduce_precision": _reduce_precision,
-    "stablehlo.shift_left": _shift(np.left_shift, _unsigned, "iu"),
-    "stablehlo.shift_right_arithmetic": _shift(np.right_shift, _signed, "i"),
-    "stablehlo.shift_right_logical": _shift(np.right_shift, _unsigned, "u"),
+    "stablehlo.shift_left": _shift(np.left_shift, _to_unsigned, "iu"),
+    "stablehlo.shift_right_arithmetic": _shift(np.right_shift, _to_signed, "i"),
+    "stablehlo.shift_right_logical": _shift(np.right_shift, _to_unsigned, "u"),
 }
 """Operation name to lowering."""

@@ -10,7 +10,7 @@ from plugrt_sdk.numpy_backend import operation as operations
 from plugrt_sdk.numpy_backend.bodies import free_values
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Operation
-from plugrt_sdk.numpy_backend.source import FunctionSource, assigned
+from plugrt_sdk.numpy_backend.source import FunctionSource, format_targets
 from plugrt_sdk.numpy_backend.table import TERMINATORS
 
 
@@ -65,7 +65,7 @@ class BlockCompiler:
     def _add(self, operation: ir.Operation, used: list[ir.Value], gone: list[ir.Value]) -> None:
         op = Operation(operation, self._module)
         targets = [self._new(value) for value in operation.results]
-        left = f"{assigned(targets)} = " if targets else ""
+        left = f"{format_targets(targets)} = " if targets else ""
         unused = [v for v in operation.results if not any(True for _ in v.uses)]
         dead = [self._names[value] for value in [*gone, *unused]]
         comment = f"{op.name} ({op.where})"

@@ -26,14 +26,14 @@ def free_values(region: ir.Region) -> list[ir.Value]:
     """Returns the values from outside that a region uses, constants among them, each once."""
     found: dict[ir.Value, None] = {}
     inside: set[ir.Value] = set()
-    for operation in _within(region, inside):
+    for operation in _walk(region, inside):
         for value in operation.operands:
             if value not in inside:
                 found[value] = None
     return list(found)
 
 
-def _within(region: ir.Region, inside: set[ir.Value]) -> Iterator[ir.Operation]:
+def _walk(region: ir.Region, inside: set[ir.Value]) -> Iterator[ir.Operation]:
     for block in region.blocks:
         inside.update(block.arguments)
         for view in block.operations:
@@ -41,7 +41,7 @@ def _within(region: ir.Region, inside: set[ir.Value]) -> Iterator[ir.Operation]:
             yield operation
             inside.update(operation.results)
             for inner in operation.regions:
-                yield from _within(inner, inside)
+                yield from _walk(inner, inside)
 
 
 def single_operation(block: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import FailedPrecondition
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Active
 from plugrt_sdk.numpy_backend.folding import combiner
@@ -64,11 +64,11 @@ def _positions(what: str, groups: Sequence[Sequence[int]], active: Active) -> li
     return found
 
 
-def _named(op: Operation) -> str:
+def _describe(op: Operation) -> str:
     return f"{op.name} ({op.where})"
 
 
-def _reduced(op: Operation) -> Function:
+def _make_reduction(op: Operation) -> Function:
     """Returns a function that combines the arrays of one operand, given with what is captured."""
     combine, places = combiner(op, 1)
 
@@ -83,9 +83,9 @@ def _reduced(op: Operation) -> Function:
 
 
 def _all_reduce(op: Operation) -> Function:
-    groups, count, reduce = _groups(op), len(op.ir.results), _reduced(op)
+    groups, count, reduce = _groups(op), len(op.ir.results), _make_reduction(op)
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists[:count]]
@@ -97,13 +97,13 @@ def _all_reduce(op: Operation) -> Function:
                     result[i] = total
         return results
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _reduce_scatter(op: Operation) -> Function:
-    groups, reduce, axis = _groups(op), _reduced(op), op.integer("scatter_dimension")
+    groups, reduce, axis = _groups(op), _make_reduction(op), op.integer("scatter_dimension")
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, values: Sequence[Array], *captures: Any) -> list[Array]:
         results = list(values)
@@ -119,7 +119,7 @@ def _reduce_scatter(op: Operation) -> Function:
 def _all_gather(op: Operation) -> Function:
     groups, axis = _groups(op), op.integer("all_gather_dim")
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists]
@@ -130,7 +130,7 @@ def _all_gather(op: Operation) -> Function:
                     result[i] = whole
         return results
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _all_to_all(op: Operation) -> Function:
@@ -138,7 +138,7 @@ def _all_to_all(op: Operation) -> Function:
     split, join = op.integer("split_dimension"), op.integer("concat_dimension")
     parts = op.integer("split_count")
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, *lists: Any) -> list[list[Array]]:
         results: list[list[Any]] = [list(values) for values in lists]
@@ -149,7 +149,7 @@ def _all_to_all(op: Operation) -> Function:
                     result[i] = np.concatenate([own[place] for own in pieces], join)
         return results
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _collective_permute(op: Operation) -> Function:
@@ -163,7 +163,7 @@ def _collective_permute(op: Operation) -> Function:
     if outside:
         op.refuse(f"the pairs {outside} name devices above {count - 1}")
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, values: Sequence[Array]) -> list[Array]:
         place = {device: i for i, device in enumerate(active)}
@@ -180,7 +180,7 @@ def _collective_permute(op: Operation) -> Function:
 def _collective_broadcast(op: Operation) -> Function:
     groups = _groups_of_either(op, op.table("replica_groups"))
 
-    what = _named(op)
+    what = _describe(op)
 
     def run(active: Active, values: Sequence[Array]) -> list[Array]:
         results = [np.zeros_like(value) for value in values]

@@ -11,7 +11,7 @@ from plugrt_sdk.numpy_backend.devices import Active
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
-def unpacked(op: Operation, function: Function) -> Function:
+def unpack_single(op: Operation, function: Function) -> Function:
     """Returns a function that gives the one result of an operation itself, several as a tuple."""
     if len(op.ir.results) != 1:
         return function
@@ -21,7 +21,7 @@ def unpacked(op: Operation, function: Function) -> Function:
 def _while(op: Operation) -> Function:
     condition, body = op.body(0).call, op.body(1).call
     count = len(op.ir.operands)
-    pick = _captured(op, count)
+    pick = _select_captured(op, count)
 
     def loop(*values: Any) -> tuple[Any, ...]:
         state = values[:count]
@@ -30,10 +30,10 @@ def _while(op: Operation) -> Function:
             state = body(*state, *of_body)
         return state
 
-    return unpacked(op, loop)
+    return unpack_single(op, loop)
 
 
-def _captured(op: Operation, count: int) -> Callable[[Sequence[Any], int], Sequence[Any]]:
+def _select_captured(op: Operation, count: int) -> Callable[[Sequence[Any], int], Sequence[Any]]:
     """Returns what gives a region the captured values that are its own.
 
     An operation takes its operands, of which there are ``count``, then what all of its regions
@@ -45,7 +45,7 @@ def _captured(op: Operation, count: int) -> Callable[[Sequence[Any], int], Seque
 
 def _case(op: Operation) -> Function:
     branches = [op.body(i).call for i in range(len(op.ir.regions))]
-    pick, last = _captured(op, 1), len(branches) - 1
+    pick, last = _select_captured(op, 1), len(branches) - 1
 
     def choose(index: Any, *captured: Any) -> tuple[Any, ...]:
         number = int(index)
@@ -53,30 +53,30 @@ def _case(op: Operation) -> Function:
         results: tuple[Any, ...] = branches[number](*pick((index, *captured), number))
         return results
 
-    return unpacked(op, choose)
+    return unpack_single(op, choose)
 
 
 def _if(op: Operation) -> Function:
     yes, no = op.body(0).call, op.body(1).call
-    pick = _captured(op, 1)
+    pick = _select_captured(op, 1)
 
     def choose(*values: Any) -> tuple[Any, ...]:
         results: tuple[Any, ...] = yes(*pick(values, 0)) if values[0] else no(*pick(values, 1))
         return results
 
-    return unpacked(op, choose)
+    return unpack_single(op, choose)
 
 
 def _call(op: Operation) -> Function:
-    return unpacked(op, op.module.function(op.string("callee")))
+    return unpack_single(op, op.module.function(op.string("callee")))
 
 
 def _composite(op: Operation) -> Function:
-    return unpacked(op, op.module.function(op.string("decomposition")))
+    return unpack_single(op, op.module.function(op.string("decomposition")))
 
 
 def _pass_on(op: Operation) -> Function:
-    return unpacked(op, lambda *values: values)
+    return unpack_single(op, lambda *values: values)
 
 
 def _token(op: Operation) -> Function:
@@ -110,7 +110,7 @@ Lists = Sequence[Sequence[Any]]
 """For each value the list of the devices' own."""
 
 
-def _of(devices: Sequence[int], lists: Lists) -> list[list[Any]]:
+def _pick(devices: Sequence[int], lists: Lists) -> list[list[Any]]:
     """Returns what the lists hold at some positions."""
     return [[values[i] for i in devices] for values in lists]
 
@@ -119,31 +119,31 @@ def _joint_while(op: Operation) -> Function:
     condition = op.module.joint_body(op.ir.regions[0])
     body = op.module.joint_body(op.ir.regions[1])
     count = len(op.ir.operands)
-    pick = _captured(op, count)
+    pick = _select_captured(op, count)
 
     def loop(active: Active, *lists: Any) -> list[list[Any]]:
         state = [list(values) for values in lists[:count]]
         inside = list(range(len(active)))
         while inside:
             devices = tuple(active[i] for i in inside)
-            captured = _of(inside, pick(lists, 0))
-            verdicts = condition(devices, *_of(inside, state), *captured)[0]
+            captured = _pick(inside, pick(lists, 0))
+            verdicts = condition(devices, *_pick(inside, state), *captured)[0]
             inside = [i for i, verdict in zip(inside, verdicts, strict=True) if verdict]
             if not inside:
                 break
             devices = tuple(active[i] for i in inside)
-            news = body(devices, *_of(inside, state), *_of(inside, pick(lists, 1)))
+            news = body(devices, *_pick(inside, state), *_pick(inside, pick(lists, 1)))
             for values, new in zip(state, news, strict=True):
                 for i, value in zip(inside, new, strict=True):
                     values[i] = value
         return state
 
-    return unpacked(op, loop)
+    return unpack_single(op, loop)
 
 
 def _joint_case(op: Operation) -> Function:
     branches = [op.module.joint_body(region) for region in op.ir.regions]
-    pick, last = _captured(op, 1), len(branches) - 1
+    pick, last = _select_captured(op, 1), len(branches) - 1
     predicate, count = op.name == "stablehlo.if", len(op.ir.results)
 
     def number(index: Any) -> int:
@@ -158,18 +158,18 @@ def _joint_case(op: Operation) -> Function:
         results: list[list[Any]] = [[None] * len(active) for _ in range(count)]
         for branch, inside in sorted(chosen.items()):
             devices = tuple(active[i] for i in inside)
-            news = branches[branch](devices, *_of(inside, pick(lists, branch)))
+            news = branches[branch](devices, *_pick(inside, pick(lists, branch)))
             for values, new in zip(results, news, strict=True):
                 for i, value in zip(inside, new, strict=True):
                     values[i] = value
         return results
 
-    return unpacked(op, choose)
+    return unpack_single(op, choose)
 
 
 def _joint_call(op: Operation) -> Function:
     name = op.string("callee" if op.name == "func.call" else "decomposition")
-    return unpacked(op, op.module.joint_function(name))
+    return unpack_single(op, op.module.joint_function(name))
 
 
 JOINT_CONTROL: dict[str, Lowering] = {

@@ -35,14 +35,14 @@ def converter(source: Dtype, target: Dtype) -> Function:
         part = converter(np.dtype(f"f{source.itemsize // 2}"), target)
         return lambda x: part(np.real(x))
     if is_float(source) and is_integer(target):
-        return _saturating(source, target)
+        return _make_saturating(source, target)
     if wide_dtype(source) != source and wide_dtype(target) != target:
         wide = wide_dtype(source)
         return lambda x: x.astype(wide).astype(target)
     return lambda x: x.astype(target)
 
 
-def _saturating(source: Dtype, target: Dtype) -> Function:
+def _make_saturating(source: Dtype, target: Dtype) -> Function:
     wide = wide_dtype(source)
     wide = np.dtype(np.float32) if wide.itemsize < 4 else wide
     _, low, high = integer_info(target)

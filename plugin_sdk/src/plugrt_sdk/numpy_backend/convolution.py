@@ -92,7 +92,7 @@ def _patches(windows: Windows, x: Array) -> Array:
         dilations=(1, 1, *windows.dilations),
         padding=[[0, 0], [0, 0], *windows.padding],
     )
-    view = edges.view(edges.padded(x, x.dtype.type(0)))
+    view = edges.view(edges.pad_with(x, x.dtype.type(0)))
     rank = len(windows.sizes)
     # The windows of batch and feature are single elements.
     return view.reshape(*view.shape[: 2 + rank], *view.shape[4 + rank :])

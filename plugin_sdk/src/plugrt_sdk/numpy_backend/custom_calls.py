@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from plugrt_sdk.numpy_backend import lapack
-from plugrt_sdk.numpy_backend.control_flow import unpacked
-from plugrt_sdk.numpy_backend.data_types import Array, Function, widened
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
+from plugrt_sdk.numpy_backend.data_types import Array, Function, compute_wide
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
 def _pass_on(op: Operation) -> Function:
     count = len(op.ir.results)
-    return unpacked(op, lambda *values: values[:count])
+    return unpack_single(op, lambda *values: values[:count])
 
 
 def _qr(op: Operation) -> Function:
@@ -41,7 +41,7 @@ def _householder_product(op: Operation) -> Function:
             q = q - tau * v @ (np.conj(np.swapaxes(v, -1, -2)) @ q)
         return q
 
-    return widened(product, op.dtype)
+    return compute_wide(product, op.dtype)
 
 
 TARGETS: dict[str, Lowering] = {

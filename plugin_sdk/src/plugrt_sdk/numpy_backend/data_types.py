@@ -92,7 +92,7 @@ def wide_dtype(dtype: Dtype) -> Dtype:
     return dtype
 
 
-def widened(function: Function, dtype: Dtype, result: Dtype | None = None) -> Function:
+def compute_wide(function: Function, dtype: Dtype, result: Dtype | None = None) -> Function:
     """Returns a function of arrays of ``dtype`` that computes in `wide_dtype`.
 
     The results are of the dtype ``result``, by default that of the arguments.

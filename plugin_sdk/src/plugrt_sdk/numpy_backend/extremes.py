@@ -27,7 +27,7 @@ def find_extreme(op: Operation, axes: tuple[int, ...]) -> Function | None:
     if not _is_iota(op.ir.operands[1], axes[0]):
         return None
     [axis], dtype = axes, op.operand_types[0].dtype
-    chosen = _tried(op, dtype)
+    chosen = _try_choices(op, dtype)
     return None if chosen is None else _along(chosen, axis, wide_dtype(dtype))
 
 
@@ -63,7 +63,7 @@ def _is_iota(value: ir.Value, axis: int) -> bool:
     return int(owner.attributes["iota_dimension"].value) == axis
 
 
-def _tried(op: Operation, dtype: Dtype) -> Any:
+def _try_choices(op: Operation, dtype: Dtype) -> Any:
     """Returns ``np.argmax`` or ``np.argmin`` if a body chooses of two elements as it does.
 
     Both take a NaN before all else, and the first of equal elements; the left argument is first.

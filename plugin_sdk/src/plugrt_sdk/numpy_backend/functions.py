@@ -122,7 +122,7 @@ class ModuleCompiler:
     def lower(self, op: Operation) -> Function:
         """Returns the function of an operation, for one device."""
         function = lower(find_lowering(op), op)
-        return checked(op, function) if self._check else function
+        return check_results(op, function) if self._check else function
 
     def lower_joint(self, op: Operation) -> Function:
         """Returns the joint function of an operation."""
@@ -148,7 +148,7 @@ def called_symbol(operation: ir.Operation) -> str | None:
     return text_of(operation.attributes[key]) if key else None
 
 
-def checked(op: Operation, function: Function) -> Function:
+def check_results(op: Operation, function: Function) -> Function:
     """Returns a function that also compares its results with the types that MLIR inferred."""
     expected, what = op.result_types, f"{op.name} ({op.where})"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from plugrt.stablehlo.bindings import hlo
 from plugrt_sdk.numpy_backend.bodies import single_operation
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import INT64, Array, Function
 from plugrt_sdk.numpy_backend.folding import combiner, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -184,7 +184,7 @@ def _scatter(op: Operation) -> Function:
         write(outs, places, news, values[2 * count + 1 :])
         return [out.reshape(shape) for out in outs]
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _writer(op: Operation, count: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
@@ -39,7 +39,7 @@ def _of_each_matrix(op: Operation, compute: Callable[[Array], Sequence[Array]]) 
                 failed[place] = 1
         return [*found, failed]
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _eigh(op: Operation) -> Function:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_sdk.numpy_backend.data_types import Array, Function, widened
+from plugrt_sdk.numpy_backend.data_types import Array, Function, compute_wide
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
@@ -26,9 +26,9 @@ def cholesky(x: Array) -> Array:
 
 def _cholesky(op: Operation) -> Function:
     if op.flag("lower"):
-        return widened(cholesky, op.dtype)
+        return compute_wide(cholesky, op.dtype)
     # The factor is of the upper triangle, whose adjoint NumPy reads.
-    return widened(lambda x: _adjoint(cholesky(_adjoint(np.triu(x)))), op.dtype)
+    return compute_wide(lambda x: _adjoint(cholesky(_adjoint(np.triu(x)))), op.dtype)
 
 
 _BLOCK = 16
@@ -70,7 +70,7 @@ def _triangular_solve(op: Operation) -> Function:
         x = x if is_lower else x[..., ::-1, :]
         return x if left else np.swapaxes(x, -1, -2)
 
-    return widened(solve, op.dtype)
+    return compute_wide(solve, op.dtype)
 
 
 _TRANSFORMS: dict[str, Any] = {

@@ -43,7 +43,9 @@ class _Features:
         total: Array = np.add.reduce(x, self._axes)
         return total
 
-    def scaled(self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+    def scale_and_shift(
+        self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array
+    ) -> Array:
         deviation = np.sqrt(self.spread(variance) + self.wide.type(self.epsilon))
         centred = x - self.spread(mean)
         scaled: Array = self.spread(scale) * (centred / deviation) + self.spread(offset)
@@ -58,14 +60,16 @@ def _training(op: Operation) -> Function:
         mean = features.mean(x)
         centred = x - features.spread(mean)
         variance = features.mean(centred * centred)
-        return features.narrow(features.scaled(x, scale, offset, mean, variance), mean, variance)
+        return features.narrow(
+            features.scale_and_shift(x, scale, offset, mean, variance), mean, variance
+        )
 
     return run
 
 
 def _inference(op: Operation) -> Function:
     features = _Features(op)
-    return lambda *arrays: features.narrow(features.scaled(*features.widen(*arrays)))[0]
+    return lambda *arrays: features.narrow(features.scale_and_shift(*features.widen(*arrays)))[0]
 
 
 def _gradient(op: Operation) -> Function:

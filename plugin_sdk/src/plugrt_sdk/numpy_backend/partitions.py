@@ -25,7 +25,7 @@ from plugrt.stablehlo.shardings import (
     read_shardy_list,
 )
 from plugrt.stablehlo.types import ir_type_to_tensor_type
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
@@ -125,7 +125,7 @@ def _manual_computation(op: Operation) -> Function:
             for own, parts, kind in zip(shards, results, types, strict=True)
         ]
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _pass_on(op: Operation) -> Function:

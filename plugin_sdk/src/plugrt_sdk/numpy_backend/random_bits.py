@@ -36,7 +36,7 @@ def _words(values: Any) -> tuple[Any, Any]:
     return values.astype(np.uint32), (values >> np.uint64(32)).astype(np.uint32)
 
 
-def _joined(low: Array, high: Array) -> Array:
+def _join(low: Array, high: Array) -> Array:
     joined: Array = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
     return joined
 
@@ -77,8 +77,8 @@ def _threefry_bits(state: Array, shape: Sequence[int], bits: int) -> tuple[Array
     size = math.prod(shape)
     if bits == 64:
         counters = state[1] + np.arange(size, dtype=np.uint64)
-        values = _joined(*threefry(counters, state[0])).reshape(shape)
-        return _advanced(state, size), values
+        values = _join(*threefry(counters, state[0])).reshape(shape)
+        return _advance(state, size), values
     # A pair of words is neighbours along one dimension: the first even one, else the longest.
     sizes = list(shape) or [1]
     even = [d for d, n in enumerate(sizes) if n % 2 == 0]
@@ -89,10 +89,10 @@ def _threefry_bits(state: Array, shape: Sequence[int], bits: int) -> tuple[Array
     both = np.stack([word.reshape(half) for word in pair], split + 1)
     doubled = [*half[:split], 2 * half[split], *half[split + 1 :]]
     index = (slice(None),) * split + (slice(sizes[split]),)
-    return _advanced(state, count), both.reshape(doubled)[index].reshape(shape)
+    return _advance(state, count), both.reshape(doubled)[index].reshape(shape)
 
 
-def _advanced(state: Array, count: int) -> Array:
+def _advance(state: Array, count: int) -> Array:
     return np.concatenate([state[:1], state[1:2] + np.uint64(count)])
 
 
@@ -106,7 +106,7 @@ def _philox_bits(state: Array, shape: Sequence[int], bits: int) -> tuple[Array, 
     words = np.stack(philox(counters[:-1], carried[:-1], state[0]), 1).reshape(-1)
     after = [state[0], counters[-1], carried[-1]][: len(state)]
     if bits == 64:
-        words = _joined(words[0::2], words[1::2])
+        words = _join(words[0::2], words[1::2])
     return np.array(after, np.uint64), words[: math.prod(shape)].reshape(shape)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
 from plugrt_sdk.numpy_backend.extremes import find_extreme
 from plugrt_sdk.numpy_backend.folding import combiner, fold_first_axis, known_ufunc
@@ -21,7 +21,7 @@ def _reduce(op: Operation) -> Function:
         ufunc = known_ufunc(op.body())
         if ufunc is not None:
             return reduce_by(ufunc, axes, op.dtype)
-    return unpacked(op, _general(op, axes, count))
+    return unpack_single(op, _general(op, axes, count))
 
 
 def reduce_by(ufunc: Any, axes: Sequence[int], dtype: Dtype) -> Function:
@@ -91,7 +91,7 @@ def _map(op: Operation) -> Function:
                 x[index] = result
         return out
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 OPERATIONS: dict[str, Lowering] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plugrt_sdk.numpy_backend.comparators import SortKey, sort_keys
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import (
     BOOL,
     Array,
@@ -43,7 +43,7 @@ def _sort(op: Operation) -> Function:
             order = _order_by_network(combine, arrays, axis, captured)
         return [np.take_along_axis(x, order, axis) for x in arrays]
 
-    return unpacked(op, run)
+    return unpack_single(op, run)
 
 
 def _order_by_keys(keys: Sequence[SortKey], arrays: Sequence[Array], axis: int) -> Array:

@@ -59,6 +59,6 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() and c.isascii() else " " for c in text)
 
 
-def assigned(targets: Sequence[str]) -> str:
+def format_targets(targets: Sequence[str]) -> str:
     """Returns the left side of an assignment from a call: a variable, or a tuple of them."""
     return targets[0] if len(targets) == 1 else f"[{', '.join(targets)}]"

@@ -12,9 +12,9 @@ from plugrt_sdk.numpy_backend.data_types import (
     Array,
     Dtype,
     Function,
+    compute_wide,
     is_complex,
     is_float,
-    widened,
 )
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
@@ -24,7 +24,7 @@ def _unary(make: Callable[[Dtype], Function]) -> Lowering:
 
     def lower(op: Operation) -> Function:
         dtype = op.operand_types[0].dtype
-        return widened(make(dtype), dtype)
+        return compute_wide(make(dtype), dtype)
 
     return lower
 
@@ -34,7 +34,7 @@ def _ufunc(function: Function) -> Lowering:
 
 
 def _abs(op: Operation) -> Function:
-    return widened(np.absolute, op.operand_types[0].dtype, op.dtype)
+    return compute_wide(np.absolute, op.operand_types[0].dtype, op.dtype)
 
 
 def _cbrt(dtype: Dtype) -> Function:
@@ -86,11 +86,11 @@ def _part(function: Function) -> Lowering:
 
 
 def _is_finite(op: Operation) -> Function:
-    return widened(np.isfinite, op.operand_types[0].dtype, op.dtype)
+    return compute_wide(np.isfinite, op.operand_types[0].dtype, op.dtype)
 
 
 def _not(op: Operation) -> Function:
-    return widened(np.invert, op.dtype)
+    return compute_wide(np.invert, op.dtype)
 
 
 def _identity(op: Operation) -> Function:

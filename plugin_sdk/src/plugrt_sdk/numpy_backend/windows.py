@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt_sdk.numpy_backend.control_flow import unpacked
+from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Dtype, Function, wide_dtype
 from plugrt_sdk.numpy_backend.folding import combiner, known_ufunc
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -43,7 +43,7 @@ class Windows:
             op.table("padding") or [[0, 0]] * rank,
         )
 
-    def padded(self, x: Array, value: Any) -> Array:
+    def pad_with(self, x: Array, value: Any) -> Array:
         """Returns the array with holes and edges filled with a value."""
         if all(d == 1 for d in self.base_dilations) and not any(map(any, self.padding)):
             return np.asarray(x)
@@ -93,7 +93,7 @@ def _reduce_window(op: Operation) -> Function:
         ufunc = known_ufunc(op.body())
         if ufunc is not None:
             return _separable(ufunc, windows, op.dtype)
-    return unpacked(op, _general(op, windows, count))
+    return unpack_single(op, _general(op, windows, count))
 
 
 def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
@@ -111,7 +111,7 @@ def _separable(ufunc: Any, windows: Windows, dtype: Dtype) -> Function:
             return _scan(ufunc, np.asarray(x).astype(wide, copy=False), begun, scanned).astype(
                 dtype, copy=False
             )
-        x = windows.padded(np.asarray(x).astype(wide, copy=False), begun)
+        x = windows.pad_with(np.asarray(x).astype(wide, copy=False), begun)
         for axis in axes:
             [x] = _reduce_axis(join, [x], windows, axis)
         result: Array = ufunc(x, begun)
@@ -187,7 +187,7 @@ def _general(op: Operation, windows: Windows, count: int) -> Function:
         def join(left: Sequence[Array], right: Sequence[Array]) -> list[Array]:
             return [np.asarray(x) for x in combine(*left, *right, *captured)]
 
-        arrays = [windows.padded(x, s) for x, s in zip(values[:count], starts, strict=True)]
+        arrays = [windows.pad_with(x, s) for x, s in zip(values[:count], starts, strict=True)]
         rest = windows.counts(arrays[0].shape)
         begun = [np.broadcast_to(start, rest) for start in starts]
         if 0 in windows.sizes or not math.prod(rest):
@@ -206,7 +206,9 @@ def _select_and_scatter(op: Operation) -> Function:
     ufunc = known_ufunc(op.body(1))
 
     def run(x: Array, source: Array, start: Any, *captured: Any) -> Array:
-        place = _selected(windows, np.asarray(x), select, [captured[i] for i in select_places])
+        place = _select_positions(
+            windows, np.asarray(x), select, [captured[i] for i in select_places]
+        )
         given = [captured[i] for i in scatter_places]
         out = np.full(x.size, start, x.dtype)
         flat, places = np.ascontiguousarray(source).reshape(-1), place.reshape(-1)
@@ -219,12 +221,12 @@ def _select_and_scatter(op: Operation) -> Function:
     return run
 
 
-def _selected(windows: Windows, x: Array, select: Any, captured: Sequence[Any]) -> Array:
+def _select_positions(windows: Windows, x: Array, select: Any, captured: Sequence[Any]) -> Array:
     """Returns for each window the flat position, in ``x``, of the element that is selected."""
     positions = windows.view(
-        windows.padded(np.arange(1, x.size + 1, dtype=np.int64).reshape(x.shape), np.int64(0))
+        windows.pad_with(np.arange(1, x.size + 1, dtype=np.int64).reshape(x.shape), np.int64(0))
     )
-    values = windows.view(windows.padded(x, x.dtype.type(0)))
+    values = windows.view(windows.pad_with(x, x.dtype.type(0)))
     rank = x.ndim
     counts = positions.shape[:rank]
     # A position of 0 is padding, which is never selected.

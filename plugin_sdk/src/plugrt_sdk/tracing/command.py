@@ -110,7 +110,7 @@ def trace(
             environ = environment.select_library(environ, library)
         file = _open(output, stack)
         showing = Showing(file, form, with_calls=not brief)
-        environ = environment.traced(environ, folder, settings)
+        environ = environment.trace_environment(environ, folder, settings)
         code, processes = running.run(program, environ, folder, showing.add)
         showing.finish(processes, {"command": list(program), "exit_code": code, "checked": check})
         return _conclude(code, processes, check)

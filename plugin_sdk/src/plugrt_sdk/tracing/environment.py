@@ -43,7 +43,7 @@ class Settings:
         return found
 
 
-def traced(base: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
+def trace_environment(base: Mapping[str, str], folder: Path, settings: Settings) -> dict[str, str]:
     """Returns the environment in which every PJRT library that a program loads is traced."""
     preloaded = [str(library_path()), *filter(None, [base.get("LD_PRELOAD")])]
     return {

@@ -58,7 +58,7 @@ class Showing:
         if self._form == "text":
             for process in processes:
                 for record in process.unfinished.values():
-                    self._show(process, self._lines_of(process).unfinished(record))
+                    self._show(process, self._lines_of(process).format_unfinished(record))
         else:
             json.dump(self._document(processes, facts), self._file, indent=1)
             self._file.write("\n")

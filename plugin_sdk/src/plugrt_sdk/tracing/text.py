@@ -56,7 +56,7 @@ class Lines:
         elif "call" in record:
             yield from self._wrap(record, self._call(record))
 
-    def unfinished(self, record: Record) -> Iterator[str]:
+    def format_unfinished(self, record: Record) -> Iterator[str]:
         """Yields the lines of a call that never returned."""
         yield from self._wrap(record, f"{record['function']}(…) did not return")
 
@@ -139,7 +139,7 @@ def summary(process: Process, width: int, checked: bool) -> Iterator[str]:
         yield from _handles(process)
     if process.end is None:
         yield ""
-        yield from _ending(process, width)
+        yield from _describe_end(process, width)
     yield from _remarks(process, width, checked)
 
 
@@ -164,7 +164,7 @@ def _handles(process: Process) -> Iterator[str]:
         yield f"{name:<{names}} {made:>8} {gone:>9} {made - gone or '-':>6}"
 
 
-def _ending(process: Process, width: int) -> Iterator[str]:
+def _describe_end(process: Process, width: int) -> Iterator[str]:
     text = "It ended without exit handlers (killed, or os._exit): what it left alive is not known."
     if process.unfinished:
         names = ", ".join(record["function"] for record in process.unfinished.values())

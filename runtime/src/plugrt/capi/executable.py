@@ -138,14 +138,14 @@ class Executable(interface.Executable):
     def output_shardings(self) -> Sequence[bytes]:
         """As the interface has it; `Unimplemented` also where the library states none."""
         found = shardings.output_shardings(self._library, self._pointer)
-        return self._stated(found, "output_shardings")
+        return self._require_stated(found, "output_shardings")
 
     def parameter_shardings(self) -> Sequence[bytes]:
         """As the interface has it; `Unimplemented` also where the library states none."""
         found = shardings.parameter_shardings(self._library, self._pointer)
-        return self._stated(found, "parameter_shardings")
+        return self._require_stated(found, "parameter_shardings")
 
-    def _stated(self, found: Sequence[bytes], what: str) -> Sequence[bytes]:
+    def _require_stated(self, found: Sequence[bytes], what: str) -> Sequence[bytes]:
         """Returns what a library states, which is nothing for programs that are not partitioned."""
         return found or self._unimplemented(what)
 

@@ -165,7 +165,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
             break
         if deadline - time.monotonic() < 1 or not _leave_out(environ, culprit):
             break
-    rows = [_untried(r) for r in records] if done is None else done["rows"]
+    rows = [_make_untried_row(r) for r in records] if done is None else done["rows"]
     found.candidates = [{**row, **faults.get(str(row["key"]), {})} for row in rows]
     if done is None:
         return
@@ -185,7 +185,7 @@ def _examine_backends(found: Examination, records: list[Record], settings: Confi
             _add_problem(found, row["name"], row["reason"], f"{row['name']!r}: {row['reason']}")
 
 
-def _untried(record: Record) -> dict[str, Any]:
+def _make_untried_row(record: Record) -> dict[str, Any]:
     """Returns the row of a candidate that no process has reported on."""
     row = {**record.as_dict(), "key": list(record.identity)}
     if record.state is State.FOUND:

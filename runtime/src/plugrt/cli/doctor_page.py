@@ -123,9 +123,9 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
     facts = {key: row[key] for key in ("platform", "source", "value", "library") if row[key]}
     facts |= row.get("probe", {}).get("facts", {})
     listed = "\n".join(f"{key}: {value}" for key, value in facts.items())
-    why.append(_folded("details", listed))
+    why.append(_make_foldable("details", listed))
     if row["traceback"]:
-        why.append(_folded("traceback", row["traceback"]))
+        why.append(_make_foldable("traceback", row["traceback"]))
     return [
         element("td", element("strong", row["name"])),
         element("td", state),
@@ -150,8 +150,8 @@ def _settings(settings: list[dict[str, str]]) -> Element:
 
 
 def _journal(steps: list[str]) -> Element:
-    return _folded(f"{len(steps)} steps", "\n".join(steps)) if steps else Element("")
+    return _make_foldable(f"{len(steps)} steps", "\n".join(steps)) if steps else Element("")
 
 
-def _folded(title: str, content: str) -> Element:
+def _make_foldable(title: str, content: str) -> Element:
     return element("details", element("summary", title), element("pre", content))

@@ -151,7 +151,7 @@ class _Plan:
         self._part_shape, self._held_shape = target.shard_shape(shape), source.shard_shape(shape)
         self._held = [*device_boxes(source, shape).items()]
         self._wanted = device_boxes(target, shape)
-        self._pieces = {d: self._needed(d, box) for d, box in self._wanted.items()}
+        self._pieces = {d: self._find_pieces(d, box) for d, box in self._wanted.items()}
         self._cuts: dict[int, list[Box]] = {}
         for pieces in self._pieces.values():
             for i, box in pieces:
@@ -159,7 +159,7 @@ class _Plan:
                 if box != self._held[i][1] and box not in cuts:
                     cuts.append(box)
 
-    def _needed(self, device: Device, box: Box) -> list[tuple[int, Box]]:
+    def _find_pieces(self, device: Device, box: Box) -> list[tuple[int, Box]]:
         """Returns the pieces of ``box``, of the buffers on the device itself where it can be."""
         holders: dict[Box, int] = {}
         for i, (holder, held) in enumerate(self._held):

@@ -66,11 +66,11 @@ def _warn(message: str) -> None:
 def record_good(library: str, options: Mapping[str, OptionValue], started: bool = True) -> None:
     """Records that this library started (or opened); does nothing if the file cannot be written."""
     with contextlib.suppress(OSError):
-        known = [*_known(), fingerprint(library, options, started)][-_MAX_ENTRIES:]
+        known = [*_read_entries(), fingerprint(library, options, started)][-_MAX_ENTRIES:]
         files.write(files.private_folder(cache_folder()) / _FILE, json.dumps(known).encode())
 
 
-def _known() -> list[str]:
+def _read_entries() -> list[str]:
     """Returns the file's entries; none if the file is refused: it will be overwritten."""
     try:
         return _read()

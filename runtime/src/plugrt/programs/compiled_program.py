@@ -163,7 +163,7 @@ class CompiledProgram(CompiledCall):
         types = None if input_types is None else [(t.shape, t.dtype, False) for t in input_types]
         count = len(self.output_types)
         spec = tree.flatten(0 if count == 1 else (0,) * count)[1]
-        loaded = self._loaded(types or ())
+        loaded = self._load(types or ())
         super().__init__(loaded, None, spec, types, f"program {program.name!r}")
 
     @property
@@ -175,7 +175,7 @@ class CompiledProgram(CompiledCall):
         """Returns the backend's executable."""
         return self._runtime
 
-    def _loaded(self, types: Sequence[ParameterType]) -> LoadedProgram:
+    def _load(self, types: Sequence[ParameterType]) -> LoadedProgram:
         outputs = self.output_types
         plan = Plan(
             name=self.program.name,
@@ -195,7 +195,7 @@ class CompiledProgram(CompiledCall):
         return parse_program(self.program)[0]
 
     def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
-        return self._loaded(parameter_types(avals)) if self._types is None else self._program
+        return self._load(parameter_types(avals)) if self._types is None else self._program
 
     def _name(self, i: int) -> str:
         return f"parameter {i}"

@@ -51,7 +51,7 @@ class TensorSharding:
         devices = self.devices or tuple(range(partitions))
         if sorted(devices) != list(range(partitions)):
             raise ProgramError(
-                f"a sharding is over the devices {_shown(devices)}; the program was compiled for "
+                f"a sharding is over the devices {_shorten(devices)}; the program was compiled for "
                 f"{partitions} partitions, which are numbered from 0"
             )
         kept = [
@@ -80,7 +80,7 @@ WHOLE = TensorSharding()
 """The sharding of an array that every device has whole."""
 
 
-def _shown(devices: Sequence[int]) -> str:
+def _shorten(devices: Sequence[int]) -> str:
     return f"{list(devices[:8])}{' and so on' if len(devices) > 8 else ''}"
 
 

@@ -56,7 +56,7 @@ class _NotYet(ReadyEvent):
 _waited: set[int] = set()
 
 
-def _poisoned() -> Faults:
+def _fail_after_refusals() -> Faults:
     """Returns a mutant that computes wrong numbers once it has refused three programs."""
     refused: list[None] = []
 
@@ -100,7 +100,7 @@ def _wordless(self: MutantClient, program: Program, options: CompileOptions) -> 
 BEHAVIOUR: Mapping[str, Faults] = {
     "behaviour.threads": _one_slot(),
     "behaviour.events": Faults(result={"ready_event": lambda self: _CallsTwice()}),
-    "behaviour.after_errors": _poisoned(),
+    "behaviour.after_errors": _fail_after_refusals(),
     "behaviour.order": _stale_chain(),
     "behaviour.error_text": Faults(client={"compile": _wordless}),
     "behaviour.synchronous": Faults(

@@ -122,7 +122,7 @@ def _forgiving_compile(self: MutantClient, program: Program, options: CompileOpt
         return MutantClient.compile(self, Program(ADD.encode()), CompileOptions())
 
 
-def _forgiving(mark: bytes) -> Faults:
+def _compile_unreadable(mark: bytes) -> Faults:
     """Returns a mutant that compiles what it cannot read, if that begins with ``mark``."""
 
     def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
@@ -188,12 +188,12 @@ def _convert(change: Callable[[Array, TensorType], Array | None]) -> Faults:
     return accept(adapt)
 
 
-def _resized(array: Array, wanted: TensorType) -> Array | None:
+def _resize(array: Array, wanted: TensorType) -> Array | None:
     same = array.ndim == len(wanted.shape) and array.dtype == wanted.dtype
     return np.resize(array, wanted.shape) if same else None
 
 
-def _reshaped(array: Array, wanted: TensorType) -> Array | None:
+def _reshape(array: Array, wanted: TensorType) -> Array | None:
     same = array.size == np.prod(wanted.shape) and array.dtype == wanted.dtype
     return array.reshape(wanted.shape) if same else None
 
@@ -226,15 +226,15 @@ _PROGRAMS: Mapping[str, Faults] = {
     "branches": wrong_result(_has("stablehlo.case"), _each(lambda a: np.minimum(a, 11))),
     "call": wrong_result(_has("call @"), _each(_add_one)),
     "network": wrong_result(_has("stablehlo.dot_general"), _each(_spoil(4))),
-    "refused.nonsense": _forgiving(b"this is no program"),
-    "refused.version": _forgiving(b"ML\xefR\rStableHLO_v99"),
+    "refused.nonsense": _compile_unreadable(b"this is no program"),
+    "refused.version": _compile_unreadable(b"ML\xefR\rStableHLO_v99"),
     "refused.format": Faults(client={"compile": _any_format}),
     "refused.operation": Faults(backend={"compile": _skip_custom_calls}),
     "refused.devices": Faults(client={"compile": _fewer_replicas}),
     "refused.arguments.fewer": accept(_pad),
     "refused.arguments.more": accept(_cut),
-    "refused.arguments.size": _convert(_resized),
-    "refused.arguments.rank": _convert(_reshaped),
+    "refused.arguments.size": _convert(_resize),
+    "refused.arguments.rank": _convert(_reshape),
     "refused.arguments.dtype": _convert(_cast),
     "refused.arguments.buffers": accept(_first_only),
 }  # fmt: skip

@@ -37,7 +37,7 @@ def _sleep(self: Any) -> Availability:
     return Availability.yes()
 
 
-def _counting(values: Any) -> Any:
+def _iterate(values: Any) -> Any:
     """Returns a property whose value is another one each time."""
     left = iter(values)
     return property(lambda self: next(left))
@@ -101,7 +101,7 @@ PLACES: Mapping[str, Faults] = {
     "client.lookup.unknown": Faults(client={"lookup_device": _lookup_any}),
     "client.assignment": Faults(client={"default_device_assignment": _assign_turned}, devices=2),
     "client.assignment.refused": Faults(client={"default_device_assignment": _assign_anything}),
-    "client.identity": Faults(client={"compiler_identity": _counting(map(str, range(1_000_000)))}),
+    "client.identity": Faults(client={"compiler_identity": _iterate(map(str, range(1_000_000)))}),
     "client.close": Faults(client={"close": _close_once}),
     "client.again": Faults(on_start=_only_once),
     "client.exit": Faults(client={"close": lambda self: None}, on_start=lambda: _exit_badly()),

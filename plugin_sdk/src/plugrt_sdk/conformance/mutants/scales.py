@@ -18,7 +18,7 @@ def _on_first(self: MutantClient, program: Program, options: CompileOptions) -> 
     return MutantClient.compile(self, program, options)
 
 
-def _rotated(applies: str) -> Faults:
+def _rotate_results(applies: str) -> Faults:
     """Returns a mutant that gives each device its neighbour's results, in programs with a word."""
 
     def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
@@ -58,10 +58,10 @@ def _first_sum_again(once: bool) -> Faults:
 
 SCALES: Mapping[str, Faults] = {
     "scales.each_device": Faults(client={"compile": _on_first}, devices=2),
-    "scales.replicas": _rotated("stablehlo.add"),
+    "scales.replicas": _rotate_results("stablehlo.add"),
     "scales.all_reduce": _first_sum_again(once=False),
     "scales.all_reduce.repeated": _first_sum_again(once=True),
-    "scales.partitions": _rotated("sdy.mesh"),
+    "scales.partitions": _rotate_results("sdy.mesh"),
     "scales.devices_of_program": Faults(
         loaded={"addressable_devices": property(lambda self: self.client.devices())}, devices=2
     ),

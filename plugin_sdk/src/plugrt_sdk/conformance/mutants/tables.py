@@ -48,7 +48,7 @@ def _sound_table() -> Any:
 # --- defects -------------------------------------------------------------------------------------
 
 
-def _replaced(name: str, make: Callable[[Any], Callable[[Any], Any]]) -> TableFaults:
+def _replace_function(name: str, make: Callable[[Any], Callable[[Any], Any]]) -> TableFaults:
     """Returns a mutant one of whose functions is Python's: ``make`` is given the sound one."""
 
     def change(table: Any) -> None:
@@ -164,12 +164,12 @@ TABLES: Mapping[str, TableFaults] = {
     "abi.slots.code": _set("Client_Compile", lambda table: table),
     "abi.extensions": _set("extension_start", lambda table: 0x10),
     "abi.extensions.types": TableFaults(_repeat_extension),
-    "abi.initialize": _replaced("Plugin_Initialize", _refuse_again),
-    "abi.attributes": _replaced("Plugin_Attributes", _hide_attributes),
-    "abi.attributes.stable": _replaced("Plugin_Attributes", _move_attributes),
-    "abi.args.larger": _replaced("Plugin_Attributes", _write_behind),
-    "abi.destroy_null": _replaced("Error_Destroy", _read_without_look),
-    "abi.errors": _replaced("Error_GetCode", _foreign_code),
+    "abi.initialize": _replace_function("Plugin_Initialize", _refuse_again),
+    "abi.attributes": _replace_function("Plugin_Attributes", _hide_attributes),
+    "abi.attributes.stable": _replace_function("Plugin_Attributes", _move_attributes),
+    "abi.args.larger": _replace_function("Plugin_Attributes", _write_behind),
+    "abi.destroy_null": _replace_function("Error_Destroy", _read_without_look),
+    "abi.errors": _replace_function("Error_GetCode", _foreign_code),
 }
 SICK: Mapping[str, TableFaults] = {"killer.all_null": TableFaults(_empty)}
 """A table without a single function."""

@@ -41,20 +41,20 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
             yield ""
             yield from finding_lines(row, width)
     yield ""
-    yield from _wrapped(_conclusion(report), width)
+    yield from _wrap(_conclusion(report), width)
 
 
 def _heading(report: Mapping[str, Any], width: int) -> Iterator[str]:
     plugin, client, kit = report["plugin"], report["client"], report["kit"]
     owner = f"{plugin['distribution']} {plugin['version']}".strip()
     where = f" ({owner or plugin['library'] or plugin['kind']})"
-    yield from _wrapped(f"{plugin['name']}{where if owner else ''}", width)
+    yield from _wrap(f"{plugin['name']}{where if owner else ''}", width)
     if client:
         kinds = sorted({device["kind"] for device in client["devices"]})
         count = len(client["devices"])
         devices = f"{count} device{'s' * (count != 1)} ({', '.join(kinds)})"
-        yield from _wrapped(f"{client['platform']} {client['platform_version']}, {devices}", width)
-    yield from _wrapped(
+        yield from _wrap(f"{client['platform']} {client['platform_version']}, {devices}", width)
+    yield from _wrap(
         f"plugrt-sdk {kit['version']}, {kit['checks']} checks, manifest "
         f"{kit['manifest_sha256'][:12]}",
         width,
@@ -62,7 +62,7 @@ def _heading(report: Mapping[str, Any], width: int) -> Iterator[str]:
     tolerances = report["settings"]["tolerances_ulp"]
     if tolerances:
         said = ", ".join(f"{dtype} {ulps} ulp" for dtype, ulps in tolerances.items())
-        yield from _wrapped(f"tolerances declared: {said}", width)
+        yield from _wrap(f"tolerances declared: {said}", width)
 
 
 def _levels(report: Mapping[str, Any]) -> Iterator[str]:
@@ -81,7 +81,7 @@ def finding_lines(row: Mapping[str, Any], width: int) -> Iterator[str]:
     """Yields the lines of one check that did not hold."""
     verdict = row["verdict"]
     yield f"{click.style(verdict, **_STYLES[verdict])} {click.style(row['id'], bold=True)}"
-    yield from _wrapped(row["title"], width, "  ")
+    yield from _wrap(row["title"], width, "  ")
     waiver = row["waiver"]
     texts = (
         row["expected"], row["got"], row["why"], row["rests_on"], row["where"],
@@ -90,7 +90,7 @@ def finding_lines(row: Mapping[str, Any], width: int) -> Iterator[str]:
     )  # fmt: skip
     for label, text in zip(_LABELS, texts, strict=True):
         if text:
-            yield from _wrapped(text, width, f"  {label + ':':<10}", " " * 12)
+            yield from _wrap(text, width, f"  {label + ':':<10}", " " * 12)
 
 
 def _conclusion(report: Mapping[str, Any]) -> str:
@@ -99,7 +99,7 @@ def _conclusion(report: Mapping[str, Any]) -> str:
     return f"{text} in {report['seconds']:.1f} s."
 
 
-def _wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+def _wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         text, max(width, 30), initial_indent=first,
         subsequent_indent=first if rest is None else rest,

@@ -151,7 +151,7 @@ def _cached_libraries() -> frozenset[str]:
     return frozenset()
 
 
-def _loaded() -> dict[str, str]:
+def _list_loaded() -> dict[str, str]:
     """Returns the libraries loaded in this process, name to path."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
@@ -179,7 +179,7 @@ def _find(name: str, search: tuple[str, ...], loaded: dict[str, str]) -> str | N
 
 def missing_libraries(path: str) -> Iterator[tuple[str, str]]:
     """Yields (missing library, file that needs it), for all transitive dependencies."""
-    loaded = _loaded()
+    loaded = _list_loaded()
     queue, seen = [path], {path}
     while queue and len(seen) < _MAX_LIBRARIES:
         current = queue.pop(0)
