@@ -94,7 +94,8 @@ conform: $(STAMP)
 	@mkdir -p build/conform
 	@status=0; for name in numpy cpu xla_cpu; do \
 		JAX_NUM_CPU_DEVICES=2 $(BIN)/plugrt conform $$name --jobs 2 --json build/conform/$$name.json \
-			--junit build/conform/$$name.xml --markdown build/conform/$$name.md || status=1; \
+			--junit build/conform/$$name.xml --markdown build/conform/$$name.md \
+			--html build/conform/$$name.html --badge build/conform/$$name.svg || status=1; \
 	done; exit $$status
 
 ## make kill-matrix  each mutant of the conformance kit against its group's checks (25 minutes)

@@ -70,6 +70,8 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--json", "json_file", type=_PATH, help="Write the report to this file.")
 @click.option("--junit", "junit_file", type=_PATH, help="Write JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_PATH, help="Write Markdown.")
+@click.option("--html", "html_file", type=_PATH, help="Write a scorecard: one HTML page.")
+@click.option("--badge", "badge_file", type=_PATH, help="Write the level as an SVG badge.")
 @click.option(
     "--diff",
     nargs=2,

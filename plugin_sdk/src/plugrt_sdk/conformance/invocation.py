@@ -20,10 +20,12 @@ from plugrt_sdk.conformance import provenance, registry
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.profiles import checks_of, missing
 from plugrt_sdk.conformance.progress import Progress
+from plugrt_sdk.conformance.reports.badge import badge
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.report import make_report
+from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import print_report
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
@@ -33,6 +35,8 @@ _REPORTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json_file": lambda report: json.dumps(report, indent=2, default=str) + "\n",
     "junit_file": junit,
     "markdown_file": markdown,
+    "html_file": scorecard,
+    "badge_file": badge,
 }
 
 

@@ -53,8 +53,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-        found = conform(MUTANT, "--check", KILLED, "--check", HELD, "--json", "r.json")
+        found = conform(MUTANT, "--check", KILLED, "--check", HELD, "--json", "r.json",
+                        "--html", "r.html", "--badge", "r.svg")  # fmt: skip
     assert exit_code(found) == 1, found.output
+    assert (folder / "r.html").read_text().startswith("<!doctype html>")
+    assert (folder / "r.svg").read_text().startswith("<svg")
     made: dict[str, Any] = json.loads((folder / "r.json").read_text())
     return made
 

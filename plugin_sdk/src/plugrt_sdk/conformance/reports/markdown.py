@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plugrt_sdk.conformance.check import Level
-from plugrt_sdk.conformance.reports.report import describe_level
+from plugrt_sdk.conformance.reports.report import describe_level, describe_provenance
 from plugrt_sdk.conformance.verdict import Verdict
 
 
@@ -32,7 +32,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "## Provenance"
     yield ""
-    for name, value in _provenance(report):
+    for name, value in describe_provenance(report):
         yield f"- {name}: {_text(value)}"
 
 
@@ -51,20 +51,6 @@ def _finding(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"- Waived until {waiver['until']}: {_text(waiver['reason'])} <{waiver['url']}>"
     yield ""
     yield f"```\n{row['reproduce']}\n```"
-
-
-def _provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    plugin, kit, git = report["plugin"], report["kit"], report["run"]["git"]
-    yield "kit", f"plugrt-sdk {kit['version']}, manifest {kit['manifest_sha256']}"
-    yield "plugin", f"{plugin['distribution']} {plugin['version']} {plugin['entry_point']}".strip()
-    if plugin["library"]:
-        yield "library", f"{plugin['library']} (SHA-256 {plugin['library_sha256']})"
-    for device in report["client"].get("devices", ()):
-        yield "device", f"{device['id']}: {device['kind']}"
-    yield "machine", ", ".join(f"{name} {value}" for name, value in report["machine"].items())
-    yield "command", f"{report['run']['command']} at {report['run']['started']}"
-    if git:
-        yield "commit", f"{git['commit']}{', changed' if git['dirty'] else ''}"
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})

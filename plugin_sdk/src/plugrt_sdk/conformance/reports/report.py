@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plugrt_sdk.conformance import registry
@@ -72,6 +72,22 @@ def describe_level(report: Mapping[str, Any]) -> str:
     words = f"level {report['level']} ({Level(report['level']).name.capitalize()})"
     count = report["level_waivers"]
     return f"{words} with {count} waiver{'s' * (count > 1)}" if count else words
+
+
+def describe_provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields what kit, plugin, devices, machine and command a report is of."""
+    plugin, kit, git = report["plugin"], report["kit"], report["run"]["git"]
+    yield "kit", f"plugrt-sdk {kit['version']}, manifest {kit['manifest_sha256']}"
+    owner = plugin["distribution"] or plugin["name"]
+    yield "plugin", f"{owner} {plugin['version']} {plugin['entry_point']}".strip()
+    if plugin["library"]:
+        yield "library", f"{plugin['library']} (SHA-256 {plugin['library_sha256']})"
+    for device in report["client"].get("devices", ()):
+        yield "device", f"{device['id']}: {device['kind']}"
+    yield "machine", ", ".join(f"{name} {value}" for name, value in report["machine"].items())
+    yield "command", f"{report['run']['command']} at {report['run']['started']}"
+    if git:
+        yield "commit", f"{git['commit']}{', changed' if git['dirty'] else ''}"
 
 
 def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> dict[str, Any]:

@@ -1,0 +1,114 @@
+"""The HTML scorecard and the badge: what they show, and that their filters work in a browser."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from plugrt_sdk.conformance import provenance, registry
+from plugrt_sdk.conformance.reports.badge import badge
+from plugrt_sdk.conformance.reports.report import make_report
+from plugrt_sdk.conformance.reports.scorecard import scorecard
+from plugrt_sdk.conformance.runner import Runner
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Result, Verdict
+from plugrt_sdk.conformance.waivers import Waivers
+from support import chromium
+
+HOSTILE = "</td><script>document.title = 'broken'</script>&amp;"
+FAILED, CRASHED = "buffers.put_get.scalar", "programs.add"
+
+
+PLUGIN = {
+    "kind": "object", "name": HOSTILE, "options": {}, "distribution": "", "version": HOSTILE,
+    "entry_point": "", "library": "", "library_sha256": "",
+}  # fmt: skip
+
+
+def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+    """Returns the report of a run that found these verdicts, and PASS everywhere else."""
+    results = {
+        check: Result(verdicts.get(check, Verdict.PASS), got=HOSTILE) for check in registry.checks()
+    }
+    facts = {
+        "kit": provenance.describe_kit(), "plugin": PLUGIN, "machine": {"python": HOSTILE},
+        "run": {"command": HOSTILE, "started": "2026-01-01", "git": {}}, "seconds": 1.0,
+    }  # fmt: skip
+    return make_report(Runner(Target("object", HOSTILE), []), results, Waivers(), facts)
+
+
+BAD = {FAILED: Verdict.FAIL, CRASHED: Verdict.CRASH}
+
+
+class Tags(HTMLParser):
+    """Counts what a browser takes for elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: dict[str, int] = {}
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found[tag] = self.found.get(tag, 0) + 1
+
+
+def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:
+    html = scorecard(make(BAD))
+    assert Tags(html).found["script"] == 1
+    assert Tags(html).found["details"] == len(registry.checks())
+    assert html.count('open="open"') == len(BAD), "what failed is unfolded"
+    assert not re.search(r"(src|href)=", html)
+    assert "&lt;/td&gt;&lt;script&gt;" in html
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="needs Chromium")
+def test_the_filters_of_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "card.html"
+    file.write_text(scorecard(make(BAD)), "utf-8")
+    total = len(registry.checks())
+    level_1 = sum(check.level == 1 for check in registry.checks().values())
+    with chromium.page(tmp_path / "profile") as page:
+        for width in (390, 1200):
+            page.open(file, width)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            seen = [shown(page)]
+            for button in ("level='1'", "verdict='FAIL'", "verdict='CRASH'", "level=''"):
+                key, _, value = button.partition("=")
+                page.click(f"button[data-key={key}][data-value={value}]")
+                seen.append(shown(page))
+            assert [len(names) for names in seen] == [total, level_1, 1, 0, 1]
+            assert (seen[2], seen[4]) == ([FAILED], [CRASHED])
+            pressed = "[...document.querySelectorAll('[aria-pressed=true]')].map(b => b.innerText)"
+            assert page.evaluate(pressed) == ["All", "CRASH 1"]
+            page.screenshot(picture := tmp_path / f"{width}.png")
+            assert picture.read_bytes()[:4] == b"\x89PNG"
+        assert page.evaluate("document.title") != "broken"
+
+
+def shown(page: chromium.Page) -> list[str]:
+    """Returns the ids of the checks that can be seen."""
+    rows = "[...document.querySelectorAll('#checks tbody tr')].filter(row => row.offsetHeight)"
+    found: list[str] = page.evaluate(f"{rows}.map(row => row.querySelector('code').innerText)")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said", "colour"),
+    [
+        ({}, "level 4 (Scales)", "#18794e"),
+        ({CRASHED: Verdict.WAIVED}, "level 4 (Scales) with 1 waiver", "#8a5a00"),
+        (BAD, "level 0 (Installs)", "#8a5a00"),
+        ({"client.create": Verdict.FAIL, "host.plugin.valid": Verdict.FAIL}, "no level", "#b42318"),
+    ],
+)
+def test_the_badge(verdicts: dict[str, Verdict], said: str, colour: str) -> None:
+    picture = ElementTree.fromstring(badge(make(verdicts)))
+    space = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in picture.iter(f"{space}text")] == ["PJRT conformance", said]
+    assert picture.findtext(f"{space}title") == f"PJRT conformance of {HOSTILE}: {said}"
+    assert colour in {rect.get("fill") for rect in picture.iter(f"{space}rect")}
