@@ -16,7 +16,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.interface import Client, CompileOptions, DeviceAssignment, DeviceDescription, Program
-from plugrt.plugins import LibraryPlugin
+from plugrt.plugins import LibraryPlugin, Plugin
 from plugrt_sdk import BackendClient, BackendPlugin, Compiled, SavesPrograms
 from plugrt_sdk.export import export_capsule
 from plugrt_sdk.topology import BackendTopology
@@ -136,17 +136,27 @@ def test_wrong_returns_are_the_backends_fault(method: str, expected: str) -> Non
 # --- topologies -----------------------------------------------------------------------------------
 
 
-def test_a_program_compiled_without_the_device_runs_where_it_is() -> None:
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_program_compiled_without_the_device_runs_where_it_is(exported: bool) -> None:
     class Absent(Saving):
         def devices(self) -> Any:
             raise AssertionError("there is no device here")
 
-    topology = BackendPlugin("adder", Absent).create_topology("4", {})
+    def export(kind: type[Saving]) -> Plugin:
+        plugin = BackendPlugin("adder", kind)
+        if not exported:
+            return plugin
+        capsule = export_capsule(
+            lambda: plugin.create_client({}), topology_factory=plugin.create_topology
+        )
+        return LibraryPlugin("x", c_api=capsule)
+
+    topology = export(Absent).create_topology("4", {})
     assert [(d.id, d.attributes["coords"]) for d in topology.devices] == [
         (i, [i]) for i in range(4)
     ]
     saved = topology.compile(Program(ADD), CompileOptions()).serialize()
-    client = BackendClient(Saving())
+    client = export(Saving).create_client({})
     assert client.capabilities.topology
     assert _runs(client, client.deserialize_executable(saved))
 
