@@ -5,6 +5,8 @@ What the packages do once they are installed: tests/cpu/packaging/test_new_packa
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -18,6 +20,7 @@ from plugrt.errors import FileRefused, InvalidArgument
 from plugrt.plugins.discovery import discover
 from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
+from plugrt_sdk.conformance.command import command as conform
 from plugrt_sdk.new_package import Kind, NewPackage, supported_range, write_package
 from plugrt_sdk.package_names import PackageName
 from support.distributions import install
@@ -92,6 +95,17 @@ def test_a_package_states_what_it_is_written_for(kind: Kind, tmp_path: Path) -> 
     stated = (folder / "src/deep_chip/for_plugrt.py").read_text()
     assert f"interface_version = {interface.VERSION}" in stated
     assert project["entry-points"].keys() == {"plugrt.plugins", "jax_plugins"}
+
+
+@each_kind
+def test_a_package_says_how_its_scorecard_is_made(kind: Kind, tmp_path: Path) -> None:
+    folder = generate(tmp_path, kind)
+    for file in ("README.md", ".github/workflows/test.yml"):
+        [line] = re.findall(r"plugrt (conform [^`\n]+)", (folder / file).read_text())
+        name, *arguments = shlex.split(line)
+        read = conform.make_context(name, arguments).params
+        assert read["name"] == "deep-chip"
+        assert read["markdown_file"]
 
 
 @each_kind
