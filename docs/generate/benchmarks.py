@@ -38,8 +38,8 @@ floats.
 
 {runs}
 
-`make plot` measures again, on your machine, and makes the last column, the picture and this page
-anew; `make bench` runs all of `benchmarks/`, which also measures start-up, transfers, `pmap`,
+`make plot` measures again, on your machine, and updates the last column, the picture and this page;
+`make bench` runs all of `benchmarks/`, which also measures start-up, transfers, `pmap`,
 tracing and libraries.
 """
 

@@ -18,7 +18,7 @@ Every setting is read from an environment variable when it is first needed. In P
 which names the variable, the value and what is accepted; the first call that asks for devices
 reads all of them, so that none is passed over. An empty variable counts as unset. Those that are
 *read at the start* cannot change while backends live: `SettingInUse` (a `RuntimeError`, as in
-JAX) says so, and `plugrt.clear_backends()` ends it, and has the environment read anew.
+JAX) says so, and `plugrt.clear_backends()` ends it, and has the environment read again.
 `plugrt doctor` shows what is set, and from where. Those marked **No effect yet** are read and
 checked, but what they set is not built: doctor warns of them.
 

@@ -1,4 +1,4 @@
-"""`SavesPrograms`: executables that are saved as their program, and compiled anew when loaded."""
+"""`SavesPrograms`: executables that are saved as their program, and compiled again when loaded."""
 
 from __future__ import annotations
 

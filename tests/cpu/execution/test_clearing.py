@@ -1,4 +1,4 @@
-"""`clear_backends`: closed clients are really freed, and the next call starts anew."""
+"""`clear_backends`: closed clients are really freed, and the next call starts new ones."""
 
 from __future__ import annotations
 

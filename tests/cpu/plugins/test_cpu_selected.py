@@ -1,4 +1,4 @@
-"""The cpu plugin through the public door: found, chosen, started, by command line, too."""
+"""The cpu plugin through the public API and the command line: found, chosen and started."""
 
 from __future__ import annotations
 
