@@ -1,0 +1,104 @@
+"""Writes ``docs/checks.md``: every check of the conformance kit, from the code."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from pathlib import Path
+
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Chapter, Check, Needs
+from plugrt_sdk.conformance.checks import CHAPTERS
+from plugrt_sdk.conformance.profiles import PROFILES, checks_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/checks.md"
+
+INTRODUCTION = """\
+<!-- Written by docs/generate/checks.py from plugrt_sdk/conformance/checks: change the checks. -->
+# The checks of the conformance kit
+
+These are the {total} checks that [`plugrt conform`](conformance.md) puts to a plugin, in the
+order in which they run: {levels}. The hash of this list, which reports state as the
+manifest, begins with `{manifest}`.
+
+*What must hold* is the check's statement, *if not* what users meet where it does not hold. A
+*capability* is a field of `plugrt.interface.Capabilities`: what is declared must work, and what is
+not declared must be refused. A *refusable* check may be refused whatever is declared.
+
+| Profile | Checks | Runs with |
+| :-- | --: | :-- |
+{profiles}
+"""
+_NEEDS = {
+    Needs.PLUGIN: "needs no client",
+    Needs.CLIENT: "",
+    Needs.TWO_DEVICES: "two devices",
+    Needs.LIBRARY: "a PJRT library",
+    Needs.PROCESS: "a process of its own",
+}
+
+
+def page() -> str:
+    """Returns the whole page."""
+    counts = registry.level_counts()
+    levels = ", ".join(f"{n} of level {int(level)}" for level, n in counts.items())
+    profiles = "\n".join(
+        f"| `{name}` | {len(checks_of(name))} | `plugrt conform mychip --profile {name}` |"
+        for name in PROFILES
+    )
+    out = INTRODUCTION.format(
+        total=len(registry.checks()), levels=levels, manifest=registry.manifest_hash()[:12],
+        profiles=profiles,
+    )  # fmt: skip
+    return out + "".join(map(_describe_chapter, CHAPTERS))
+
+
+def _describe_chapter(chapter: Chapter) -> str:
+    checks = list(chapter)
+    rows = "\n".join(map(_describe, checks))
+    return (
+        f"\n## `{chapter.prefix}`\n\n{_introduction(checks[0])}\n\n"
+        f"| Check | Level | What must hold | If not | Rests on |\n| :-- | --: | :-- | :-- | :-- |\n"
+        f"{rows}\n"
+    )
+
+
+def _introduction(check: Check) -> str:
+    """Returns the first line of the docstring of the module that a check is in."""
+    body = check.run.func if isinstance(check.run, partial) else check.run
+    text = inspect.getdoc(inspect.getmodule(body)) or ""
+    return _cell(text.partition("\n")[0])
+
+
+def _describe(check: Check) -> str:
+    capability = f"capability `{check.capability}`" if check.capability else ""
+    refusable = "refusable" if check.refusable else ""
+    conditions = ", ".join(filter(None, (capability, _NEEDS[check.needs], refusable)))
+    statement = _cell(check.title) + (f" ({conditions})" if conditions else "")
+    return (
+        f"| `{check.id}` | {int(check.level)} | {statement} | {_cell(check.why)} "
+        f"| {_cell(check.rests_on)} |"
+    )
+
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "*[]<>|#"})
+
+
+def _cell(text: str) -> str:
+    """Returns a text for a cell of a table; what is between backquotes stays as it is."""
+    parts = " ".join(text.replace("``", "`").split()).split("`")
+    if len(parts) % 2 == 0:
+        raise ValueError(f"an odd number of backquotes: {text}")
+    for i, part in enumerate(parts):  # a bar ends a cell between backquotes, too
+        parts[i] = part.replace("|", "\\|") if i % 2 else part.translate(_SPECIAL)
+    return "`".join(parts)
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The page of the conformance kit's checks is what the code says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from plugrt_sdk.conformance import registry
+from support.markdown import load_script
+
+generate = load_script("docs/generate/checks.py")
+
+
+def test_the_page_is_current_and_has_every_check_once() -> None:
+    page = generate.page()
+    assert generate.PAGE.read_text(encoding="utf-8") == page, "make docs"
+    assert re.findall(r"^\| `([^`]+\.[^`]+)` \|", page, re.M) == list(registry.checks())
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in page.splitlines() if line[:1] == "|"}
+    assert widths == {4, 6}, "no text adds a column to its table"
+
+
+def test_texts_are_shown_as_they_are() -> None:
+    assert generate._cell("a|b <c> ``d|*`` *e*") == "a\\|b \\<c\\> `d\\|*` \\*e\\*"
+    with pytest.raises(ValueError, match="an odd number of backquotes"):
+        generate._cell("a ` b")
