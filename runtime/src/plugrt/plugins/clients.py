@@ -18,6 +18,7 @@ from plugrt.errors import (
     WrongType,
 )
 from plugrt.interface import Client, OptionValue, Topology
+from plugrt.plugins.clients_by_name import ClientsByName
 from plugrt.plugins.fork_warning import warn_of_forks
 from plugrt.plugins.loading import copy_error, load, load_for_names
 from plugrt.plugins.platform_choice import (
@@ -200,9 +201,10 @@ class Backends:
         """Returns the clients by name, the default first; see `backends`."""
         choice = self.initialise()
         if choice.request.exclusive:
-            return _ByName(choice.names, self)
+            return ClientsByName(choice.names, self.table, self.get)
         cpu = [r.name for r in self.table.rows if r.name == "cpu" and r.eligible and not r.failure]
-        return _ByName(tuple(dict.fromkeys((*choice.names, *cpu, *self.started_names))), self)
+        names = dict.fromkeys((*choice.names, *cpu, *self.started_names))
+        return ClientsByName(tuple(names), self.table, self.get)
 
     def topology(self, platform: str, name: str, options: Mapping[str, OptionValue]) -> Topology:
         """Returns a platform's topology of that name; starts no client."""
@@ -287,31 +289,6 @@ class Backends:
             self.config.release(self)
             self.config.reread()
             self.table.rescan()
-
-
-class _ByName(Mapping[str, Client]):
-    """Name to client, the default first; clients are started when looked up."""
-
-    def __init__(self, names: tuple[str, ...], backends: Backends) -> None:
-        self._names, self._backends = names, backends
-
-    def __getitem__(self, name: str) -> Client:
-        if name in self._names:
-            return self._backends.get(name)
-        table = self._backends.table  # it may be another name of one of them
-        for label in (table.label(row) for row in table.rows if row.matches_name(name)):
-            if label in self._names:
-                return self._backends.get(label)
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __repr__(self) -> str:
-        return f"<backends {', '.join(self._names)}>"
 
 
 def _caller() -> str:
