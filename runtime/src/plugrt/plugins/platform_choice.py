@@ -190,11 +190,16 @@ def _warn_of_missing_plugins(chosen: Record, table: Table) -> None:
             table.log.warn_once(sentence, sentence)
 
 
+def _describe(row: Record) -> str:
+    text = f"{row}: {row.state}: {row.reason}".rstrip(": ")
+    return text if row.cure in text else f"{text}; {row.cure}"
+
+
 def _nothing_works(table: Table) -> PluginError:
     if not table.rows:
         return UnknownPlatform(f"no plugin is installed; {vendors.install('cpu')}")
     cure = "`plugrt doctor` explains more"
     if not any(row.name == "cpu" for row in table.rows):
         cure = f"{vendors.install('cpu')}, or see `plugrt doctor`"
-    rows = [f"{row}: {row.state}: {row.reason}".rstrip(": ") for row in table.rows]
+    rows = [_describe(row) for row in table.rows]
     return PluginUnavailable("\n  ".join([f"no installed plugin can be used; {cure}:", *rows]))
