@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plugrt.errors import InvalidArgument
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
-from plugrt.interface import Device
+from plugrt.interface import Client, Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
@@ -29,6 +29,15 @@ def _find_default() -> Device:
     if isinstance(wanted, Device):
         return wanted
     return find_device(str(wanted))
+
+
+def default_device_of(client: Client) -> Device:
+    """Returns the default device if it is the client's, else the client's first.
+
+    Without ``config.default_device`` no default backend is needed for it.
+    """
+    wanted = None if config.default_device is None else default_device()
+    return wanted if wanted and wanted.client is client else client.addressable_devices()[0]
 
 
 def find_device(name: str) -> Device:

@@ -8,7 +8,7 @@ from typing import Any
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
-from plugrt.execution.default_device import default_device
+from plugrt.execution.default_device import default_device_of
 from plugrt.execution.float_checks import Rerun, put_host_arrays
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
@@ -133,9 +133,7 @@ class JitFunction(CachedFunction[P, R]):
         if self._device is not None:
             return self._device
         if self._backend is not None:
-            wanted = default_device()
-            client = backends.get_backend(self._backend)
-            return wanted if wanted.client is client else client.addressable_devices()[0]
+            return default_device_of(backends.get_backend(self._backend))
         return None
 
     def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
