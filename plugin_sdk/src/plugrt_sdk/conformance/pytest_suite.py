@@ -102,8 +102,10 @@ class PluginSuite:
         match result.verdict:
             case Verdict.NO_HARDWARE:
                 pytest.skip(f"NO-HARDWARE: {result.got}")
-            case Verdict.NOT_RUN if not result.applies or START in results:
+            case Verdict.NOT_RUN if not result.applies or START in _selected(request):
                 pytest.skip(f"NOT-RUN: {result.got}")
+            case Verdict.NOT_RUN:  # the client did not start, which no other test says
+                pytest.fail(self._describe(START, results[START], request.config), pytrace=False)
             case verdict if not verdict.is_good:
                 pytest.fail(self._describe(check, result, request.config), pytrace=False)
 
@@ -143,14 +145,7 @@ class PluginSuite:
         """Returns the results of the class's selected checks, which the first test makes."""
         owner: pytest.Collector = request.node.parent
         if _RESULTS not in owner.stash:
-            ids = [
-                str(item.callspec.params["check"])
-                for item in request.session.items
-                if item.parent is owner
-                and isinstance(item, pytest.Function)
-                and item.originalname == "test_check"
-            ]
-            owner.stash[_RESULTS] = self._run(request, folders, ids)
+            owner.stash[_RESULTS] = self._run(request, folders, _selected(request))
         return owner.stash[_RESULTS]
 
     def _run(
@@ -169,6 +164,17 @@ class PluginSuite:
                 found = self._runner(request.config, checks, worker["workercount"]).run()
                 _write(file, found)
         return _read(file)
+
+
+def _selected(request: pytest.FixtureRequest) -> list[str]:
+    """Returns the ids of the checks whose tests of this class are selected."""
+    return [
+        str(item.callspec.params["check"])
+        for item in request.session.items
+        if item.parent is request.node.parent
+        and isinstance(item, pytest.Function)
+        and item.originalname == "test_check"
+    ]
 
 
 def _forgive(waiver: Waiver | None) -> list[pytest.MarkDecorator]:

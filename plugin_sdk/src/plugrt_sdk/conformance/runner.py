@@ -28,7 +28,8 @@ class Runner:
     """One run. ``seconds`` is the limit of each check; ``on_result`` is called with each result.
 
     `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
-    child processes at a time. ``facts`` then says what the client states of itself.
+    child processes at a time. The check that starts the client is among them if it is bad, even
+    where nobody asked for it. ``facts`` then says what the client states of itself.
     """
 
     target: Target
@@ -54,7 +55,8 @@ class Runner:
             else:
                 self._give_up(bound, started)
         self._run_batches(batches)
-        return {c.id: self._results[c.id] for c in self.checks}
+        unasked = self._results.keys() - {c.id for c in self.checks}
+        return {name: self._results[name] for name in (*unasked, *(c.id for c in self.checks))}
 
     def _record(self, check: Check, result: Result) -> None:
         with self._lock:
@@ -67,6 +69,8 @@ class Runner:
         found = self._run_batch([start])[START]
         if start in self.checks:
             self._record(start, found)
+        elif found.verdict.is_bad:  # else a run in which nothing could run would look good
+            self._results[START] = found
         return found
 
     def _give_up(self, checks: Sequence[Check], started: Result) -> None:

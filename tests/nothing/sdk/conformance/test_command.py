@@ -161,6 +161,12 @@ def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
     assert words in str(found.exception.format_message())  # type: ignore[union-attr]
 
 
+def test_a_run_in_which_no_client_starts_is_bad_whatever_is_selected() -> None:
+    found = conform("support.conformance_mutants:dead", "--check", HELD)
+    assert exit_code(found) == 1
+    assert "CRASH client.create" in found.output
+
+
 def test_the_list_is_of_what_is_selected() -> None:
     found = conform("--list", "--level", "0")
     assert exit_code(found) == 0

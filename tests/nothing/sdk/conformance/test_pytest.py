@@ -20,6 +20,10 @@ def crashing():
     return mutant("killer.segfault")
 
 
+def dead():
+    return mutant("killer.segfault_at_start")
+
+
 def failing():
     return mutant("buffers.put_get.scalar")
 
@@ -47,6 +51,11 @@ class Absent(PluginSuite):
 
 class Crashing(PluginSuite):
     plugin = "author_plugins:crashing"
+
+
+class Dead(PluginSuite):
+    plugin = "author_plugins:dead"
+    words = "put_get.one"
 
 
 class Failing(PluginSuite):
@@ -87,11 +96,12 @@ def test_verdicts_are_outcomes(author: pytest.Pytester) -> None:
     result = author.runpytest_subprocess("-v", "-k", chosen)
     assert outcomes(result, "Crashing") == {START: "PASSED", SCALAR: "PASSED", ONE: "FAILED"}
     assert outcomes(result, "Absent") == dict.fromkeys((START, SCALAR, ONE), "SKIPPED")
+    assert outcomes(result, "Dead") == {ONE: "FAILED"}, "no test says that the client cannot start"
     # One waiver is needed, and strict: the other is stale.
     assert outcomes(result, "Failing") == {START: "PASSED", SCALAR: "XFAIL", ONE: "FAILED"}
-    result.assert_outcomes(passed=3, failed=2, xfailed=1, skipped=3, deselected=len(_ids()) * 3 - 9)
+    result.assert_outcomes(passed=3, failed=3, xfailed=1, skipped=3, deselected=len(_ids()) * 3 - 9)
     result.stdout.fnmatch_lines_random([
-        f"CRASH {ONE}", "  got: * SIGSEGV*",
+        f"CRASH {START}", f"CRASH {ONE}", "  got: * SIGSEGV*",
         f"  run: * plugrt conform author_plugins:crashing --check={ONE}",
         "[[]XPASS(strict)[]] WAIVED until 2999-01-01: scalars are padded (https://example.org/1)",
     ])  # fmt: skip
