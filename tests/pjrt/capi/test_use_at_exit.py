@@ -96,8 +96,11 @@ LEDGER = """
     b, deleted = f(a), f(large)
     str(b), deleted.delete()
     compiled = f.lower(a).compile()
-    event = plugrt.get_backend().buffer_from_host(
-        np.ones(3), plugrt.devices()[0]).ready_event()
+    stay = plugrt.get_backend().buffer_from_host(np.ones(3), plugrt.devices()[0])
+    event = stay.ready_event()
+    inside = threading.Event()
+    library.slots["Buffer_OnDeviceSizeInBytes"] = (
+        lambda _: (inside.set(), threading.Event().wait()))
 
     class Cycle: pass
     cycle = Cycle()
@@ -112,12 +115,41 @@ LEDGER = """
         ("view = np.asarray(b)", "{'Buffer': 1}"),
         ("capsule = plugrt.get_backend().buffer_from_host("
          "np.ones(3), plugrt.devices()[0]).to_dlpack()", "{'Buffer': 1}"),
-        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "'Executable': 2"),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "{}"),
+        ("threading.Thread(target=stay.on_device_size_in_bytes, daemon=True).start();"
+         "inside.wait()", "'Executable': 2"),
         ("ffi.register_handler(library, 'mine', print, 'Host')", "'Executable': 2"),
     ],
-    ids=["nothing else", "a view", "a capsule", "a thread", "a handler"],
+    ids=["nothing else", "a view", "a capsule", "a thread", "a call", "a handler"],
 )  # fmt: skip
 def test_what_nobody_else_can_use_is_destroyed(held: str, left: str) -> None:
     ran = run_python(LEDGER + "    " + held, **environ())
     assert (ran.returncode, ran.stderr) == (0, "")
     assert left in ran.stdout
+
+
+def test_threads_that_still_launch_and_read() -> None:
+    ran = run_python(
+        """
+        import threading
+        import numpy as np
+        import plugrt
+        f = plugrt.jit(lambda x: x * 2)
+        a = f(np.ones(1 << 10, np.float32))
+        begun = threading.Semaphore(0)
+        def work():
+            read = np.asarray
+            try:
+                while True:
+                    read(f(a)), plugrt.device_put(np.ones(3))
+                    begun.release()
+            except plugrt.errors.FailedPrecondition:
+                pass
+        for _ in range(4):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(100):
+            begun.acquire()
+        """,
+        **environ(),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -5,14 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable
+from types import FrameType
 
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.callback_threads import expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
 
+_PACKAGE = "plugrt.capi."
+_PATIENCE_SECONDS = 0.5
+"""How long the interpreter's end waits for the calls of daemon threads."""
 _live: weakref.WeakSet[ClientHandle] = weakref.WeakSet()
 
 
@@ -30,18 +36,20 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
 
     What a client made is destroyed before it: executables, events and buffers that the program
     still holds. Finalisers of what modules hold may come upon them after that, and get
-    `FailedPrecondition`. Three things are left to the system instead, since they may be used while,
-    or after, this is done: buffers whose memory is lent (a NumPy view, a DLPack capsule) after
-    ``drop_views`` has dropped the views that plugrt keeps itself; all of them where another thread
-    runs Python; and all where a library may yet call a Python function.
+    `FailedPrecondition`, as threads do that still run. Three things are left to the system instead,
+    since they may be used while, or after, this is done: buffers whose memory is lent (a NumPy
+    view, a DLPack capsule) after ``drop_views`` has dropped the views that plugrt keeps itself; all
+    of them where another thread stays inside a call; and all where a library may yet call a Python
+    function.
     """
     left = list(_live)
-    if _is_alone():
+    if not expected:
         for handle in left:
             handle.refuse(but_frees=True)
-        drop_views()
-        for handle in left:
-            _free_children(handle)
+        if _have_calls_ended():
+            drop_views()
+            for handle in left:
+                _free_children(handle)
     for handle in left:
         handle.destroy()
     for handle in left:
@@ -49,9 +57,34 @@ def destroy_all(drop_views: Callable[[], None]) -> None:
     stop_freeing()
 
 
-def _is_alone() -> bool:
-    """Whether no other thread can be using a handle: none runs Python, none will call it."""
-    return len(sys._current_frames()) == 1 and not expected
+def _have_calls_ended() -> bool:
+    """Whether no other thread is inside a call any more, after a while that may take.
+
+    Once calls are refused no thread can begin one. XLA's CPU client crashes if it is destroyed
+    during one (xla-cpu-pjrt 0.0.1).
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while _is_called():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def _is_called() -> bool:
+    """Whether another thread may be using a handle: only functions of `capi` do."""
+    here = threading.get_ident()
+    frames = [frame for thread, frame in sys._current_frames().items() if thread != here]
+    return any(_is_ours(frame) for frame in frames)
+
+
+def _is_ours(innermost: FrameType) -> bool:
+    frame: FrameType | None = innermost
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _free_children(handle: ClientHandle) -> None:

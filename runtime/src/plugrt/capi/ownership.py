@@ -63,10 +63,11 @@ def free_group(group: object) -> None:
 
     Whatever still refers to them must not use them any more.
     """
-    found = list(watches.values())
-    lent = {watch.lends for watch in found if watch.lends is not None}
-    for watch in reversed(found):
-        if watch.group is group and watch.raw not in lent:
+    # The handles, too: one whose last reference another thread drops meanwhile is freed there.
+    found = [(watch, watch()) for watch in list(watches.values())]
+    lent = {watch.lends for watch, _ in found if watch.lends is not None}
+    for watch, handle in reversed(found):
+        if watch.group is group and handle is not None and watch.raw not in lent:
             free, watch.free = watch.free, _do_nothing
             kept.append(free)
             free(watch.raw)
