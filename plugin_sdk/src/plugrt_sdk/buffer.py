@@ -130,13 +130,14 @@ class BackendBuffer(Buffer):
         """Returns what an author's method makes of the handle, if it is an array of this type."""
         backend = self._session.backend
         given: Any = require_handle(backend, method, getattr(backend, method)(handle))
-        expected = f"an array {self._type}"
+        wanted = self._type
         try:
             host = np.asarray(given)
         except ValueError:  # nested lists that are no array
-            raise wrong_return(backend, method, expected, given) from None
-        if host.dtype != self._type.dtype or host.shape != self._type.shape:
-            raise wrong_return(backend, method, expected, TensorType(host.shape, host.dtype))
+            raise wrong_return(backend, method, f"an array {wanted}", given) from None
+        if host.dtype != wanted.dtype or host.shape != wanted.shape:
+            found = TensorType(host.shape, host.dtype)
+            raise wrong_return(backend, method, f"an array {wanted}", found)
         return host
 
     def ready_event(self) -> Event:
