@@ -20,8 +20,8 @@ PAGE = """\
 
 Every public name of the modules in which JAX {jax} finds backends and dispatches programs, and
 what plugrt has for it. They are JAX's internals: most of what plugrt has instead is internal, too,
-and named so that it can be found. *Planned* means that it is not there yet, and names the part of
-the work that brings it.
+and named so that it can be found. What is *not taken yet* names the planned part of the work that
+brings it.
 
 {summary}
 
@@ -52,8 +52,9 @@ def page() -> str:
     rows = [entry for section in sections.values() for entry in section["names"].values()]
     there, later = (sum(key in row for row in rows) for key in ("ours", "later"))
     summary = (
-        f"Of {len(rows)} names, {there} have a counterpart with a test, {later} are planned, and "
-        f"{len(rows) - there - later} are not taken, with the reason."
+        f"Of {len(rows)} names, {there} have a counterpart with a test, {later} are not "
+        f"taken yet, as parts of what is planned, and {len(rows) - there - later} are not taken, "
+        "each with the reason."
     )
     tables = "\n\n".join(_table(name, section) for name, section in sections.items())
     return PAGE.format(jax=data["jax"], summary=summary, tables=tables)
@@ -69,7 +70,7 @@ def _table(name: str, section: dict[str, Any]) -> str:
 
 def _cell(entry: dict[str, str]) -> str:
     if "later" in entry:
-        return f"planned: {entry['later']}"
+        return f"not taken yet, because it is a part of what is planned: {entry['later']}"
     if "not_taken" in entry:
         return f"not taken: {entry['not_taken']}"
     note = f" ({entry['note']})" if "note" in entry else ""
