@@ -300,7 +300,7 @@ PJRT_Error *require_contents(PJRT_Buffer *buffer, const char *function);
 void fill_buffers(PJRT_Api *api);
 void fill_buffer_facts(PJRT_Api *api);
 
-/* --- puts.c, reads.c, copies.c, promises.c, transfers.c ------------------------------------------- */
+/* --- puts.c, buffer_reads.c, buffer_copies.c, promises.c, transfers.c ---------------------------- */
 
 /* An array in the host's memory: element 0, and strides if it is not row-major. */
 typedef struct {

@@ -87,7 +87,7 @@ def trace(
     plugrt trace --format chrome -o calls.json -- python train.py
     plugrt trace --fail Client_Compile:2=RESOURCE_EXHAUSTED -- python train.py
     """
-    from plugrt_sdk.tracing import environment, faults, plugins, running
+    from plugrt_sdk.tracing import environment, fault_options, plugins, running
     from plugrt_sdk.tracing.showing import Showing
 
     if plugin and library:
@@ -96,8 +96,8 @@ def trace(
         raise click.UsageError(f"--format {form} needs -o FILE (- is stdout)")
     try:
         settings = environment.Settings(
-            check, not brief, tuple(map(faults.read_failure, failures)), delay_events,
-            tuple(map(faults.read_extension, hidden)), report_minor, forward,
+            check, not brief, tuple(map(fault_options.read_failure, failures)), delay_events,
+            tuple(map(fault_options.read_extension, hidden)), report_minor, forward,
         )  # fmt: skip
     except InvalidArgument as error:
         raise click.UsageError(error.message) from error
