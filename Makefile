@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-more test-vendors test-xla-cpu test-new \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-more test-vendors test-xla-cpu test-packages test-sdk \
 	test-core-sanitized test-sdk-long \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
@@ -48,11 +48,15 @@ test-fresh:
 
 ## make test-xla-cpu the areas of tests/cpu again, on a real PJRT library (2 minutes)
 test-xla-cpu: $(STAMP)
-	PLUGRT_TEST_XLA_CPU=1 $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py
+	PLUGRT_TEST_TARGET=test-xla-cpu $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py
 
-## make test-new     what `plugrt new` writes: built, installed, found and run (a minute)
-test-new: $(STAMP)
-	PLUGRT_TEST_NEW=1 $(PYTEST) -q tests/cpu/packaging/test_new_packages.py
+## make test-packages  wheels, the tutorial, what `plugrt new` writes: built, installed and run (2 minutes)
+test-packages: $(STAMP)
+	PLUGRT_TEST_TARGET=test-packages $(PYTEST) -q tests/cpu/packaging
+
+## make test-sdk     exported backends under JAX, the NumPy backend beside XLA, the kit's own tests (a minute)
+test-sdk: $(STAMP)
+	PLUGRT_TEST_TARGET=test-sdk $(PYTEST) -n $(WORKERS) -q tests/nothing/sdk tests/cpu/sdk
 
 ## make test-vendors tests against vendor libraries (downloads libtpu and CUDA wheels, 600 MB)
 test-vendors: $(STAMP)
@@ -73,7 +77,7 @@ test-jax: $(STAMP)
 
 ## make test-jax-versions  exported plugins under the stock JAX of the oldest supported jaxlib, 0.9
 test-jax-versions: $(STAMP)
-	$(BIN)/python tools/test_jaxlib.py 0.9 -- -k under_jax
+	PLUGRT_TEST_TARGET=test-sdk $(BIN)/python tools/test_jaxlib.py 0.9 -- -k under_jax
 
 ## make test-more    the suite with five times as many random cases and as long races (half an hour)
 test-more: $(STAMP)
@@ -85,7 +89,7 @@ test-core-sanitized: $(STAMP)
 
 ## make test-sdk-long  the tests of exports with more rounds, exits and seconds (12 minutes)
 test-sdk-long: $(STAMP)
-	PLUGRT_TEST_EFFORT=10 $(PYTEST) -q --timeout=0 \
+	PLUGRT_TEST_TARGET=test-sdk PLUGRT_TEST_EFFORT=10 $(PYTEST) -q --timeout=0 \
 		tests/nothing/sdk/test_export_stress.py tests/nothing/sdk/test_export_under_jax.py \
 		tests/cpu/sdk/test_export.py
 

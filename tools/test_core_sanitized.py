@@ -49,6 +49,7 @@ def environment() -> dict[str, str]:
     ]
     return {
         **os.environ,
+        "PLUGRT_TEST_TARGET": "test-sdk",  # some of them are not in `make test`
         "PYTHONPATH": str(BUILD),
         "LD_PRELOAD": " ".join(where),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",

@@ -20,10 +20,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from support.apart import runs_apart
 from support.xla_cpu import library_path, needs_library
 
 TESTS = Path(__file__).parents[1]
-SWITCH = "PLUGRT_TEST_XLA_CPU"
 FEWEST = {
     "array_api": 1300,
     "execution": 220,
@@ -73,7 +73,7 @@ def run_areas(areas: Sequence[str], report: Path) -> subprocess.CompletedProcess
 
 
 @needs_library
-@pytest.mark.skipif(not os.environ.get(SWITCH), reason="a minute long: make test-xla-cpu runs it")
+@runs_apart("test-xla-cpu")
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("areas", HALVES, ids="+".join)
@@ -97,15 +97,6 @@ def area_of(case: ElementTree.Element) -> str:
 
 def test_every_area_is_in_one_half() -> None:
     assert sorted(area for half in HALVES for area in half) == sorted(FEWEST)
-
-
-def test_what_is_skipped_here_runs_in_ci() -> None:
-    root = TESTS.parent
-    target = re.search(r"^test-xla-cpu:.*\n((?:\t.*\n)+)", (root / "Makefile").read_text(), re.M)
-    assert target
-    assert f"{SWITCH}=1" in target[1]
-    assert str(Path(__file__).relative_to(root)) in target[1]
-    assert re.search(r"^tools/fresh\.sh .*\btest-xla-cpu\b", (root / ".ci/run").read_text(), re.M)
 
 
 def test_what_is_left_out_is_there() -> None:

@@ -1,7 +1,7 @@
 """What `plugrt new` writes: built, installed beside plugrt's wheels, found by each host, and run.
 
 This takes a minute and packages that other tests do not need, so `make test` skips it, and says so:
-`make test-new` runs it, which CI does for each change. What can be seen without installing is
+`make test-packages` runs it, which CI does for each change. What can be seen without installing is
 tested in tests/nothing/sdk/test_new_package.py.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import shlex
 import sysconfig
@@ -18,15 +17,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.apart import runs_apart
 from support.clib import needs_cc
 from support.installed import UV, attempt, needs_uv, unreachable_is_skipped, uv_as_pip
 from support.markdown import ROOT, Block, all_blocks, says
 from support.xla_cpu import header_path, library_path, needs_library
 
-SWITCH = "PLUGRT_TEST_NEW"
 slow = [
     needs_uv,
-    pytest.mark.skipif(not os.environ.get(SWITCH), reason="a minute long: make test-new runs it"),
+    runs_apart("test-packages"),
     pytest.mark.long,
     pytest.mark.timeout(900),
 ]
@@ -101,14 +100,6 @@ def is_gradient(printed: str) -> bool:
     """Whether the numbers that JAX printed are those of the gradient of ``sum(sin(x) ** 2)``."""
     found = [float(word) for word in re.findall(r"-?\d+\.\d*", printed)]
     return bool(np.allclose(found, np.sin(2 * np.arange(4.0)), rtol=1e-5))
-
-
-def test_what_is_skipped_here_runs_in_ci() -> None:
-    target = re.search(r"^test-new:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
-    assert target
-    assert f"{SWITCH}=1" in target[1]
-    assert str(Path(__file__).relative_to(ROOT)) in target[1]
-    assert re.search(r"^tools/fresh\.sh .*\btest-new\b", (ROOT / ".ci/run").read_text(), re.M)
 
 
 @pytest.mark.usefixtures("python_package")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from support.apart import runs_apart
 from support.installed import environment, needs_uv, run
 
 DISTRIBUTIONS = {"plugrt", "plugrt_cpu", "plugrt_cuda", "plugrt_tpu", "plugrt_sdk"}
 
-pytestmark = [needs_uv, pytest.mark.long]
+pytestmark = [needs_uv, runs_apart("test-packages"), pytest.mark.long]
 
 
 def test_every_distribution_is_a_pure_typed_wheel(wheels: list[Path]) -> None:

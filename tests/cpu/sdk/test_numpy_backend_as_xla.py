@@ -11,9 +11,12 @@ from plugrt.interface import Client, CompileOptions, Program
 from plugrt.plugins.backends import devices
 from plugrt_sdk import BackendClient
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from support.apart import runs_apart
 from support.effort import seeds
 from support.stablehlo_cases import CASES, ULPS, write
 from support.stablehlo_text import assert_close
+
+pytestmark = runs_apart("test-sdk")
 
 
 def run(client: Client, text: str, arguments: list[Any]) -> list[np.ndarray[Any, Any]]:

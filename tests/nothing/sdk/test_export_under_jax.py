@@ -12,10 +12,11 @@ from packaging.version import Version
 
 from plugrt_sdk.export.library import export_library
 from support import children
+from support.apart import runs_apart
 from support.effort import EFFORT
 from support.requirements import needs_jax
 
-pytestmark = needs_jax
+pytestmark = [needs_jax, runs_apart("test-sdk")]
 TESTS = Path(__file__).parents[2]
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip

@@ -16,6 +16,9 @@ from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.terminal import report_lines
+from support.apart import runs_apart
+
+pytestmark = runs_apart("test-sdk")
 
 MUTANT = "support.conformance_mutants:no_zero_d"
 KILLED = "buffers.put_get.scalar"

@@ -17,6 +17,9 @@ from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
+from support.apart import runs_apart
+
+pytestmark = runs_apart("test-sdk")
 
 CHECKS = registry.checks()
 OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError|error)\b")

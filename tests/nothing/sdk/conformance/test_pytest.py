@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+from support.apart import runs_apart
+
+pytestmark = runs_apart("test-sdk")
+
 pytest_plugins = "pytester"
 
 PLUGINS = """

@@ -12,6 +12,9 @@ from plugrt_sdk.conformance.mutants.killers import AT
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
+from support.apart import runs_apart
+
+pytestmark = runs_apart("test-sdk")
 
 BEFORE, AFTER = "buffers.put_get.scalar", "buffers.put_get.transposed"
 MUTANT = "plugrt_sdk.conformance.mutants:mutant"

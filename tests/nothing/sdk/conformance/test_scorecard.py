@@ -19,6 +19,9 @@ from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.waivers import Waivers
 from support import chromium
+from support.apart import runs_apart
+
+pytestmark = runs_apart("test-sdk")
 
 HOSTILE = "</td><script>document.title = 'broken'</script>&amp;"
 FAILED, CRASHED = "buffers.put_get.scalar", "programs.add"
