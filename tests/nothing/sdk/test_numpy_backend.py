@@ -500,6 +500,23 @@ def test_each_result_has_memory_of_its_own() -> None:
     assert splat.to_host().tolist() == [7, 7, 7, 7]
 
 
+def test_a_result_that_is_a_piece_keeps_no_larger_array_in_memory() -> None:
+    kind = "tensor<1000xf32>"
+    text = main(
+        f"%y = stablehlo.add %x, %x : {kind}\n"
+        f"%p = stablehlo.slice %y [0:2] : ({kind}) -> tensor<2xf32>\n"
+        "return %p : tensor<2xf32>",
+        f"%x: {kind}",
+        "tensor<2xf32>",
+    )
+    client = BackendClient(NumpyBackend())
+    loaded = client.compile(Program(text.encode()), CompileOptions())
+    x = client.buffer_from_host(np.ones(1000, np.float32), client.devices()[0])
+    [[piece]] = loaded.execute([[x]])
+    assert piece.handle.tolist() == [2, 2]
+    assert piece.handle.base is None
+
+
 def test_results_can_be_read_contiguously() -> None:
     program = ProgramText()
     x = program.argument(np.arange(6, dtype="f4").reshape(2, 3))
