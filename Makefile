@@ -46,9 +46,9 @@ test: $(STAMP)
 test-fresh:
 	tools/fresh.sh demo test
 
-## make test-xla-cpu the areas of tests/cpu again, on a real PJRT library (2 minutes)
+## make test-xla-cpu the areas of tests/cpu again, on a real PJRT library, and docs/behaviour.md (3 minutes)
 test-xla-cpu: $(STAMP)
-	PLUGRT_TEST_TARGET=test-xla-cpu $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py
+	PLUGRT_TEST_TARGET=test-xla-cpu $(PYTEST) -n $(WORKERS) -q tests/pjrt/test_suite_on_xla_cpu.py tests/pjrt/test_behaviour.py
 
 ## make test-packages  wheels, the tutorial, what `plugrt new` writes: built, installed and run (2 minutes)
 test-packages: $(STAMP)

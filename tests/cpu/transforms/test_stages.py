@@ -22,6 +22,7 @@ from plugrt.plugins.backends import devices
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from support.behaviour import behaviour
 from support.compiles import counting
 from support.ops import add, mul, total
 
@@ -46,6 +47,7 @@ PARAMS = {"w": X, "b": np.float32(1)}
 # --- lowering ----------------------------------------------------------------------------------
 
 
+@behaviour(14, "anything with `shape` and `dtype` stands for an array in `lower`")
 @pytest.mark.parametrize(
     "x",
     [X, device_put(X), ShapeDtypeStruct((3,), np.float32), ShapeDtypeStruct([3], "float32"),
@@ -138,6 +140,7 @@ def test_static_arguments_are_left_out_of_the_call() -> None:
         compiled(X, 3)
 
 
+@behaviour(14, "a compiled program refuses arguments of other types, and names them")
 def test_wrong_types_say_which_and_how() -> None:
     compiled = jit(affine).lower(X, PARAMS).compile()
     with pytest.raises(ArgumentMismatch) as caught:

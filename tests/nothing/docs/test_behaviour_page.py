@@ -1,0 +1,60 @@
+"""docs/behaviour.md is that of the marked tests and of their recorded results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.markdown import load_script
+
+generate = load_script("docs/generate/behaviour.py")
+TESTS = generate.collect()
+RECORD = "docs/generate/behaviour.py record FILE"
+
+
+def test_the_page_is_in_step_with_the_tests() -> None:
+    assert generate.PAGE.read_text(encoding="utf-8") == generate.page(), RECORD
+
+
+def test_every_marked_test_is_recorded_and_no_other() -> None:
+    assert sorted(generate.read_results()) == sorted(test.test for test in TESTS), RECORD
+
+
+def test_each_passed_somewhere_and_ran_on_each_platform() -> None:
+    for test, outcomes in generate.read_results().items():
+        assert outcomes.keys() == generate.PLATFORMS.keys(), test
+        assert "passed" in outcomes.values(), test
+
+
+def test_rows_and_sentences() -> None:
+    rows = generate.read_rows()
+    assert [test.test for test in TESTS if test.row not in rows] == []
+    unlike = [test.test for test in TESTS if not test.holds or test.holds.endswith(".")]
+    assert unlike == []
+
+
+def test_marks_are_read_from_the_source(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "cpu"
+    folder.mkdir(parents=True)
+    (folder / "test_two.py").write_text(
+        "@behaviour(9, 'second')\ndef test_b(): ...\n"
+        "class TestA:\n    @behaviour(2, 'first', jax='JAX raises')\n    def test_a(self): ...\n"
+        "def test_of_no_row(): ...\n"
+    )
+    found = generate.collect(tmp_path / "tests")
+    assert [(t.test, t.row, t.holds, t.jax) for t in found] == [
+        ("tests/cpu/test_two.py::test_a", 2, "first", "JAX raises"),
+        ("tests/cpu/test_two.py::test_b", 9, "second", "same"),
+    ]
+
+
+def test_the_page_gives_the_reason_of_what_did_not_run() -> None:
+    test = generate.Behaviour("tests/x.py::test_x", 4, "a | b", "JAX raises")
+    results = {test.test: {"cpu": "passed", "xla_cpu": "no layouts", "numpy": "no layouts"}}
+    text = generate.page([test], results)
+    line = "| a \\| b | yes | (1) | (1) | JAX raises | [`test_x`](../tests/x.py) |"
+    assert line in text.splitlines()
+    assert text.endswith("\n(1) no layouts\n")
+    with pytest.raises(KeyError):
+        generate.page([test], {})
