@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 ADD = """func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %b : tensor<3xf32>
   return %0 : tensor<3xf32>
 }"""
 """What every backend runs: the sum of two arrays of three floats."""
+
+ADD_AS_HLO = b64decode(
+    """
+    CgRtYWluEgZtYWluLjEalAIKBm1haW4uMRI1CgdBcmdfMC4xEglwYXJhbWV0ZXIaEBALGgEDKgYKAQCAAQEyAQA6
+    AJgCgYCAgBCiBACSBQASNwoHQXJnXzEuMRIJcGFyYW1ldGVyGhAQCxoBAyoGCgEAgAEBMgEAOgBIAZgCgoCAgBCi
+    BACSBQASSAoFYWRkLjESA2FkZBoQEAsaAQMqBgoBAIABATIBADoOGgEtIAKIAQKQAQiYAQiYAoOAgIAQogIKgYCA
+    gBCCgICAEKIEAJIFACJIChAQCxoBAyoGCgEAgAEBMgEAChAQCxoBAyoGCgEAgAEBMgEAEhAQCxoBAyoGCgEAgAEB
+    MgEAGgdBcmdfMC4xGgdBcmdfMS4xKAEwg4CAgBAiPgoQEAsaAQMqBgoBAIABATIBAAoQEAsaAQMqBgoBAIABATIB
+    ABIQEAsaAQMqBgoBAIABATIBABoCcDAaAnAxMAFCAJIBAJoBAA==
+    """
+)
+"""`ADD` as a serialised ``HloModuleProto``, which jaxlib 0.10.2 made of it."""
 
 DONATING_ADD = ADD.replace("%a: tensor<3xf32>", "%a: tensor<3xf32> {tf.aliasing_output = 0 : i32}")
 """The same; the result may have the memory of the first argument."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from plugrt_sdk.conformance.check import Chapter
 from plugrt_sdk.conformance.checks import (
     abi,
+    accepts,
     behaviour,
     buffers,
     client,
     declared,
     devices,
+    executables,
     host,
     operations,
     ownership,
@@ -17,6 +19,7 @@ from plugrt_sdk.conformance.checks import (
     puts,
     refusals,
     scales,
+    topologies,
 )
 
 CHAPTERS: tuple[Chapter, ...] = (
@@ -32,5 +35,8 @@ CHAPTERS: tuple[Chapter, ...] = (
     ownership.CHAPTER,
     behaviour.CHAPTER,
     declared.CHAPTER,
+    accepts.CHAPTER,
+    executables.CHAPTER,
+    topologies.CHAPTER,
     scales.CHAPTER,
 )

@@ -26,15 +26,17 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.declared import DECLARED
+    from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.killers import KILLERS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
     from plugrt_sdk.conformance.mutants.scales import SCALES
     from plugrt_sdk.conformance.mutants.tables import SICK, TABLES
+    from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
 
     return {
         **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OWNERSHIP, **BEHAVIOUR, **DECLARED, **SCALES,
-        **KILLERS, **SICK,
+        **EXECUTABLES, **TOPOLOGIES, **KILLERS, **SICK,
     }  # fmt: skip
 
 

@@ -22,6 +22,15 @@ def _load_anything(self: MutantClient, serialized: bytes, options: Any = None) -
     return self.compile(Program(ADD.encode()), CompileOptions())
 
 
+def _misread_hlo(self: MutantClient, program: Program, options: CompileOptions) -> Any:
+    """Compiles another sum for a program in the format ``hlo``."""
+    from plugrt_sdk.testing.programs import ADD
+
+    if program.format == "hlo":
+        program = Program(ADD.replace("stablehlo.add", "stablehlo.multiply").encode())
+    return MutantClient.compile(self, program, options)
+
+
 DECLARED: Mapping[str, Faults] = {
     "declared.serialization": Faults(executable={"serialize": lambda self: b"saved"}),
     "declared.serialization.nonsense": Faults(client={"deserialize_executable": _load_anything}),
@@ -56,4 +65,11 @@ DECLARED: Mapping[str, Faults] = {
             "stablehlo_current_version": (1, 0, 0),
         }
     ),
+    "accepts.dtypes": Faults(capabilities={"dtypes": frozenset({"float32", "float7"})}),
+    "accepts.program_formats": Faults(
+        capabilities={"program_formats": ("mlir", "hlo")}, client={"compile": _misread_hlo}
+    ),
+    "accepts.zero_copy_put": Faults(backend={"alias": lambda self, array, device: array.copy()}),
+    "accepts.strided_put": _liar("strided_put"),
+    "accepts.custom_calls": _liar("custom_calls"),
 }

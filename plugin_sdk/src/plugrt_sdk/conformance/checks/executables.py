@@ -1,0 +1,204 @@
+"""Level 3: what a compiled program states of itself, and the ways in which hosts launch it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import DeletedBuffer, Unimplemented, describe
+from plugrt.interface import LoadedExecutable, Shards
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.expect import (
+    Array,
+    expect,
+    expect_equal,
+    expect_refusal,
+    expect_same_bits,
+)
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter("executables", Level.BEHAVES, "plugrt.interface.Executable; PJRT_Executable_*")
+
+
+@CHAPTER.check(
+    "text", refusable=True, why="nobody can see what the compiler did",
+    covers=("Executable.as_text",),
+)  # fmt: skip
+def text(subject: PluginSubject) -> None:
+    """The text of a compiled program is readable and names its operation."""
+    found = subject.compile(programs.ADD).executable.as_text()
+    expect(isinstance(found, str) and "add" in found, "a text with the word add", found)
+
+
+@CHAPTER.check(
+    "code_size", refusable=True, why="budgets of device memory leave out the programs",
+    covers=("Executable.generated_code_size_in_bytes",),
+    rests_on="PJRT_Executable_SizeOfGeneratedCodeInBytes",
+)  # fmt: skip
+def code_size(subject: PluginSubject) -> None:
+    """The size of the machine code is a number of bytes, and the same each time."""
+    executable = subject.compile(programs.ADD).executable
+    found = executable.generated_code_size_in_bytes()
+    expect(isinstance(found, int) and found >= 0, "a number from 0 on", found)
+    expect_equal(executable.generated_code_size_in_bytes(), found, "still")
+
+
+@CHAPTER.check(
+    "memory_kinds.results", refusable=True, why="results are looked for in another memory",
+    covers=("Executable.output_memory_kinds",), rests_on="PJRT_Executable_OutputMemoryKinds",
+)  # fmt: skip
+def result_memory_kinds(subject: PluginSubject) -> None:
+    """A program states a memory kind for each result, which is the one that the result is in."""
+    loaded = subject.compile(programs.ADD)
+    kinds = list(loaded.executable.output_memory_kinds)
+    [[total]] = loaded.execute([(subject.put(ONE),), (subject.put(ONE),)])
+    expect_equal(kinds, [total.memory.kind], "the kinds")
+
+
+@CHAPTER.check(
+    "memory_kinds.arguments", refusable=True, why="arguments are put where no launch takes them",
+    covers=("Executable.parameter_memory_kinds",),
+    rests_on="PJRT_Executable_ParameterMemoryKinds",
+)  # fmt: skip
+def argument_memory_kinds(subject: PluginSubject) -> None:
+    """A program states for each argument a memory kind that its device has."""
+    kinds = subject.compile(programs.ADD).executable.parameter_memory_kinds
+    known = {memory.kind for memory in subject.client.addressable_devices()[0].memories()}
+    expect(len(kinds) == 2 and set(kinds) <= known, f"two kinds among {sorted(known)}", list(kinds))
+
+
+_SPMD = {"use_spmd_partitioning": True, "use_shardy_partitioner": True}
+_MAXIMAL, _OTHER = 1, 3
+"""Of ``xla.OpSharding.Type``: on one device, and in parts."""
+
+
+def _compile_partitioned(subject: PluginSubject) -> LoadedExecutable:
+    return subject.compile_text(programs.PARTITIONED_ADD, num_partitions=2, **_SPMD)
+
+
+def _expect_parts(found: Sequence[bytes], what: str) -> None:
+    """One sharding, whose field 1, the type, is OTHER: an array in parts."""
+    expect(len(found) == 1, f"one sharding, of {what}", list(found))
+    expect(found[0][:2] == bytes([0x08, _OTHER]), f"{what} in parts (OpSharding.type OTHER)",
+           found[0])  # fmt: skip
+
+
+@CHAPTER.check(
+    "shardings.arguments", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="hosts hand each device a part that is not its own",
+    covers=("Executable.parameter_shardings",),
+    rests_on="PJRT_Shardings_PJRT_Executable_ParameterShardings",
+)  # fmt: skip
+def argument_shardings(subject: PluginSubject) -> None:
+    """A partitioned program states that its argument lies on the devices in parts."""
+    _expect_parts(_compile_partitioned(subject).executable.parameter_shardings(), "the argument")
+
+
+@CHAPTER.check(
+    "shardings.results", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="hosts put the parts of a result together wrong",
+    covers=("Executable.output_shardings",),
+    rests_on="PJRT_Shardings_PJRT_Executable_OutputShardings",
+)  # fmt: skip
+def result_shardings(subject: PluginSubject) -> None:
+    """A partitioned program states that its result lies on the devices in parts."""
+    _expect_parts(_compile_partitioned(subject).executable.output_shardings(), "the result")
+
+
+# --- launches by other doors than execute --------------------------------------------------------
+
+
+_WAITED = "plugrt.interface.LoadedExecutable.execute_with_wait"
+
+
+@CHAPTER.check(
+    "wait", refusable=True, rests_on=_WAITED, why="a host that bounds its launches waits for ever",
+    covers=("LoadedExecutable.execute_with_wait",),
+)  # fmt: skip
+def wait(subject: PluginSubject) -> None:
+    """A launch that can be waited for has ended when the wait ends, also where it was deleted."""
+    x = (subject.put(ONE),)
+    _expect_wait(subject.compile(programs.ADD), [x, x], 2 * ONE)
+
+
+@CHAPTER.check(
+    "wait.collectives", refusable=True, needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    why="queues of launches that exchange data fill up, and hang",
+    rests_on="Capabilities.max_collectives_in_flight: it demands execute_with_wait",
+)  # fmt: skip
+def wait_for_collectives(subject: PluginSubject) -> None:
+    """A launch on two devices can be waited for, where their number in flight is bounded."""
+    bound = subject.declared.max_collectives_in_flight
+    expect(bound is None or bound > 0, "a bound above 0, or None", bound)
+    x = (subject.put(ONE, 0), subject.put(10 * ONE, 1))
+    try:
+        _expect_wait(subject.compile_for(programs.ALL_REDUCE, 0, 1), [x], 11 * ONE)
+    except Unimplemented as error:
+        expect(bound is None, f"it works: max_collectives_in_flight is {bound}", describe(error))
+        raise
+
+
+def _expect_wait(program: LoadedExecutable, arguments: list[Shards], wanted: Array) -> None:
+    [results], wait_for_end = program.execute_with_wait(arguments)
+    wait_for_end()
+    for buffer in results:
+        expect_equal(buffer.ready_event().is_ready(), True, "is_ready() after the wait:")
+        expect_same_bits(buffer.to_host(), wanted, "the result")
+    [results], wait_for_end = program.execute_with_wait(arguments)
+    for buffer in (*results, *arguments[0]):
+        buffer.delete()
+    wait_for_end()
+
+
+def open_results(subject: PluginSubject, program: LoadedExecutable, found: Any) -> list[Shards]:
+    """Returns the results of a launcher as shards, through `Client.opener` where they are none."""
+    memory = subject.client.addressable_devices()[0].default_memory()
+    types = program.executable.output_types
+    return [
+        held if isinstance(held, Sequence) else subject.client.opener(kind, memory)(held)
+        for held, kind in zip(found, types, strict=True)
+    ]
+
+
+@CHAPTER.check(
+    "launcher", why="the path of every warm call gives other results than the careful one",
+    covers=("LoadedExecutable.launcher", "Client.opener"),
+    rests_on="plugrt.interface.LoadedExecutable.launcher",
+)  # fmt: skip
+def launcher(subject: PluginSubject) -> None:
+    """The launcher gives what execute gives, takes its own results, and no deleted array."""
+    program = subject.compile(programs.ADD)
+    x, y = (subject.client.shards((subject.put(array),)) for array in (ONE, 10 * ONE))
+    held = program.launcher([x, y])
+    [[total]] = open_results(subject, program, held)
+    expect_same_bits(total.to_host(), 11 * ONE, "the sum")
+    [[twice]] = open_results(subject, program, program.launcher([held[0], held[0]]))
+    expect_same_bits(twice.to_host(), 22 * ONE, "the sum of the results")
+    x[0].delete()
+    expect_refusal(lambda: program.launcher([x, y]), DeletedBuffer, what="a deleted argument")
+
+
+@CHAPTER.check(
+    "launcher.lent", refusable=True, why="a call with a NumPy array takes the last call's numbers",
+    covers=("LoadedExecutable.lending_launcher",),
+    rests_on="plugrt.interface.LoadedExecutable.lending_launcher",
+)  # fmt: skip
+def lent(subject: PluginSubject) -> None:
+    """A launcher that takes host arrays has copied them when it returns, at each of 20 launches."""
+    program = subject.compile(programs.ADD)
+    lending = program.lending_launcher((0,))
+    if lending is None:
+        subject.refuse("lending_launcher() is None: host arrays are put before a launch")
+    y = subject.client.shards((subject.put(ONE),))
+    source = np.empty(3, np.float32)
+    found = []
+    for i in range(20):
+        source[:] = i
+        found.append(open_results(subject, program, lending([source, y])))
+        source[:] = -1
+    for i, [[total]] in enumerate(found):
+        expect_same_bits(total.to_host(), i + ONE, f"the result of launch {i}:")

@@ -1,0 +1,75 @@
+"""Mutants of what programs state of themselves, and of the ways in which they are launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from plugrt.errors import Unimplemented
+from plugrt_sdk.conformance.mutants.faults import Faults, execute
+from plugrt_sdk.loaded_executable import BackendLoadedExecutable
+
+_REPLICATED = b"\x08\x00"
+"""An ``xla.OpSharding`` whose type is REPLICATED."""
+_sizes: Iterator[int] = count(1000)
+
+
+def _holds_results(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+    """Returns a wait that raises when the results are gone, as one that holds them would."""
+    results = execute(self, arguments, options)
+
+    def wait() -> None:
+        for shards in results:
+            for buffer in shards:
+                buffer.block_until_ready()
+
+    return results, wait
+
+
+def _refuse(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+    raise Unimplemented("launches that can be waited for")
+
+
+def _turned(self: BackendLoadedExecutable) -> Callable[[Sequence[Any]], Any]:
+    """Returns a launcher that takes its arguments in the wrong order."""
+    return lambda arguments: execute(self, [arguments[0], arguments[0]])
+
+
+def _lending_late(self: BackendLoadedExecutable, lent: Sequence[int]) -> Any:
+    """Returns a launcher that copies a host array once, and launches with that ever after."""
+    kept: list[Any] = []
+
+    def launch(arguments: list[Any]) -> Any:
+        if not kept:
+            device = self.addressable_devices[0]
+            kept.append((self.client.buffer_from_host(arguments[lent[0]], device),))
+        return execute(self, [kept[0], *arguments[1:]])
+
+    return launch
+
+
+EXECUTABLES: Mapping[str, Faults] = {
+    "executables.text": Faults(executable={"as_text": lambda self: ""}),
+    "executables.code_size": Faults(
+        executable={"generated_code_size_in_bytes": lambda self: next(_sizes)}
+    ),
+    "executables.memory_kinds.results": Faults(executable={"output_memory_kinds": ()}),
+    "executables.memory_kinds.arguments": Faults(
+        executable={"parameter_memory_kinds": ("no such kind",) * 2}
+    ),
+    "executables.shardings.arguments": Faults(
+        executable={"parameter_shardings": lambda self: [_REPLICATED]}, devices=2
+    ),
+    "executables.shardings.results": Faults(
+        executable={"output_shardings": lambda self: [_REPLICATED]}, devices=2
+    ),
+    "executables.wait": Faults(loaded={"execute_with_wait": _holds_results}),
+    "executables.wait.collectives": Faults(
+        capabilities={"max_collectives_in_flight": 8},
+        loaded={"execute_with_wait": _refuse},
+        devices=2,
+    ),
+    "executables.launcher": Faults(loaded={"launcher": property(_turned)}),
+    "executables.launcher.lent": Faults(loaded={"lending_launcher": _lending_late}),
+}
