@@ -44,6 +44,7 @@ STAGES = {
     "plugrt.transforms.jit_function": ("JitFunction",),
     "plugrt.transforms.pmap": ("PmapFunction",),
     "plugrt.transforms.stages": ("Traced", "Lowered", "Compiled"),
+    "plugrt.stablehlo.xla_computation": ("XlaComputation",),
     "plugrt.transforms.aot": ("AheadOfTime",),
     "plugrt.programs": ("CompiledProgram",),
 }

@@ -48,6 +48,7 @@ _NAMES = {
     "process_index": "plugrt.plugins.backends",
     "process_indices": "plugrt.plugins.backends",
     "topology": "plugrt.transforms.topology",
+    "xla_computation": "plugrt.transforms.xla_computation",
 }
 _MODULES = {
     "array_api": "plugrt.array_api",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
     from plugrt.transforms.topology import topology as topology
+    from plugrt.transforms.xla_computation import xla_computation as xla_computation
 
 
 if not TYPE_CHECKING:  # a type checker reports a missing name as an error

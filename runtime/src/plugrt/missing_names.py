@@ -25,8 +25,8 @@ _INSTEAD = {
          "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),
     **dict.fromkeys(
         ("debug", "distributed", "effects_barrier", "enable_x64", "eval_shape", "io_callback",
-         "make_mesh", "profiler", "pure_callback", "set_mesh", "shard_map", "transfer_guard",
-         "xla_computation"), "it is not there yet"),
+         "make_mesh", "profiler", "pure_callback", "set_mesh", "shard_map", "transfer_guard"),
+        "it is not there yet"),
 }  # fmt: skip
 
 

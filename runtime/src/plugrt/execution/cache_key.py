@@ -68,9 +68,6 @@ def _without_lines(program: Program) -> bytes:
     """Returns the program without its source lines, so that moving a function keeps its entry."""
     if program.format != "mlir" or importlib.util.find_spec("jaxlib") is None:
         return program.code
-    from plugrt.stablehlo.modules import bytecode, parse
-    from plugrt.stablehlo.passes import run_passes
+    from plugrt.stablehlo.passes import strip_locations
 
-    module = parse(program.code, program.name)
-    run_passes(module, "strip-debuginfo")
-    return bytecode(module)
+    return strip_locations(program.code, program.name)

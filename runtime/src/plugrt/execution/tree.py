@@ -121,12 +121,12 @@ def flatten_with_paths(tree: Any) -> list[tuple[str, Any]]:
     return [(a.codify(""), leaf) for a, leaf in zip(accessors, found, strict=True)]
 
 
-def flatten_with_none(tree: Any) -> tuple[list[Any], PyTreeSpec]:
+def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     """Returns the leaves and the structure where None is a leaf, as in a prefix of axes.
 
     Raises nothing: whatever is no container is a leaf.
     """
-    return optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    return optree.tree_flatten(tree, is_leaf, none_is_leaf=True, namespace=NAMESPACE)
 
 
 def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:

@@ -65,6 +65,13 @@ def bytecode(module: ir.Module) -> bytes:
     return stream.getvalue()
 
 
+def rename(module: ir.Module, name: str) -> None:
+    """Names a module, as a symbol of MLIR: other signs than letters and digits become ``_``."""
+    symbol = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    with module.context:
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(symbol)
+
+
 def parse(code: str | bytes, filename: str = "<program>") -> ir.Module:
     """Reads StableHLO text, MLIR bytecode or a portable artifact into a context of its own.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plugrt.stablehlo.bindings import ir, passmanager
+from plugrt.stablehlo.modules import bytecode, parse
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:
@@ -22,3 +23,10 @@ def legalize_chlo(module: ir.Module) -> None:
 def drop_uncalled(module: ir.Module) -> None:
     """Removes the private functions that nothing in a module calls."""
     run_passes(module, "symbol-dce")
+
+
+def strip_locations(code: bytes, name: str = "<program>") -> bytes:
+    """Returns a module, in any form that `parse` reads, as bytecode without lines and names."""
+    module = parse(code, name)
+    run_passes(module, "strip-debuginfo")
+    return bytecode(module)

@@ -13,6 +13,7 @@ from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only
+from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.regions import returned_values
 from plugrt.tracing.mlir_constants import constant_data, constant_nbytes
 from plugrt.tracing.trace import Trace
@@ -33,16 +34,12 @@ class Parameter:
 
 def add_main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:
     """Adds ``main``, without a body, to the module."""
-    trace.module.operation.attributes["sym_name"] = ir.StringAttr.get(_symbol(name))
+    rename(trace.module, f"jit_{name}")
     main = func.FuncOp(
         "main", ir.FunctionType.get(types, []), ip=ir.InsertionPoint(trace.module.body)
     )
     main.attributes["sym_visibility"] = ir.StringAttr.get("public")
     return main
-
-
-def _symbol(name: str) -> str:
-    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
 def route_outputs(

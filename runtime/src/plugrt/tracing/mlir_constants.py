@@ -33,7 +33,9 @@ def constant_value(trace: Module, data: npt.NDArray[Any]) -> ir.Value:
     """Returns a host array as a constant in the current scope."""
     check_dtype(data.dtype, "the constant")
     key = (data.tobytes(), data.dtype, data.shape)
-    return _get_or_make(trace, key, lambda: dense_attribute(data, trace))
+    return _get_or_make(
+        trace, key, lambda: dense_attribute(data, trace.mlir_type(data.shape, data.dtype))
+    )
 
 
 def splat_value(trace: Module, scalar: npt.NDArray[Any], shape: tuple[int, ...]) -> ir.Value:
@@ -78,7 +80,7 @@ def _splat_attribute(
     tensor = trace.mlir_type(shape, scalar.dtype)
     element = tensor.element_type
     if scalar.dtype.kind == "c":
-        return dense_attribute(np.full(shape, scalar), trace)
+        return dense_attribute(np.full(shape, scalar), tensor)
     if scalar.dtype == np.bool_:
         return ir.DenseElementsAttr.get_splat(tensor, ir.BoolAttr.get(bool(scalar)))
     if isinstance(element, ir.IntegerType):
@@ -90,9 +92,8 @@ def _splat_attribute(
     return ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get(element, float(scalar)))
 
 
-def dense_attribute(data: npt.NDArray[Any], trace: Module) -> ir.DenseElementsAttr:
+def dense_attribute(data: npt.NDArray[Any], tensor: ir.Type) -> ir.DenseElementsAttr:
     """Returns the contents of a host array as an MLIR attribute of its tensor type."""
-    tensor = trace.mlir_type(data.shape, data.dtype)
     contiguous = np.ascontiguousarray(data)
     if data.dtype == np.bool_:
         if data.size and (data.all() or not data.any()):

@@ -1,0 +1,206 @@
+"""`xla_computation`: a function as a program of XLA, which nothing has optimised or compiled.
+
+JAX had it until 0.4.30; names, parameters and results are those of its documentation.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, overload
+
+from plugrt.argument_errors import require_flag, with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, UnknownPlatform
+from plugrt.execution import tree
+from plugrt.execution.arguments import parameter_types
+from plugrt.plugins.platform_names import known_platforms
+from plugrt.stablehlo.modules import rename
+from plugrt.stablehlo.xla_computation import XlaComputation
+from plugrt.tracing.closures import embed_captured
+from plugrt.tracing.trace_function import Staged, make_parameters, stage
+from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
+from plugrt.transforms.parts import read_parts, state_parts
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct, describe_avals
+
+AxisEnv = Sequence[tuple[str, int]]
+"""Names of axes and their sizes, outermost first."""
+_MANY = 100
+"""Above so many parameters ``tuple_args=None`` makes one tuple of them."""
+
+
+@overload
+def xla_computation(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = ...,
+    axis_env: AxisEnv | None = ...,
+    in_parts: Any = ...,
+    out_parts: Any = ...,
+    backend: str | None = ...,
+    tuple_args: bool | None = ...,
+    instantiate_const_outputs: bool | None = ...,
+    return_shape: Literal[False] = ...,
+    donate_argnums: int | Iterable[int] = ...,
+) -> Callable[..., XlaComputation]: ...
+@overload
+def xla_computation(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = ...,
+    axis_env: AxisEnv | None = ...,
+    in_parts: Any = ...,
+    out_parts: Any = ...,
+    backend: str | None = ...,
+    tuple_args: bool | None = ...,
+    instantiate_const_outputs: bool | None = ...,
+    *,
+    return_shape: Literal[True],
+    donate_argnums: int | Iterable[int] = ...,
+) -> Callable[..., tuple[XlaComputation, Any]]: ...
+@with_argument_errors
+def xla_computation(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: AxisEnv | None = None,
+    in_parts: Any = None,
+    out_parts: Any = None,
+    backend: str | None = None,
+    tuple_args: bool | None = None,
+    instantiate_const_outputs: bool | None = None,
+    return_shape: bool = False,
+    donate_argnums: int | Iterable[int] = (),
+) -> Callable[..., XlaComputation | tuple[XlaComputation, Any]]:
+    """Returns a function of example arguments that gives the XLA program of ``fun`` for them.
+
+    Arguments are arrays, scalars, anything with ``shape`` and ``dtype``, and pytrees of those; a
+    named tuple is a container. Nothing is computed and no backend is needed: ``backend`` may name
+    one whose device is not here.
+
+    - ``static_argnums``, ``donate_argnums``: as for `plugrt.jit`.
+    - ``axis_env``: pairs of an axis name and its size, such as ``[("i", 4), ("j", 2)]``, that
+      collectives in ``fun`` may name. Replicas are numbered with the last axis fastest.
+    - ``in_parts``, ``out_parts``: into how many parts each dimension of arguments and results is
+      divided: None (each device has the whole) or a tuple such as ``(2, 1)``, or pytree prefixes
+      of these. ``in_parts`` of several arguments is a tuple.
+    - ``tuple_args``: whether the program has one tuple for its parameter; None: where there
+      are more than 100.
+    - ``instantiate_const_outputs`` does nothing, as in JAX: constant results are always there.
+    - ``return_shape``: whether the result is a pair, of the program and of a pytree of
+      `plugrt.ShapeDtypeStruct` for what ``fun`` returns.
+
+    Arrays that ``fun`` closes over become constants. Raises `ArgumentError` for wrong options, at
+    once, and what tracing raises when the result is called.
+
+    >>> print(plugrt.xla_computation(lambda x: xp.sin(xp.cos(x)))(3.0).as_hlo_text())
+    HloModule xla_computation__lambda_, entry_computation_layout={(f32[])->(f32[])}
+    <BLANKLINE>
+    ENTRY main.1 {
+      Arg_0.1 = f32[] parameter(0)
+      cosine.1 = f32[] cosine(Arg_0.1)
+      sine.1 = f32[] sine(cosine.1)
+      ROOT tuple.1 = (f32[]) tuple(sine.1)
+    }
+    <BLANKLINE>
+    <BLANKLINE>
+    """
+    check_function("xla_computation", fun)
+    require_flag("xla_computation", "return_shape", return_shape)
+    require_flag("xla_computation", "tuple_args", tuple_args, optional=True)
+    require_flag(
+        "xla_computation", "instantiate_const_outputs", instantiate_const_outputs, optional=True
+    )
+    _check_backend(backend)
+    axes = _read_axes(axis_env)
+    rules = ArgumentRules(fun, _numbers(static_argnums), None, _numbers(donate_argnums), None)
+
+    @functools.wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> XlaComputation | tuple[XlaComputation, Any]:
+        bound = rules.bind(args, kwargs)
+        staged = _stage(fun, rules, bound, axes)
+        _state_parts(staged, bound, in_parts, out_parts)
+        many = len(staged.parameters) > _MANY
+        computation = XlaComputation(
+            staged.module, tuple_args=many if tuple_args is None else bool(tuple_args)
+        )
+        if not return_shape:
+            return computation
+        shapes = [ShapeDtypeStruct(t.shape, t.dtype) for t in staged.output_types]
+        return computation, tree.unflatten(staged.out_tree, shapes)
+
+    return make
+
+
+def _stage(
+    fun: Callable[..., Any], rules: ArgumentRules, bound: Bound, axes: dict[str, int]
+) -> Staged:
+    def call(*leaves: Any) -> Any:
+        args, kwargs = bound.rebuild(leaves)
+        return fun(*args, **kwargs)
+
+    names = rules.names(bound)
+    types = parameter_types(describe_avals(bound.leaves, lambda i: names[i]))
+    staged = stage(
+        call,
+        make_parameters(types, names, rules.donated(bound)),
+        name=rules.title,
+        axes=axes,
+        keep_unused=True,
+        forward=False,
+    )
+    embed_captured(staged.module, len(types), staged.plan.constants)
+    rename(staged.module, f"xla_computation_{rules.title}")
+    return staged
+
+
+def _state_parts(staged: Staged, bound: Bound, in_parts: Any, out_parts: Any) -> None:
+    if in_parts is None and out_parts is None:
+        return
+    arguments = results = None
+    if in_parts is not None:
+        types = [p.type for p in staged.parameters]
+        leaves = tree.unflatten(bound.spec, range(len(types)))[0]
+        types = types[: len(tree.leaves(leaves))]
+        found = read_parts("in_parts", in_parts, leaves, types)
+        arguments = [*found, *[None] * (len(staged.parameters) - len(found))]
+    if out_parts is not None:
+        types = list(staged.output_types)
+        leaves = tree.unflatten(staged.out_tree, range(len(types)))
+        results = read_parts("out_parts", out_parts, leaves, types)
+    state_parts(staged.module, arguments, results)
+
+
+def _numbers(argnums: int | Iterable[int]) -> int | Sequence[int]:
+    return argnums if isinstance(argnums, int) else tuple(argnums)
+
+
+def _check_backend(backend: str | None) -> None:
+    if backend is None:
+        return
+    if not isinstance(backend, str):
+        raise ArgumentTypeError(
+            f"xla_computation's backend is the name of a platform; got {backend!r:.60}"
+        )
+    known = known_platforms()
+    if backend not in known:
+        raise UnknownPlatform(
+            f"xla_computation's backend {backend!r} is no platform that plugrt knows; it knows "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+def _read_axes(axis_env: AxisEnv | None) -> dict[str, int]:
+    """Returns sizes by name. Raises `ArgumentError` for what is no list of pairs."""
+    axes: dict[str, int] = {}
+    try:
+        pairs = [(name, operator.index(size)) for name, size in axis_env or ()]
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(
+            "xla_computation's axis_env takes pairs of a name and a size, such as [('i', 4)]; got "
+            f"{axis_env!r:.80}"
+        ) from error
+    for name, size in pairs:
+        if size < 1:
+            raise ArgumentError(f"axis_env has the axis {name!r} of size {size}; it is at least 1")
+        if name in axes:
+            raise ArgumentError(f"axis_env names the axis {name!r} twice")
+        axes[name] = size
+    return axes
