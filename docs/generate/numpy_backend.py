@@ -74,6 +74,8 @@ print(y.to_host())  # [0. 0. 0.]
   times as long, a 256 x 256 product a quarter of a millisecond, a jitted addition of 8 floats under
   JAX 26 µs (21 µs for an exported backend that does nothing but add).
 - `rng_bit_generator` gives XLA's bits, `rng` numbers that differ from run to run.
+- Programs take and return tokens, which JAX's ordered effects are made of: a token holds nothing,
+  and programs are run in the order of their launches.
 - Replicas, and what is written for single partitions, run in step; a device that leaves a loop sits
   out the rest. A partitioned program is put together, computed and divided again by its shardings.
 - {total} operations are run, {refused} are refused with their name, source line and the reason.

@@ -69,9 +69,11 @@ static PJRT_Buffer *allocate(PJRT_Memory *memory, PJRT_Device *device, const Sha
                              Future *ready) {
   size_t num_dims = shape->num_dims;
   PJRT_Buffer *buffer = calloc(1, sizeof *buffer + 2 * num_dims * sizeof(int64_t));
-  PJRT_Error *error = buffer == NULL || ready == NULL
-                          ? no_host_memory()
-                          : measure(shape, "Buffer", &buffer->size);
+  PJRT_Error *error = NULL;
+  if (buffer == NULL || ready == NULL)
+    error = no_host_memory();
+  else if (shape->type != PJRT_Buffer_Type_TOKEN) /* which has no bytes */
+    error = measure(shape, "Buffer", &buffer->size);
   if (error != NULL) {
     struct PJRT_Error_Destroy_Args destroy = {sizeof destroy, NULL, error};
     error_destroy(&destroy);

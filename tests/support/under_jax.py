@@ -39,7 +39,9 @@ if IS_NUMPY:
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-from jax._src import xla_bridge  # noqa: E402
+from jax._src import effects, xla_bridge  # noqa: E402
+from jax._src.interpreters import mlir  # noqa: E402
+from jax.extend.core import Primitive  # noqa: E402
 from jax.sharding import Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
@@ -325,6 +327,40 @@ def linear_algebra() -> None:
         assert np.isnan(find(square)).all(1).tolist() == [False, True]
     gradient = jax.grad(lambda x: jnp.linalg.eigvalsh(x @ x.T).sum())(square[0])
     np.testing.assert_allclose(gradient, 2 * square[0], atol=1e-4)  # of the trace of x @ x.T
+
+
+def tokens() -> None:
+    """Tokens as arguments and results, made by the user and by JAX's ordered effects."""
+    token = jax.lax.create_token()
+    y, after = jax.jit(lambda x, t: (x + 1, jax.lax.after_all(t)))(ONE, token)
+    np.testing.assert_array_equal(y, ONE + 1)
+    assert type(after) is type(jax.jit(lambda x: jax.lax.create_token(x))(ONE)) is type(token)
+    with pytest.raises(RuntimeError, match="Cannot convert a token-shape buffer"):
+        _ = token._buf._value
+
+    ordered = OrderedEffect()
+    effects.ordered_effects.add_type(OrderedEffect)
+    effects.lowerable_effects.add_type(OrderedEffect)
+    effects.control_flow_allowed_effects.add_type(OrderedEffect)
+    step = Primitive("step")
+    step.def_effectful_abstract_eval(lambda x: (x, {ordered}))
+
+    def lower(ctx: Any, x: Any) -> Any:
+        made = mlir.hlo.after_all([ctx.tokens_in.get(ordered)])
+        ctx.set_tokens_out(ctx.tokens_in.update_tokens(mlir.TokenSet({ordered: made})))
+        return [x]
+
+    mlir.register_lowering(step, lower)
+    run = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: step.bind(x) + 1, step.bind(x)))
+    for _ in range(2):
+        np.testing.assert_array_equal(run(ONE), ONE + 3)
+    far = jax.device_put(ONE, jax.devices()[1])
+    np.testing.assert_array_equal(run(far), ONE + 3)
+    jax.effects_barrier()
+
+
+class OrderedEffect(effects.Effect):
+    """The effect of a primitive that does nothing, in order."""
 
 
 def several_devices() -> None:

@@ -68,6 +68,8 @@ class Backend(ArrayMethods, ProgramMethods, ABC):
         """Returns a function that launches a StableHLO program.
 
         It takes ``arguments[parameter][device]`` and returns ``results[result][device]``, handles.
+        A token (``!stablehlo.token``) is ordered by its handle alone: what is returned for it,
+        None as well, is passed where it is an argument; the first of a chain is an empty array.
 
         The program is handed over as bytes, a portable artifact, rather than parsed: a
         backend that sends it on to a compiler of its own pays for no parsing, bytes can be hashed,

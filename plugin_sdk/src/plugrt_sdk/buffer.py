@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
 from plugrt.interface_checks import require_callback
 from plugrt_sdk.compiled import Handle
@@ -23,7 +23,10 @@ from plugrt_sdk.uses import Uses
 
 
 class BackendBuffer(Buffer):
-    """An array on a backend's device. The handle is released once, by `delete` or the finaliser."""
+    """An array on a backend's device. The handle is released once, by `delete` or the finaliser.
+
+    A token has a buffer as well, whose handle may be None: what it orders is in its event.
+    """
 
     __slots__ = ("_deleted", "_event", "_handle", "_memory", "_session", "_taker", "_type", "_uses")
 
@@ -111,6 +114,7 @@ class BackendBuffer(Buffer):
     # --- reading ------------------------------------------------------------------------------
 
     def to_host(self) -> npt.NDArray[Any]:
+        self._require_contents()
         handle = self.begin_use()
         looks = "view" in self._session.methods
         try:
@@ -125,6 +129,10 @@ class BackendBuffer(Buffer):
         self.end_use()
         host.flags.writeable = False
         return host
+
+    def _require_contents(self) -> None:
+        if self._type.is_token:
+            raise InvalidArgument(f"a token, on {self.device!r}, orders effects and holds nothing")
 
     def _read(self, method: str, handle: Handle) -> npt.NDArray[Any]:
         """Returns what an author's method makes of the handle, if it is an array of this type."""
@@ -176,6 +184,8 @@ class BackendBuffer(Buffer):
 
     def copy_to_device(self, device: Device) -> BackendBuffer:
         target, backend = self._session.require_device(device), self._session.backend
+        if self._type.is_token:
+            return self._copy_token(target.default_memory())
         if "copy" not in self._session.methods:
             self._unimplemented("copy_to_device (the backend's method copy)")
         return self._copy(
@@ -186,6 +196,8 @@ class BackendBuffer(Buffer):
     def copy_to_memory(self, memory: Memory) -> BackendBuffer:
         session = self._session
         target, backend = session.require_memory(memory), session.backend
+        if self._type.is_token:
+            return self._copy_token(target)
         if not session.has_memories:
             return self.copy_to_device(target.device)
         if "copy_to_memory" in session.methods:
@@ -193,6 +205,13 @@ class BackendBuffer(Buffer):
             return self._copy(target, "copy_to_memory", lambda h: backend.copy_to_memory(h, *where))
         handle = put_array(session, self.to_host(), target)
         return BackendBuffer(session, handle, self._type, target)
+
+    def _copy_token(self, target: BackendMemory) -> BackendBuffer:
+        """Returns a token that is ready when this one is."""
+        _ = self.handle
+        made = BackendBuffer(self._session, None, self._type, target)
+        made._event = self._event
+        return made
 
     def _copy(
         self, target: BackendMemory, method: str, copy: Callable[[Handle], Handle]
@@ -213,6 +232,7 @@ class BackendBuffer(Buffer):
 
     def unsafe_pointer(self) -> int:
         session = self._session
+        self._require_contents()
         if "pointer" in session.methods:
             handle = self.begin_use()
             try:

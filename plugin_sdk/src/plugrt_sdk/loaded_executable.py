@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from plugrt.argument_errors import PYTHON_ERRORS, refuse_call
 from plugrt.capi.donation import refuse_repeated
 from plugrt.errors import FailedPrecondition, InvalidArgument
@@ -17,6 +19,7 @@ from plugrt.interface import (
     ExecuteOptions,
     LoadedExecutable,
     Shards,
+    TensorType,
 )
 from plugrt_sdk.buffer import BackendBuffer
 from plugrt_sdk.compiled import Handle
@@ -26,6 +29,9 @@ from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.returns import wrong_return
 from plugrt_sdk.session import Session
 from plugrt_sdk.uses import Uses, begin_all, end_all
+
+_FIRST_TOKEN = TensorType((0,), np.dtype(np.bool_))
+"""The type of what hosts pass as the first token of a chain (`plugrt.interface.TOKEN_TYPE`)."""
 
 Arguments = Sequence[Sequence[BackendBuffer]]
 
@@ -102,10 +108,12 @@ class BackendLoadedExecutable(LoadedExecutable):
 
     def _check_results(self, results: Sequence[Sequence[Handle]]) -> None:
         count, devices = len(self._memories), len(self._devices)
+        kinds = self._executable.output_types
         try:
             fits = len(results) == count and not any(
-                len(handles) != devices or any(handle is None for handle in handles)
-                for handles in results
+                len(handles) != devices
+                or (any(handle is None for handle in handles) and not kind.is_token)
+                for handles, kind in zip(results, kinds, strict=True)
             )
         except TypeError:
             fits = False
@@ -195,7 +203,7 @@ class BackendLoadedExecutable(LoadedExecutable):
                 for buffer, device in zip(shards, self._devices, strict=True)
             ]
             for buffer in buffers:
-                if buffer.type != wanted:
+                if buffer.type != wanted and not (wanted.is_token and buffer.type == _FIRST_TOKEN):
                     raise InvalidArgument(f"{what} must be {wanted}; {buffer.type} was given")
             checked.append(buffers)
         return checked

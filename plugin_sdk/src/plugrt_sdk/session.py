@@ -115,6 +115,8 @@ class Session:
 
     def event_of(self, handle: Handle) -> Event | None:
         """Returns the author's event of a handle; None where its contents are there."""
+        if handle is None:  # a token's
+            return None
         event = self.backend.event(handle)
         if event is not None and not isinstance(event, Event):
             raise wrong_return(self.backend, "event", "an event (PendingEvent) or None", event)
@@ -123,7 +125,8 @@ class Session:
     def delete_handle(self, handle: Handle) -> None:
         """Gives a handle back to the backend."""
         try:
-            self.backend.delete(handle)
+            if handle is not None:
+                self.backend.delete(handle)
         finally:
             self.remove_buffer()
 

@@ -38,6 +38,7 @@ from plugrt.interface_checks import (
 )
 
 __all__ = [
+    "TOKEN_TYPE",
     "VERSION",
     "Buffer",
     "Capabilities",
@@ -105,8 +106,21 @@ class TensorType:
         """Bytes on the host; sub-byte types take one byte an element, as ml_dtypes stores them."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
+    @property
+    def is_token(self) -> bool:
+        """Whether it is the type of a token (`TOKEN_TYPE`)."""
+        return self.dtype.kind == "V" and not self.dtype.itemsize
+
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return "token" if self.is_token else f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+TOKEN_TYPE = TensorType((), np.dtype("V"))
+"""The type of a token: a parameter or result that orders a program's effects and holds nothing.
+
+A buffer of it cannot be read. The first token of a chain is a buffer of the type ``bool[0]``, which
+hosts can put on a device: backends that take tokens take it for one, as XLA's do.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[2]
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip
 COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "transforms",
-            "random", "several_devices", "donation", "errors", "caches", "eight_threads",
+            "random", "several_devices", "tokens", "donation", "errors", "caches", "eight_threads",
             "no_handle_left", "exit_with_live_arrays")  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from plugrt.errors import (
     Unimplemented,
     UnsupportedDtype,
 )
-from plugrt.interface import HostBufferSemantics
+from plugrt.interface import CompileOptions, HostBufferSemantics, Program
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
@@ -332,3 +332,23 @@ def test_unimplemented_names_the_backend(client: Client, device: Device) -> None
     with pytest.raises(Unimplemented, match=r"xla_cpu_pjrt.so \(PJRT C API 0.81\)"):
         client.library.call("Buffer_Bitcast")
     assert not client.library.has("Buffer_Bitcast")
+
+
+def test_a_token_is_not_read_nor_copied(client: Client, device: Device) -> None:
+    """XLA's client ends the process when a token is asked for its layout, or copied."""
+    text = (
+        b"func.func public @main() -> !stablehlo.token { %t = stablehlo.create_token : "
+        b"!stablehlo.token return %t : !stablehlo.token }"
+    )
+    [[token]] = client.compile(Program(text), CompileOptions()).execute([])
+    token.block_until_ready()
+    with pytest.raises(InvalidArgument, match="a token, on cpu:0, orders effects"):
+        token.to_host()
+    for copy in (
+        lambda: token.copy_to_device(client.devices()[1]),
+        lambda: token.copy_to_memory(device.default_memory()),
+    ):
+        with pytest.raises(Unimplemented, match="a copy of a token"):
+            copy()
+    with pytest.raises(UnsupportedDtype):
+        token.to_dlpack()

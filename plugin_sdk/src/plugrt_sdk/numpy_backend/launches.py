@@ -14,7 +14,7 @@ from plugrt_sdk.backend import Launch
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.failures import with_operations_named
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
-from plugrt_sdk.numpy_backend.partitions import Signature, assemble, divide
+from plugrt_sdk.numpy_backend.partitions import Signature, as_handle, assemble, divide
 from plugrt_sdk.reading import read_module
 
 
@@ -56,7 +56,7 @@ def _joint_launch(main: Any, grid: Grid) -> Launch:
     def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
         with np.errstate(all="ignore"):
             results = main(everyone, *arguments)
-        return [list(map(np.asarray, values)) for values in results]
+        return [list(map(as_handle, values)) for values in results]
 
     return launch
 
@@ -87,11 +87,11 @@ def _separate_launch(main: Any, devices: int) -> Launch:
     def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
         with np.errstate(all="ignore"):
             runs = [main(*[shards[i] for shards in arguments]) for i in range(devices)]
-        return [list(map(np.asarray, values)) for values in zip(*runs, strict=True)]
+        return [list(map(as_handle, values)) for values in zip(*runs, strict=True)]
 
     def launch_one(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
         with np.errstate(all="ignore"):
             results = main(*[shard for [shard] in arguments])
-        return [[np.asarray(result)] for result in results]
+        return [[as_handle(result)] for result in results]
 
     return launch_one if devices == 1 else launch

@@ -24,7 +24,7 @@ from plugrt.stablehlo.shardings import (
     read_shardy,
     read_shardy_list,
 )
-from plugrt.stablehlo.types import ir_type_to_tensor_type
+from plugrt.stablehlo.types import parameter_type
 from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
@@ -46,8 +46,8 @@ class Signature:
         symbols = read_symbols(module)
         main = symbols["main"]
         kind = main.attributes["function_type"].value
-        self.inputs = [ir_type_to_tensor_type(t) for t in kind.inputs]
-        self.results = [ir_type_to_tensor_type(t) for t in kind.results]
+        self.inputs = [parameter_type(t) for t in kind.inputs]
+        self.results = [parameter_type(t) for t in kind.results]
         self.input_parts = _parts(main, "arg_attrs", self.inputs, symbols, partitions)
         self.result_parts = _parts(main, "res_attrs", self.results, symbols, partitions)
 
@@ -87,9 +87,14 @@ def _sharding(attributes: Any, symbols: dict[str, Any], partitions: int) -> Tens
     return WHOLE
 
 
+def as_handle(value: Any) -> Array:
+    """Returns a value of a program as an array; that of a token, which is None, is an empty one."""
+    return np.zeros(0, np.bool_) if value is None else np.asarray(value)
+
+
 def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
-    """Returns the whole array of which partitions hold parts."""
-    if np.shape(shards[0]) == kind.shape:
+    """Returns the whole array of which partitions hold parts; one of them where it is a token."""
+    if np.shape(shards[0]) == kind.shape or kind.is_token:
         return shards[0]
     whole = np.empty(kind.shape, kind.dtype)
     for shard, part in zip(shards, parts, strict=True):
@@ -99,7 +104,7 @@ def assemble(shards: Sequence[Array], parts: Parts, kind: TensorType) -> Array:
 
 def divide(whole: Array, parts: Parts) -> list[Array]:
     """Returns the part of each partition, as a view."""
-    whole = np.asarray(whole)
+    whole = as_handle(whole)
     all_dimensions: Sequence[tuple[Any, ...]] = [(*part, ...) for part in parts]
     return [whole[part] for part in all_dimensions]  # with ..., those of none are arrays still
 

@@ -50,6 +50,13 @@ IDENTITY = (
     "func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> { return %a : tensor<3xf32> }"
 )
 
+TOKEN = """func.func public @main(%t: !stablehlo.token, %a: tensor<3xf32>)
+    -> (!stablehlo.token, tensor<3xf32>) {
+  %0 = stablehlo.after_all %t : !stablehlo.token
+  return %0, %a : !stablehlo.token, tensor<3xf32>
+}"""
+"""A step in a chain of tokens, and the identity."""
+
 CONSTANT = """func.func public @main() -> tensor<2xi32> {
   %0 = stablehlo.constant dense<[7, -1]> : tensor<2xi32>
   return %0 : tensor<2xi32>

@@ -236,7 +236,12 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
         return Buffer(args.dst_buffer, BufferSpec(handle, spec.shape, spec.dtype, device, target))
 
     def _in_c_order(self) -> bool:
-        """Whether the layout is C order: libraries copy the bytes and lose any other layout."""
+        """Whether the layout is C order: libraries copy the bytes and lose any other layout.
+
+        Raises `Unimplemented` for a token, where XLA's client would end the process.
+        """
+        if self._spec.tensor_type.is_token:
+            self._unimplemented("a copy of a token")
         order = self.minor_to_major()
         return order is None or order == self._c_order()
 
@@ -310,6 +315,8 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
 
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The order of the dimensions in memory, None for a layout that is more than that."""
+        if self._spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
+            return ()
         return minor_to_major(self._spec.handle, self._live())
 
 

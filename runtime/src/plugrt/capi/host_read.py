@@ -15,7 +15,7 @@ from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.events import await_and_destroy
 from plugrt.capi.loading.library import Library
 from plugrt.capi.ownership import own
-from plugrt.errors import InvalidReply, PjrtError, ResourceExhausted, Unimplemented
+from plugrt.errors import InvalidArgument, InvalidReply, PjrtError, ResourceExhausted, Unimplemented
 
 if TYPE_CHECKING:
     from plugrt.capi.client_handle import ClientHandle
@@ -202,6 +202,8 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
 
     Transfers use the device's own order, because some libraries ignore any other.
     """
+    if spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
+        raise InvalidArgument(f"a token, on {spec.device!r}, orders effects and holds nothing")
     order = minor_to_major(handle, pointer)
     if order is not None and sorted(order) == list(range(len(spec.shape))):
         spec.read_in(order)

@@ -8,15 +8,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from plugrt.interface import (
-    Client,
-    Device,
-    Executable,
-    ExecuteOptions,
-    LoadedExecutable,
-    Program,
-    Shards,
-)
+from plugrt.execution.wrapped_executable import WrappedExecutable
+from plugrt.interface import Client, ExecuteOptions, LoadedExecutable, Program, Shards
 from plugrt.plugins import backends
 
 # Names of collectives in StableHLO (text, bytecode, portable artifact) and HLO. A false match, such
@@ -96,29 +89,17 @@ def bound_launches(loaded: LoadedExecutable, program: Program) -> LoadedExecutab
     return BoundedExecutable(loaded, client_launches(loaded.client, bound), collective)
 
 
-class BoundedExecutable(LoadedExecutable):
+class BoundedExecutable(WrappedExecutable):
     """A loaded executable whose launches respect the bound of its client."""
 
-    __slots__ = ("_collective", "_launches", "_loaded")
+    __slots__ = ("_collective", "_launches")
 
     def __init__(
         self, loaded: LoadedExecutable, launches: CollectiveLaunches, collective: bool
     ) -> None:
-        self._loaded = loaded
+        super().__init__(loaded)
         self._launches = launches
         self._collective = collective
-
-    @property
-    def client(self) -> Client:
-        return self._loaded.client
-
-    @property
-    def executable(self) -> Executable:
-        return self._loaded.executable
-
-    @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._loaded.addressable_devices
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -131,9 +112,3 @@ class BoundedExecutable(LoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         return self._loaded.execute_with_wait(arguments, options)
-
-    def delete(self) -> None:
-        self._loaded.delete()
-
-    def is_deleted(self) -> bool:
-        return self._loaded.is_deleted()

@@ -41,6 +41,7 @@ from plugrt.programs.loading import (
     parse_program,
 )
 from plugrt.programs.parameters import parameter_types as read_parameter_types
+from plugrt.programs.tokens import leave_tokens_out
 from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
 
@@ -126,6 +127,10 @@ def _compile_ahead(
     return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
 
 
+def _without_tokens(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    return tuple(kind for kind in types if not kind.is_token)
+
+
 def _blame(program: Program, backend: str, error: PjrtError) -> Exception:
     """Returns the backend's error with the program's name; a parser's as `ProgramError`."""
     text = f"{backend} refused the program {program.name!r}: {error.message}"
@@ -140,7 +145,8 @@ class CompiledProgram(CompiledCall):
 
     A call returns its result, or a tuple of them where it has several or none. Host data are put
     on the device, arrays elsewhere are copied to it, and a Python scalar takes the parameter's
-    dtype. Raises `ArgumentMismatch` naming each parameter that differs, and how.
+    dtype. Tokens, which order effects, are no arguments and no results of it. Raises
+    `ArgumentMismatch` naming each parameter that differs, and how.
     """
 
     _any_place = True
@@ -157,10 +163,12 @@ class CompiledProgram(CompiledCall):
         """The program as it was loaded."""
         self.device = device
         """The device that it runs on."""
-        self.input_types = None if input_types is None else tuple(input_types)
+        arrays = None if input_types is None else _without_tokens(input_types)
+        self.input_types = arrays
         """The parameters' types; None if neither jaxlib nor the backend states them."""
         self._runtime = executable
-        types = None if input_types is None else [(t.shape, t.dtype, False) for t in input_types]
+        self._launched = leave_tokens_out(executable, input_types or ())
+        types = None if arrays is None else [(t.shape, t.dtype, False) for t in arrays]
         count = len(self.output_types)
         spec = tree.flatten(0 if count == 1 else (0,) * count)[1]
         loaded = self._load(types or ())
@@ -169,7 +177,7 @@ class CompiledProgram(CompiledCall):
     @property
     def output_types(self) -> tuple[TensorType, ...]:
         """The results' types."""
-        return tuple(self._runtime.executable.output_types)
+        return _without_tokens(self._runtime.executable.output_types)
 
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
@@ -187,7 +195,7 @@ class CompiledProgram(CompiledCall):
             intern_signature(t.shape, t.dtype, here, True)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
-        return LoadedProgram(plan, types, launch, self._runtime, (), results, self._read_module)
+        return LoadedProgram(plan, types, launch, self._launched, (), results, self._read_module)
 
     def _read_module(self) -> Any:
         if self.program.format != "mlir" or not has_bindings():

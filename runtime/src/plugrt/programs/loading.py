@@ -182,6 +182,8 @@ def _is_flatbuffer(code: bytes) -> bool:
 def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
     """Returns the module of a program, and the types of ``main``'s parameters and results.
 
+    Those are types of arrays, and `plugrt.interface.TOKEN_TYPE`.
+
     Raises `ProgramError` for a module without a public function ``main``, and
     `MissingTraceExtra` without jaxlib.
     """
@@ -192,7 +194,7 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
     from plugrt.stablehlo.attributes import symbol_of
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refusals import refuse_endless_calls
-    from plugrt.stablehlo.types import ir_type_to_tensor_type
+    from plugrt.stablehlo.types import parameter_type
 
     module = parse(program.code, program.name)
     main = next(
@@ -211,8 +213,8 @@ def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[T
     refuse_endless_calls(module, program.name)
     signature = main.attributes["function_type"].value
     try:
-        inputs = [ir_type_to_tensor_type(t) for t in signature.inputs]
-        results = [ir_type_to_tensor_type(t) for t in signature.results]
+        inputs = [parameter_type(t) for t in signature.inputs]
+        results = [parameter_type(t) for t in signature.results]
     except UnsupportedDtype as error:
         raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
     return module, inputs, results

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import ResourceExhausted, UnsupportedDtype
-from plugrt.interface import TensorType
+from plugrt.interface import TOKEN_TYPE, TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.element_names import ELEMENT_NAMES, element_name
 
@@ -66,3 +66,10 @@ def ir_type_to_tensor_type(mlir_type: ir.Type) -> TensorType:
     shape, dtype = tuple(mlir_type.shape), ir_type_to_dtype(mlir_type.element_type)
     check_size(shape, dtype)
     return TensorType(shape, dtype)
+
+
+def parameter_type(mlir_type: ir.Type) -> TensorType:
+    """Returns the type of a program's parameter or result: an array's, or `TOKEN_TYPE`."""
+    if str(mlir_type) == "!stablehlo.token":
+        return TOKEN_TYPE
+    return ir_type_to_tensor_type(mlir_type)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from plugrt.errors import PjrtError
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import (
     expect,
     expect_close,
     expect_equal,
+    expect_refusal,
     expect_same_bits,
 )
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -193,6 +195,25 @@ _CALL = """module {
     return %1 : tensor<3xf32>
   }
 }"""
+
+
+@CHAPTER.check(
+    "tokens",
+    refusable=True,
+    why="programs with ordered effects fail",
+    rests_on="StableHLO specification: token; JAX passes a bool[0] as the first of a chain",
+)
+def tokens(subject: PluginSubject) -> None:
+    """A token that a launch returns holds nothing, becomes ready, and is the next argument."""
+    program = subject.compile(programs.TOKEN)
+    kinds = [str(kind) for kind in program.executable.output_types]
+    expect_equal(kinds, ["token", "float32[3]"], "the results' types")
+    first = subject.put(np.zeros(0, np.bool_))
+    token, x = program.execute([(first,), (subject.put(ONE),)])
+    _, [y] = program.execute([token, x])
+    token[0].block_until_ready()
+    expect_same_bits(y.to_host(), ONE, "the array beside the second token")
+    expect_refusal(token[0].to_host, PjrtError, what="reading a token")
 
 
 @CHAPTER.check("network", refusable=True, why="a model's step gives wrong numbers")

@@ -179,13 +179,21 @@ def _convert(change: Callable[[Array, TensorType], Array | None]) -> Faults:
         found = []
         for shards, wanted in zip(arguments, loaded.executable.input_types, strict=False):
             buffer = shards[0]
-            changed = change(buffer.to_host(), wanted)
-            if buffer.type != wanted and changed is not None:
+            fits = buffer.type == wanted or wanted.is_token
+            changed = None if fits else change(buffer.to_host(), wanted)
+            if changed is not None:
                 shards = [loaded.client.buffer_from_host(changed, buffer.device)]
             found.append(shards)
         return found if len(found) == len(arguments) else arguments
 
     return accept(adapt)
+
+
+def _host_tokens_only(loaded: BackendLoadedExecutable, arguments: list[Any]) -> list[Any]:
+    """Refuses the tokens of other launches."""
+    if any(buffer.type.is_token for shards in arguments for buffer in shards):
+        raise InvalidArgument("a token is put by the host")
+    return arguments
 
 
 def _resize(array: Array, wanted: TensorType) -> Array | None:
@@ -225,6 +233,7 @@ _PROGRAMS: Mapping[str, Faults] = {
     "loop": wrong_result(_has("stablehlo.while"), _each(_add_one)),
     "branches": wrong_result(_has("stablehlo.case"), _each(lambda a: np.minimum(a, 11))),
     "call": wrong_result(_has("call @"), _each(_add_one)),
+    "tokens": accept(_host_tokens_only),
     "network": wrong_result(_has("stablehlo.dot_general"), _each(_spoil(4))),
     "refused.nonsense": _compile_unreadable(b"this is no program"),
     "refused.version": _compile_unreadable(b"ML\xefR\rStableHLO_v99"),
