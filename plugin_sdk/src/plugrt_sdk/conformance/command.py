@@ -88,8 +88,8 @@ def command(name: str | None, **given: Any) -> int:
 
     Every check runs in a process of its own or with others in one; a crash or a hang of the plugin
     is the verdict of the check that was open. Exits with 1 for a FAIL, CRASH or TIMEOUT that is not
-    waived, with 2 for wrong usage: an unknown check, a selection of nothing, a waiver that is
-    stale or expired.
+    waived, with 2 for wrong usage: an unknown check, a selection of nothing that could be run, a
+    waiver that is stale or expired. Ctrl-C ends it with 130 and a report of what had ended.
     """
     from plugrt_sdk.conformance.invocation import invoke
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -29,6 +29,7 @@ from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import print_report
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Verdict
 from plugrt_sdk.conformance.waivers import FILE, Waivers
 
 _REPORTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -65,12 +66,11 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
         target, checks, given["seconds"], given["seed"], given["jobs"], waivers.tolerances,
         Progress(len(checks), get_width(sys.stderr)),
     )  # fmt: skip
-    begin = time.perf_counter()
+    begin, interrupted = time.perf_counter(), False
     try:
         found = runner.run()
     except KeyboardInterrupt:
-        click.echo("\ninterrupted; the processes of the run are ended", err=True)
-        os._exit(130)  # threads that wait for child processes would be waited for
+        found, interrupted = runner.results(), True
     seconds = round(time.perf_counter() - begin, 3)
     results = {key: waivers.apply(key, result) for key, result in found.items()}
     report = make_report(runner, results, waivers, {**facts, "seconds": seconds})
@@ -78,15 +78,29 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
     for key, render in _REPORTS.items():
         if given[key] is not None:
             given[key].write_text(render(report), "utf-8")
+    if interrupted:
+        _end_at_once()
     for waiver in (stale := waivers.stale(found)):
         click.echo(f"stale waiver: {waiver.id} holds now; take it out of {waivers.path}", err=True)
     needed = missing(given["profile"], results) if given["profile"] else []
     if given["profile"]:
         said = f"lacks {', '.join(needed)}" if needed else "has all that it needs"
         click.echo(f"profile {given['profile']}: {said}")
-    if stale:
+    if empty := all(r.verdict is Verdict.NOT_RUN for r in results.values()):
+        click.echo("no check was run, which proves nothing", err=True)
+    if stale or empty:
         return 2
     return 1 if needed or any(r.verdict.is_bad for r in results.values()) else 0
+
+
+def _end_at_once() -> NoReturn:
+    """Ends this process, with which its child processes end.
+
+    Threads that wait for child processes would be waited for.
+    """
+    click.echo("interrupted: the report is of the checks that had ended", err=True)
+    sys.stdout.flush()
+    os._exit(130)
 
 
 def _select(given: Mapping[str, Any]) -> Sequence[Check]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plugrt.processes.run_in_child import Outcome, run_in_child
+from plugrt.processes.run_in_child import run_in_child
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
+from plugrt_sdk.conformance.journal import Journal
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.worker import START
@@ -19,6 +21,11 @@ from plugrt_sdk.conformance.worker import START
 _WORKER = "plugrt_sdk.conformance.worker:run_checks"
 _BATCH = 40
 """The most checks of one process: a process costs about a second, and its end one batch."""
+_PATIENCE = 3
+"""The TIMEOUTs of a chapter after which the rest of it is not run: a function that hangs would
+otherwise cost the limit for each check that calls it, which is hours."""
+_SUSPECTS = 5
+"""How many earlier checks of the process are named beside a crash that is not the check's own."""
 
 OnResult = Callable[[Check, Result], None]
 
@@ -29,7 +36,8 @@ class Runner:
 
     `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
     child processes at a time. The check that starts the client is among them if it is bad, even
-    where nobody asked for it. ``facts`` then says what the client states of itself.
+    where nobody asked for it. ``facts`` then says what the client states of itself. After three
+    TIMEOUTs in a chapter the rest of it is NOT-RUN.
     """
 
     target: Target
@@ -41,10 +49,16 @@ class Runner:
     on_result: OnResult = lambda check, result: None
     facts: dict[str, Any] = field(default_factory=dict)
 
+    _results: dict[str, Result] = field(default_factory=dict)
+    _late: Counter[str] = field(default_factory=Counter)
+    """Chapter to the number of its checks that did not end in time."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
     def run(self) -> dict[str, Result]:
-        """Runs the checks; raises nothing that a plugin causes."""
-        self._results: dict[str, Result] = {}
-        self._lock = threading.Lock()
+        """Runs the checks, once; raises nothing that a plugin causes.
+
+        ``KeyboardInterrupt`` leaves what `results` gives.
+        """
         free = [c for c in self.checks if c.needs in (Needs.PLUGIN, Needs.LIBRARY)]
         bound = [c for c in self.checks if c not in free and c.id != START]
         batches = _batches(free, self.jobs)
@@ -55,12 +69,20 @@ class Runner:
             else:
                 self._give_up(bound, started)
         self._run_batches(batches)
-        unasked = self._results.keys() - {c.id for c in self.checks}
-        return {name: self._results[name] for name in (*unasked, *(c.id for c in self.checks))}
+        return self.results()
+
+    def results(self) -> dict[str, Result]:
+        """Returns what is known so far; checks to which the run has not come are NOT-RUN."""
+        with self._lock:
+            known = dict(self._results)
+        unasked = known.keys() - {c.id for c in self.checks}
+        rest = Result(Verdict.NOT_RUN, got="the run was interrupted before its end")
+        return {name: known.get(name, rest) for name in (*unasked, *(c.id for c in self.checks))}
 
     def _record(self, check: Check, result: Result) -> None:
         with self._lock:
             self._results[check.id] = result
+            self._late[_chapter(check)] += result.verdict is Verdict.TIMEOUT
             self.on_result(check, result)
 
     def _start(self) -> Result:
@@ -112,25 +134,60 @@ class Runner:
 
     def _finish(self, batch: Sequence[Check]) -> None:
         """Runs a batch, in one process after the other until each check has a verdict."""
-        rest = list(batch)
+        rest = [check for check in batch if not self._skip(check)]
         while rest:
             found = self._run_batch(rest)
             for check in rest:
                 if check.id in found:
                     self._record(check, found[check.id])
             rest = [check for check in rest if check.id not in found]
+            rest = [check for check in rest if not self._skip(check)]
+
+    def _skip(self, check: Check) -> bool:
+        """Whether a check is not to be run, which is then recorded."""
+        if self._late[_chapter(check)] < _PATIENCE:
+            return False
+        chapter = _chapter(check)
+        why = f"{_PATIENCE} checks of {chapter} had not ended in time; --check ID runs one of them"
+        self._record(check, Result(Verdict.NOT_RUN, got=why))
+        return True
 
     def _run_batch(self, batch: Sequence[Check]) -> dict[str, Result]:
         """Runs checks in one process; returns the results of those it came to, at least one."""
+        journal, found = self._run_process(batch)
+        last = journal.open
+        if last and found[last].verdict is Verdict.CRASH and journal.begun[0] != last:
+            found[last] = self._try_alone(registry.find(last), found[last], journal.begun)
+        return found
+
+    def _run_process(self, batch: Sequence[Check]) -> tuple[Journal, dict[str, Result]]:
+        """Runs checks in one process, whose end is blamed on the check that was open."""
         alone = batch[0].needs is Needs.PROCESS
+        names = [check.id for check in batch]
         argument = {
-            "target": self.target.as_dict(), "checks": [c.id for c in batch], "seed": self.seed,
+            "target": self.target.as_dict(), "checks": names, "seed": self.seed,
             "seconds": self.seconds, "tolerances": dict(self.tolerances), "finalise": alone,
             "path": sys.path,
         }  # fmt: skip
         outcome = run_in_child(_WORKER, argument, self.seconds * len(batch) + 5)
-        self.facts.update(next((line["facts"] for line in outcome.lines if "facts" in line), {}))
-        return _read(batch, outcome, self.seconds, alone=alone)
+        journal = Journal.of(outcome, names)
+        self.facts.update(journal.facts)
+        found = dict(journal.ended)
+        if len(found) < len(batch) or (alone and not outcome.succeeded):
+            blamed = journal.open or (journal.begun[-1] if journal.begun else names[0])
+            found[blamed] = journal.blame(outcome, self.seconds)
+        return journal, found
+
+    def _try_alone(self, check: Check, crash: Result, begun: Sequence[str]) -> Result:
+        """Returns a crash, with what was before it where the check holds in a process of its own.
+
+        Memory that one check destroys may end the process in another.
+        """
+        if not self._run_process([check])[1][check.id].verdict.is_good:
+            return crash
+        before = ", ".join(begun[: begun.index(check.id)][-_SUSPECTS:])
+        said = f"{crash.got}; alone it holds: suspect what ran before it in the process, {before}"
+        return replace(crash, got=said)
 
 
 def _batches(checks: Sequence[Check], jobs: int) -> list[list[Check]]:
@@ -141,30 +198,5 @@ def _batches(checks: Sequence[Check], jobs: int) -> list[list[Check]]:
     return found + [[c] for c in checks if c.needs is Needs.PROCESS]
 
 
-def _read(
-    batch: Sequence[Check], outcome: Outcome, seconds: float, *, alone: bool
-) -> dict[str, Result]:
-    """Returns the results that a process reported, and what its end says of the check it was at."""
-    found = {
-        line["end"]: Result.from_dict(line["result"]) for line in outcome.lines if "end" in line
-    }
-    begun = [line["begin"] for line in outcome.lines if "begin" in line]
-    left = [check.id for check in batch if check.id not in found]
-    if not left and (outcome.succeeded or not alone):
-        return found
-    open_check = next((name for name in begun if name not in found), "")
-    blamed = open_check or (begun[-1] if begun else left[0])
-    found[blamed] = _blame(outcome, seconds, is_open=bool(open_check), begun=bool(begun))
-    return found
-
-
-def _blame(outcome: Outcome, seconds: float, *, is_open: bool, begun: bool) -> Result:
-    when = "" if is_open else " after the check had ended" if begun else " before the check began"
-    if outcome.how == "deadline":
-        return Result(Verdict.TIMEOUT, f"an end within {seconds:g} s", f"it had not ended{when}")
-    ending = f"the process {outcome.ending}{when}"
-    if outcome.lost_report:
-        ending = f"the process closed a file that is not its own{when}"
-    last = outcome.last_output()
-    got = f"{ending}; its last output: {last}" if last else ending
-    return Result(Verdict.CRASH, "the process to live", got)
+def _chapter(check: Check) -> str:
+    return check.id.partition(".")[0]

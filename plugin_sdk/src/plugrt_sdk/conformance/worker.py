@@ -6,6 +6,7 @@ that a check that ends this process is the one whose end is missing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -55,7 +56,9 @@ def _start(check: Check, subject: PluginSubject, say: Callable[..., None]) -> Re
         return judge(check, subject)
     result = judge(check, subject)
     if result.verdict is Verdict.PASS:
-        say(facts=describe_client(client))
+        # A client that raises here fails the checks of its devices and capabilities.
+        with contextlib.suppress(Exception):
+            say(facts=describe_client(client))
     return result
 
 

@@ -41,6 +41,7 @@ class _Report:
     def __init__(self, number: int) -> None:
         self._number = number
         self._identity = self._identify()
+        self._process = os.getpid()
         self._lock = threading.Lock()  # log records come from any thread
 
     def _identify(self) -> tuple[int, int]:
@@ -48,10 +49,13 @@ class _Report:
         return found.st_dev, found.st_ino
 
     def __call__(self, **line: Any) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)  # a copy that a library's fork() made, which would report all twice
         try:
             if self._identify() != self._identity:
                 os._exit(LOST_REPORT)  # the descriptor is another file now
-            content = json.dumps(line, default=str).encode() + b"\n"
+            # A line of its own, whatever a library wrote to this descriptor.
+            content = b"\n" + json.dumps(line, default=str).encode() + b"\n"
             with self._lock:
                 while content:
                     content = content[os.write(self._number, content) :]

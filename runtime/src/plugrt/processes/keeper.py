@@ -146,8 +146,10 @@ class _Keeper:
         *lines, self._line = (self._line + content).split(b"\n")
         for line in lines:
             if line.startswith(_WITHIN):
-                seconds = json.loads(line)["within"]
-                self._limit = min(self._last, time.monotonic() + seconds)
+                # Another library may have written to the descriptor, even such a line.
+                with contextlib.suppress(ValueError, TypeError):
+                    seconds = float(json.loads(line)["within"])
+                    self._limit = min(self._last, time.monotonic() + seconds)
 
     def _report(self, ended: tuple[str, int], left: int) -> None:
         last = {

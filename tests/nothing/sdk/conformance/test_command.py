@@ -15,7 +15,9 @@ from plugrt_sdk.conformance.command import command
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
+from plugrt_sdk.conformance.reports.report import reproduce
 from plugrt_sdk.conformance.reports.terminal import report_lines
+from plugrt_sdk.conformance.target import Target
 from support.apart import runs_apart
 
 pytestmark = runs_apart("test-sdk")
@@ -162,6 +164,18 @@ def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
     found = conform(*arguments)
     assert exit_code(found) == 2, found.output
     assert words in str(found.exception.format_message())  # type: ignore[union-attr]
+
+
+def test_a_run_of_nothing_is_no_success() -> None:
+    found = conform("numpy", "--check", "abi.version")
+    assert exit_code(found) == 2
+    assert "no check was run" in found.output + found.stderr
+
+
+def test_a_boolean_option_is_repeated_as_it_is_read() -> None:
+    target = Target("plugin", "numpy", {"fast": True, "devices": 2})
+    line = reproduce(target, HELD, seed=0)
+    assert line == f"plugrt conform numpy --check={HELD} --option=fast=true --option=devices=2"
 
 
 def test_a_run_in_which_no_client_starts_is_bad_whatever_is_selected() -> None:

@@ -44,6 +44,12 @@ def test_what_ends_the_process_is_a_verdict(name: str, verdict: Verdict, words: 
     assert (found[AT].verdict, words in found[AT].got) == (verdict, True), found[AT]
 
 
+def test_a_crash_that_an_earlier_check_brought_about_names_it() -> None:
+    found = run(mutant("killer.segfault_later"), [BEFORE, AT, AFTER])
+    assert [str(result.verdict) for result in found.values()] == ["PASS", "CRASH", "PASS"]
+    assert found[AT].got.endswith(f"suspect what ran before it in the process, {BEFORE}")
+
+
 def test_a_client_that_hangs_when_it_starts() -> None:
     found = run(mutant("killer.hang_at_start"), ["host.plugin.valid", "client.create", AT], 3.0)
     verdicts = [result.verdict for result in found.values()]

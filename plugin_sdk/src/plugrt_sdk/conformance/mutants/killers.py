@@ -23,11 +23,25 @@ def _hang_with_lock() -> None:
 
 
 def _at_put(act: Callable[[], Any]) -> Faults:
-    """Returns a mutant that does something when an array of seven elements is put."""
+    """Returns a mutant that does something when an array of shape (1, 1) is put."""
 
     def put(self: NumpyBackend, array: Any, device: int) -> Any:
         if array.shape == (1, 1):
             act()
+        return NumpyBackend.put(self, array, device)
+
+    return Faults(backend={"put": put})
+
+
+def _after_a_scalar() -> Faults:
+    """Returns a mutant that an array without dimensions damages, which a later array meets."""
+    seen: list[None] = []
+
+    def put(self: NumpyBackend, array: Any, device: int) -> Any:
+        if array.shape == ():
+            seen.append(None)
+        if array.shape == (1, 1) and seen:
+            _read_null()
         return NumpyBackend.put(self, array, device)
 
     return Faults(backend={"put": put})
@@ -38,6 +52,7 @@ AT = "buffers.put_get.one"
 
 KILLERS: Mapping[str, Faults] = {
     "killer.segfault": _at_put(_read_null),
+    "killer.segfault_later": _after_a_scalar(),
     "killer.abort": _at_put(os.abort),
     "killer.exit_0": _at_put(lambda: os._exit(0)),
     "killer.exit_3": _at_put(lambda: os._exit(3)),

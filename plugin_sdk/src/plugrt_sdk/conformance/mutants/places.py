@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from plugrt.errors import Internal
@@ -94,7 +95,7 @@ PLACES: Mapping[str, Faults] = {
     "host.probe.time": Faults(plugin={"probe": _sleep}),
     "client.create": Faults(client={"addressable_devices": lambda self: []}),
     "client.platform": Faults(client={"platform_version": 3}),
-    "client.process": Faults(client={"process_index": 1}),
+    "client.process": Faults(client={"process_index": 1}, device={"process_index": 1}),
     "client.capabilities": Faults(capabilities={"donation": "yes"}),
     "client.attributes": Faults(client={"attributes": {"version": None}}),
     "client.lookup": Faults(client={"lookup_device": _lookup_first}, devices=3),
@@ -107,9 +108,12 @@ PLACES: Mapping[str, Faults] = {
     "client.exit": Faults(client={"close": lambda self: None}, on_start=lambda: _exit_badly()),
     "devices.ids": Faults(device={"id": 0}, devices=2),
     "devices.same_objects": Faults(client={"devices": _fresh_devices}),
-    "devices.client": Faults(device={"client": None}),
+    "devices.client": Faults(device={"client": SimpleNamespace(process_index=0)}),
     "devices.kind": Faults(device={"kind": ""}),
-    "devices.addressable": Faults(device={"is_addressable": False}),
+    "devices.addressable": Faults(
+        device={"is_addressable": False},
+        client={"addressable_devices": lambda self: self.devices()},
+    ),
     "devices.hardware_id": Faults(device={"local_hardware_id": -1}),
     "devices.attributes": Faults(device={"attributes": {"": 1}}),
     "devices.memories": Faults(device={"memory": lambda self, kind: self.default_memory()}),

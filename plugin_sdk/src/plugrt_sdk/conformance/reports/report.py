@@ -104,6 +104,10 @@ def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> 
 
 def reproduce(target: Target, name: str, seed: int) -> str:
     """Returns the command line that runs one check as a run did."""
-    options = [f"--option={key}={value}" for key, value in target.options.items()]
+    # str() of a boolean would be read as a text.
+    options = [
+        f"--option={key}={str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in target.options.items()
+    ]
     seeded = [f"--seed={seed}"] if seed else []
     return shlex.join(["plugrt", "conform", target.name, f"--check={name}", *options, *seeded])
