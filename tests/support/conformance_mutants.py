@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from plugrt.plugins import Plugin
+from typing import NoReturn
+
+from plugrt.errors import NotFound
+from plugrt.interface import OptionValue
+from plugrt.plugins import LibraryPlugin, Plugin
+from plugrt_sdk import BackendPlugin
 from plugrt_sdk.conformance.mutants import mutant
+from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
+from plugrt_sdk.export import export_capsule
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def no_zero_d() -> Plugin:
@@ -14,3 +22,33 @@ def no_zero_d() -> Plugin:
 def dead() -> Plugin:
     """The mutant that ends the process when a client is started."""
     return mutant("killer.segfault_at_start")
+
+
+def no_library() -> Plugin:
+    """The mutant whose library is not there."""
+    return mutant("host.library")
+
+
+def absent() -> Plugin:
+    """A PJRT library whose device is not on this machine, and which compiles for it."""
+    return _without_device("ahead_of_time.devices", sound=True)
+
+
+def absent_and_wrong() -> Plugin:
+    """The same, whose topologies have two devices of one id."""
+    return _without_device("ahead_of_time.devices", sound=False)
+
+
+def _without_device(defect: str, *, sound: bool) -> Plugin:
+    compiles = _compiler() if sound else mutant(defect)
+
+    def start(**options: OptionValue) -> NoReturn:
+        raise NotFound("no frobnitz device found")
+
+    return LibraryPlugin(
+        "absent", c_api=export_capsule(start, topology_factory=compiles.create_topology)
+    )
+
+
+def _compiler() -> Plugin:
+    return BackendPlugin("compiler", type("Compiler", (NumpyBackend,), dict(COMPILES)))

@@ -42,6 +42,11 @@ class Needs(enum.StrEnum):
     PROCESS = "process"
     """A client in a process of its own, whose end is part of the check."""
 
+    @property
+    def has_client(self) -> bool:
+        """Whether a client is started; what needs none runs on machines without the device."""
+        return self not in (Needs.PLUGIN, Needs.LIBRARY)
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -23,6 +23,19 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
     help="A create option; a number or a boolean is read as one. May be repeated.",
 )
 @click.option(
+    "--topology",
+    metavar="NAME",
+    default="",
+    help="The devices to compile for that need not be there; by default the plugin's first.",
+)
+@click.option(
+    "--topology-option",
+    "topology_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the topology; KEY=@FILE has the text of a file. May be repeated.",
+)
+@click.option(
     "--check", "names", multiple=True, metavar="ID", help="Run this check. May be repeated."
 )
 @click.option("--level", type=click.IntRange(0, 4), help="Run the checks up to this level.")

@@ -16,6 +16,7 @@ import click
 from plugrt.cli.output import get_width
 from plugrt.errors import ConfigError, InvalidArgument, PluginError
 from plugrt.files import parse_json
+from plugrt.interface import OptionValue
 from plugrt_sdk.conformance import provenance, registry
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.profiles import checks_of, missing
@@ -59,7 +60,7 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
 
 def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> int:
     waivers = _read_waivers(given["waivers_file"])
-    target = _target(name, given["options"])
+    target = _target(name, given)
     facts = _facts(target)
     width = get_width(sys.stdout)
     runner = Runner(
@@ -123,17 +124,31 @@ def _read_waivers(path: Path | None) -> Waivers:
         raise click.UsageError(str(error)) from error
 
 
-def _target(name: str, options: Sequence[str]) -> Target:
-    given: dict[str, Any] = {}
+def _target(name: str, given: Mapping[str, Any]) -> Target:
+    try:
+        return Target.parse(
+            name, _read_options(given["options"], "--option"), topology=given["topology"],
+            topology_options=_read_options(given["topology_options"], "--topology-option"),
+        )  # fmt: skip
+    except InvalidArgument as error:
+        raise click.BadParameter(error.message, param_hint="NAME") from error
+
+
+def _read_options(options: Sequence[str], hint: str) -> dict[str, OptionValue]:
+    found: dict[str, OptionValue] = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not (key and equals):
-            raise click.BadParameter(f"{option!r} is not KEY=VALUE", param_hint="--option")
-        given[key] = _read_value(value)
+            raise click.BadParameter(f"{option!r} is not KEY=VALUE", param_hint=hint)
+        found[key] = _read_file(value[1:], hint) if value[:1] == "@" else _read_value(value)
+    return found
+
+
+def _read_file(path: str, hint: str) -> str:
     try:
-        return Target.parse(name, given)
-    except InvalidArgument as error:
-        raise click.BadParameter(error.message, param_hint="NAME") from error
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path} cannot be read: {error}", param_hint=hint) from error
 
 
 def _read_value(text: str) -> str | bool | int | float:

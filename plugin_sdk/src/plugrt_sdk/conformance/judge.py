@@ -22,10 +22,12 @@ from plugrt.errors import (
 )
 from plugrt.interface import CompileOptions, Program
 from plugrt.plugins.library import LibraryPlugin
+from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_same_bits, show
 from plugrt_sdk.conformance.subject import PluginSubject
-from plugrt_sdk.conformance.verdict import Result, Verdict
+from plugrt_sdk.conformance.target import find_library_fault
+from plugrt_sdk.conformance.verdict import NotTried, Result, Verdict
 
 REFUSALS = (Unimplemented, UnsupportedDtype)
 """The errors that refuse what is not declared."""
@@ -39,6 +41,8 @@ def judge(check: Check, subject: PluginSubject) -> Result:
         result = _try(check, subject)
     except KeyboardInterrupt:
         raise
+    except NotTried as found:
+        result = Result(found.verdict, got=found.why, applies=found.applies)
     except Mismatch as found:
         where = _source_line(found.__traceback__, check)
         result = Result(Verdict.FAIL, found.expected, found.got, where)
@@ -52,18 +56,20 @@ def judge(check: Check, subject: PluginSubject) -> Result:
 
 
 def _try(check: Check, subject: PluginSubject) -> Result:
-    if check.needs is Needs.LIBRARY and not isinstance(subject.plugin, LibraryPlugin):
-        return Result(Verdict.NOT_RUN, got="the plugin is no PJRT library", applies=False)
+    if check.needs is Needs.LIBRARY:
+        _require_library(subject.plugin)
     if check.needs is Needs.TWO_DEVICES and len(subject.client.addressable_devices()) < 2:
         return _refuses_two_devices(subject)
     declared = not check.capability or bool(getattr(subject.declared, check.capability))
     try:
         check.run(subject)
     except REFUSALS as error:
-        if declared and not check.refusable:
+        may_refuse = check.refusable or not subject.states(check.capability)
+        if declared and not may_refuse:
             what = f"it works: {check.capability} is declared" if check.capability else "it works"
             raise Mismatch(what, f"it was refused: {describe(error)}") from error
-        _expect_alive(subject)
+        if check.needs.has_client:
+            _expect_alive(subject)
         return Result(Verdict.REFUSED, got=describe(error))
     if not declared:
         raise Mismatch(
@@ -71,6 +77,17 @@ def _try(check: Check, subject: PluginSubject) -> Result:
             f"it works; declare {check.capability}",
         )
     return Result(Verdict.PASS)
+
+
+def _require_library(plugin: Plugin) -> None:
+    """Raises `NotTried` for a plugin without a PJRT library: none at all, or one to be installed.
+
+    That it is not there is the finding of one check, ``host.library``.
+    """
+    if not isinstance(plugin, LibraryPlugin):
+        raise NotTried(Verdict.NOT_RUN, "the plugin is no PJRT library", applies=False)
+    if fault := find_library_fault(plugin):
+        raise NotTried(Verdict.NOT_RUN, fault)
 
 
 def _expect_alive(subject: PluginSubject) -> None:

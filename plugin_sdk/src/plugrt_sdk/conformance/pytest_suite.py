@@ -23,7 +23,7 @@ from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.waivers import Waiver, Waivers
-from plugrt_sdk.conformance.worker import START
+from plugrt_sdk.conformance.worker import LIBRARY, START
 
 _RESULTS = pytest.StashKey[Mapping[str, Result]]()
 _WIDTH = 96
@@ -98,14 +98,15 @@ class PluginSuite:
         """What the kit says of one check."""
         results = self._results(request, tmp_path_factory)
         result = results[check]
+        cause = next((name for name in (LIBRARY, START) if _is_bad(results.get(name))), "")
         record_property("verdict", str(result.verdict))
         match result.verdict:
             case Verdict.NO_HARDWARE:
                 pytest.skip(f"NO-HARDWARE: {result.got}")
-            case Verdict.NOT_RUN if not result.applies or START in _selected(request):
+            case Verdict.NOT_RUN if not cause or not result.applies or cause in _selected(request):
                 pytest.skip(f"NOT-RUN: {result.got}")
-            case Verdict.NOT_RUN:  # the client did not start, which no other test says
-                pytest.fail(self._describe(START, results[START], request.config), pytrace=False)
+            case Verdict.NOT_RUN:  # the cause, which no other test says
+                pytest.fail(self._describe(cause, results[cause], request.config), pytrace=False)
             case verdict if not verdict.is_good:
                 pytest.fail(self._describe(check, result, request.config), pytrace=False)
 
@@ -175,6 +176,10 @@ def _selected(request: pytest.FixtureRequest) -> list[str]:
         and isinstance(item, pytest.Function)
         and item.originalname == "test_check"
     ]
+
+
+def _is_bad(result: Result | None) -> bool:
+    return result is not None and result.verdict.is_bad
 
 
 def _forgive(waiver: Waiver | None) -> list[pytest.MarkDecorator]:

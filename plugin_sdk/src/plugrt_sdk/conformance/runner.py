@@ -16,7 +16,7 @@ from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.journal import Journal
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
-from plugrt_sdk.conformance.worker import START
+from plugrt_sdk.conformance.worker import LIBRARY, START
 
 _WORKER = "plugrt_sdk.conformance.worker:run_checks"
 _BATCH = 40
@@ -35,9 +35,10 @@ class Runner:
     """One run. ``seconds`` is the limit of each check; ``on_result`` is called with each result.
 
     `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
-    child processes at a time. The check that starts the client is among them if it is bad, even
-    where nobody asked for it. ``facts`` then says what the client states of itself. After three
-    TIMEOUTs in a chapter the rest of it is NOT-RUN.
+    child processes at a time. The checks on which others depend, of the client's start and of the
+    library's file, are among them if they are bad, even where nobody asked for them. ``facts`` then
+    says what the client states of itself. After three TIMEOUTs in a chapter the rest of it is
+    NOT-RUN.
     """
 
     target: Target
@@ -59,9 +60,9 @@ class Runner:
 
         ``KeyboardInterrupt`` leaves what `results` gives.
         """
-        free = [c for c in self.checks if c.needs in (Needs.PLUGIN, Needs.LIBRARY)]
+        free = [c for c in self.checks if not c.needs.has_client]
         bound = [c for c in self.checks if c not in free and c.id != START]
-        batches = _batches(free, self.jobs)
+        batches = _batches(_with_library(free), self.jobs)
         if bound or any(c.id == START for c in self.checks):
             started = self._start()
             if started.verdict is Verdict.PASS:
@@ -75,15 +76,17 @@ class Runner:
         """Returns what is known so far; checks to which the run has not come are NOT-RUN."""
         with self._lock:
             known = dict(self._results)
-        unasked = known.keys() - {c.id for c in self.checks}
+        asked = [check.id for check in self.checks]
+        unasked = [name for name in known.keys() - set(asked) if known[name].verdict.is_bad]
         rest = Result(Verdict.NOT_RUN, got="the run was interrupted before its end")
-        return {name: known.get(name, rest) for name in (*unasked, *(c.id for c in self.checks))}
+        return {name: known.get(name, rest) for name in (*unasked, *asked)}
 
     def _record(self, check: Check, result: Result) -> None:
         with self._lock:
             self._results[check.id] = result
             self._late[_chapter(check)] += result.verdict is Verdict.TIMEOUT
-            self.on_result(check, result)
+            if check in self.checks:
+                self.on_result(check, result)
 
     def _start(self) -> Result:
         """Starts a client once, in a process of its own; everything else depends on it."""
@@ -188,6 +191,13 @@ class Runner:
         before = ", ".join(begun[: begun.index(check.id)][-_SUSPECTS:])
         said = f"{crash.got}; alone it holds: suspect what ran before it in the process, {before}"
         return replace(crash, got=said)
+
+
+def _with_library(checks: Sequence[Check]) -> Sequence[Check]:
+    """Returns the checks, and the one of the library's file where some depend on that."""
+    library = registry.find(LIBRARY)
+    needed = any(check.needs is Needs.LIBRARY for check in checks)
+    return [library, *checks] if needed and library not in checks else checks
 
 
 def _batches(checks: Sequence[Check], jobs: int) -> list[list[Check]]:

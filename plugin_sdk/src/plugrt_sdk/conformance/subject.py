@@ -9,10 +9,19 @@ from typing import NoReturn
 
 import numpy as np
 
-from plugrt.errors import Unimplemented, describe
+from plugrt.errors import (
+    HARDWARE_ABSENT,
+    InvalidArgument,
+    PluginUnavailable,
+    Unimplemented,
+    describe,
+)
+from plugrt.interface import Topology
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.conformance.effects import Effects
 from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.subject import Subject
 
 
@@ -48,6 +57,27 @@ class PluginSubject(Subject):
         self.import_effects = Effects.now().since(before)
         return plugin
 
+    def create_topology(self) -> Topology:
+        """Makes the topology of the run: the one that it names, or the plugin's first.
+
+        Raises `NotTried` where no name of one is known, and the device would be needed instead.
+        """
+        named = [self.target.topology, *self.plugin.topology_names]
+        name = next(filter(None, named), "")
+        try:
+            return self.plugin.create_topology(name, self.target.topology_options)
+        except PluginUnavailable as error:
+            raise NotTried(Verdict.NO_HARDWARE, describe(error)) from error
+        except HARDWARE_ABSENT as error:
+            if name:
+                raise
+            raise NotTried(Verdict.NO_HARDWARE, describe(error)) from error
+        except InvalidArgument as error:
+            if name:
+                raise
+            why = f"name a topology with --topology: {describe(error)}"
+            raise NotTried(Verdict.NOT_RUN, why, applies=False) from error
+
     def random(self, name: str) -> np.random.Generator:
         """Returns a generator of numbers that are the same in each run of one seed."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
@@ -55,6 +85,18 @@ class PluginSubject(Subject):
     def ulps(self, dtype: str, least: int) -> int:
         """Returns the units in the last place that results of a dtype may be wrong by."""
         return max(least, self.tolerances.get(dtype, 0)) if least else 0
+
+    def states(self, capability: str) -> bool:
+        """Whether a field of the client's capabilities is what the plugin itself declares.
+
+        Of some fields a PJRT library declares nothing, and plugrt assumes the most: UNIMPLEMENTED
+        is then how the library says no.
+        """
+        if not isinstance(self.plugin, LibraryPlugin):
+            return True
+        from plugrt.capi.capabilities import ASSUMED
+
+        return capability not in ASSUMED
 
     def refuse(self, why: str) -> NoReturn:
         """Raises `Unimplemented`: there is nothing to try the capability on."""

@@ -9,7 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from plugrt.errors import InvalidArgument, PluginBroken, PluginUnavailable
+from plugrt.errors import (
+    InvalidArgument,
+    PluginBroken,
+    PluginUnavailable,
+    PlugrtError,
+    describe,
+)
 from plugrt.files import why_no_file
 from plugrt.interface import Client, OptionValue
 from plugrt.plugins.library import LibraryPlugin
@@ -27,17 +33,22 @@ class Target:
 
     ``name`` is a plugin's name, a library's absolute path, or ``module:name`` of a `Plugin` or of a
     function that returns one (called with ``argument``, if that is given). ``options`` are create
-    options.
+    options. ``topology`` names the devices to compile for that need not be there, and
+    ``topology_options`` are its options; by default it is the first that the plugin names.
     """
 
     kind: str
     name: str
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     argument: str = ""
+    topology: str = ""
+    topology_options: Mapping[str, OptionValue] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str, options: Mapping[str, OptionValue] | None = None) -> Target:
-        """Returns the target that a command line names.
+    def parse(
+        cls, text: str, options: Mapping[str, OptionValue] | None = None, **rest: Any
+    ) -> Target:
+        """Returns the target that a command line names; ``rest`` are fields of it.
 
         Raises `InvalidArgument` for a library that is no file; other names are looked up when they
         are first used.
@@ -46,8 +57,8 @@ class Target:
         if os.sep in text or text.endswith(_LIBRARY_ENDINGS):
             if fault := why_no_file(text):
                 raise InvalidArgument(f"{text} {fault}; give the path of a PJRT library")
-            return cls("library", str(Path(text).resolve()), given)
-        return cls("object" if ":" in text else "plugin", text, given)
+            return cls("library", str(Path(text).resolve()), given, **rest)
+        return cls("object" if ":" in text else "plugin", text, given, **rest)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns it as a JSON object."""
@@ -83,3 +94,13 @@ class Target:
             raise PluginUnavailable("; ".join(filter(None, (answer.reason, answer.cure))))
         options = {**plugin.client_options(Table().config), **self.options}
         return plugin.create_client(options)
+
+
+def find_library_fault(plugin: LibraryPlugin) -> str:
+    """Returns why there is no library, or no file of it; empty if there is."""
+    try:
+        path = plugin.library()
+    except PlugrtError as error:
+        return describe(error)
+    fault = why_no_file(path) if os.sep in path else ""
+    return f"{path} {fault}" if fault else ""

@@ -38,12 +38,21 @@ class Verdict(enum.StrEnum):
         return self in (Verdict.PASS, Verdict.REFUSED)
 
 
+class NotTried(Exception):
+    """A check cannot be tried here, which is neither good nor bad: see `Result.applies`."""
+
+    def __init__(self, verdict: Verdict, why: str, *, applies: bool = True) -> None:
+        super().__init__(why)
+        self.verdict, self.why, self.applies = verdict, why, applies
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a run says of one check. ``expected`` and ``got`` are empty for a good verdict.
 
     ``where`` is the source line that found it, ``was`` the verdict beneath a waiver. ``applies`` is
-    false of a check of PJRT libraries where the plugin is none: then it counts in no level.
+    false of a check that has nothing to be tried on, such as one of PJRT libraries where the plugin
+    is none: then it counts in no level.
     """
 
     verdict: Verdict

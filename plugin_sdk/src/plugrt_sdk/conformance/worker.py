@@ -25,6 +25,9 @@ from plugrt_sdk.conformance.verdict import Result, Verdict
 START = "client.create"
 """The check that starts a client: where it fails, no check that needs a client is run."""
 
+LIBRARY = "host.library"
+"""The check that there is a library: where it fails, its function table is not looked for."""
+
 
 def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
     """Runs the checks named in ``argument`` one after the other, each within ``seconds``.

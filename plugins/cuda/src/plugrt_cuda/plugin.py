@@ -27,6 +27,7 @@ _NO_GPU = "No visible GPU devices"
 class CudaPlugin(LibraryPlugin):
     """The NVIDIA GPUs of this machine, through a PJRT library for CUDA."""
 
+    topology_names = ("h100", "a100:8")
     waits_for = "the driver starts the GPUs, which takes long for many, or without persistence mode"
 
     def __init__(self) -> None:

@@ -13,6 +13,23 @@ from plugrt.interface import Capabilities, HostBufferSemantics
 _COLLECTIVES_IN_FLIGHT = {"cpu": 8}
 """By platform name: XLA's CPU client has 32 places for launches in each device's queue, and hangs
 when they are full and its threads too few (see `plugrt.xla_environment.reserve_threads`)."""
+ASSUMED = frozenset(
+    {
+        "executable_serialization",
+        "cost_analysis",
+        "memory_analysis",
+        "optimized_program",
+        "fingerprint",
+        "partitions",
+        "collectives",
+        "device_to_device_copy",
+        "unsafe_pointer",
+        "custom_calls",
+        "dtypes",
+    }
+)
+"""Fields of which the C API has libraries declare nothing. They are assumed where the table has the
+function, or the API's version the dtype; UNIMPLEMENTED is how a library says no."""
 
 
 def find_capabilities(client: ClientBase) -> Capabilities:

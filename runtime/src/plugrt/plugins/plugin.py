@@ -66,6 +66,8 @@ class Plugin:
     A newer plugrt runs it as long as the major version is the same. One that says nothing is taken
     to be written for the first.
     """
+    topology_names: Sequence[str] = ()
+    """Names that `create_topology` takes, as examples; the conformance kit tries the first."""
     waits_for: str = ""
     """The likely reason of a slow start, for the warning about it."""
 

@@ -6,6 +6,7 @@ from plugrt_sdk.conformance.check import Chapter
 from plugrt_sdk.conformance.checks import (
     abi,
     accepts,
+    ahead_of_time,
     behaviour,
     buffers,
     client,
@@ -39,4 +40,5 @@ CHAPTERS: tuple[Chapter, ...] = (
     executables.CHAPTER,
     topologies.CHAPTER,
     scales.CHAPTER,
+    ahead_of_time.CHAPTER,
 )

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from plugrt.errors import InvalidArgument, PjrtError
+from plugrt.errors import (
+    HARDWARE_ABSENT,
+    InvalidArgument,
+    PjrtError,
+    PluginUnavailable,
+    PlugrtError,
+    describe,
+)
 from plugrt.interface import Capabilities, Client, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
-from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal
+from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal, expect_refusal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import ownership
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("client", Level.BUFFERS, "plugrt.interface.Client; PJRT_Client_*")
 
+_ABSENT = [error.__name__ for error in (*HARDWARE_ABSENT, PluginUnavailable)]
+
 
 @CHAPTER.check("create", why="nothing works", covers=("Client.addressable_devices",))
 def create(subject: PluginSubject) -> None:
     """A client is created and has a device that this process can use."""
-    client: object = subject.client
+    try:
+        client: object = subject.client
+    except PlugrtError as error:
+        wanted = f"a client, or {', '.join(_ABSENT[:-1])} or {_ABSENT[-1]} where there is no device"
+        raise Mismatch(wanted, describe(error)) from error
     expect(isinstance(client, Client), "a plugrt.interface.Client", client)
     expect(subject.client.addressable_devices(), "an addressable device", [])
 

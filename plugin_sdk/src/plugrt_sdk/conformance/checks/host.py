@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
+from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Availability, find_fault
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import find_library_fault
 
 CHAPTER = Chapter("host", Level.INSTALLS, "docs/plugins.md: what a plugin offers")
 
@@ -39,6 +41,16 @@ def plugin_has_its_name(subject: PluginSubject) -> None:
         expect(wanted in (plugin.name, *plugin.aliases, plugin.platform), f"name {wanted!r}",
                plugin.name)  # fmt: skip
     expect(plugin.name, "a name", plugin.name)
+
+
+@CHAPTER.check(
+    "library", needs=Needs.PLUGIN, why="nothing works, and users are not told what to install"
+)
+def library_is_there(subject: PluginSubject) -> None:
+    """If the plugin is one of a PJRT library, the library's file is there."""
+    plugin = subject.plugin
+    fault = find_library_fault(plugin) if isinstance(plugin, LibraryPlugin) else ""
+    expect(not fault, "the library", fault)
 
 
 @CHAPTER.check(

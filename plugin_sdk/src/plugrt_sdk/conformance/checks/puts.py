@@ -48,7 +48,8 @@ def _dtype(subject: PluginSubject, dtype: str) -> None:
     try:
         put_and_get(subject, array)
     except PlugrtError:
-        if dtype in subject.declared.dtypes | {"float32"}:
+        stated = subject.declared.dtypes if subject.states("dtypes") else frozenset[str]()
+        if dtype in stated | {"float32"}:
             expect(False, f"{dtype}, which is declared or demanded of all", "it was refused")
         raise
 

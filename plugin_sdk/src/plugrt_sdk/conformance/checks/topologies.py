@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugrt.errors import NotFound, PjrtError, describe
+from plugrt.errors import NotFound, PjrtError, PlugrtError, describe
 from plugrt.interface import CompileOptions, DeviceDescription, Executable, Program, Topology
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal
@@ -66,7 +66,7 @@ def compile_refused(subject: PluginSubject) -> None:
     count = len(topology.devices) + 1
     expect_refusal(
         lambda: topology.compile(Program(b"this is no program"), CompileOptions()),
-        PjrtError, what="compile(a program that is none)",
+        PlugrtError, what="compile(a program that is none)",
     )  # fmt: skip
     expect_refusal(
         lambda: topology.compile(

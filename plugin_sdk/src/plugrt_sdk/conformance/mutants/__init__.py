@@ -22,6 +22,7 @@ class Mutant(Protocol):
 @cache
 def mutants() -> Mapping[str, Mutant]:
     """Returns the mutant of each check by the check's id."""
+    from plugrt_sdk.conformance.mutants.ahead_of_time import AHEAD_OF_TIME
     from plugrt_sdk.conformance.mutants.arrays import ARRAYS
     from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
@@ -31,12 +32,12 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
     from plugrt_sdk.conformance.mutants.scales import SCALES
-    from plugrt_sdk.conformance.mutants.tables import SICK, TABLES
+    from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TABLES
     from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
 
     return {
         **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OWNERSHIP, **BEHAVIOUR, **DECLARED, **SCALES,
-        **EXECUTABLES, **TOPOLOGIES, **KILLERS, **SICK,
+        **EXECUTABLES, **TOPOLOGIES, **AHEAD_OF_TIME, **LIBRARIES, **KILLERS, **SICK,
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.plugin import BackendPlugin
+from plugrt_sdk.topology import BackendTopology
 
 Members = Mapping[str, Any]
 """Attributes and methods that stand in the place of a class's own."""
@@ -41,6 +42,8 @@ class Faults:
     executable: Members = field(default_factory=dict)
     backend: Members = field(default_factory=dict)
     capabilities: Members = field(default_factory=dict)
+    topology: Members = field(default_factory=dict)
+    """Of topologies; they need a ``backend`` that has some."""
     devices: int = 1
     on_import: Callable[[], Any] = lambda: None
     on_start: Callable[[], Any] = lambda: None
@@ -48,7 +51,12 @@ class Faults:
     def plugin_of(self) -> BackendPlugin:
         """Returns the mutant; ``on_import`` happens now."""
         self.on_import()
-        members = {"create_client": lambda plugin, *rest: self._create_client(*rest)}
+        members = {
+            "create_client": lambda plugin, *rest: self._create_client(*rest),
+            "create_topology": lambda plugin, *rest: recast(
+                BackendPlugin.create_topology(plugin, *rest), BackendTopology, self.topology
+            ),
+        }
         cls = type("MutantPlugin", (BackendPlugin,), {**members, **self.plugin})
         found: BackendPlugin = cls("mutant", self._make_backend)
         for name in {"name", "priority"} & set(self.plugin):  # set by the constructor

@@ -33,6 +33,15 @@ class TableFaults:
         return LibraryPlugin("mutant", c_api=capsule_at(int(ffi.cast("uintptr_t", table))))
 
 
+@dataclass(frozen=True, slots=True)
+class NoLibrary:
+    """A plugin whose library is not there."""
+
+    def plugin_of(self) -> LibraryPlugin:
+        """Returns the mutant."""
+        return LibraryPlugin("mutant", "/nonexistent/libpjrt_mutant.so")
+
+
 @cache
 def _sound_table() -> Any:
     from plugrt_sdk.client import BackendClient
@@ -171,5 +180,7 @@ TABLES: Mapping[str, TableFaults] = {
     "abi.destroy_null": _replace_function("Error_Destroy", _read_without_look),
     "abi.errors": _replace_function("Error_GetCode", _foreign_code),
 }
+LIBRARIES: Mapping[str, NoLibrary] = {"host.library": NoLibrary()}
+"""Plugins of libraries whose defect is not in the table."""
 SICK: Mapping[str, TableFaults] = {"killer.all_null": TableFaults(_empty)}
 """A table without a single function."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from plugrt.interface import OptionValue
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Level
 from plugrt_sdk.conformance.runner import Runner
@@ -104,10 +105,16 @@ def make_row(check: Check, result: Result, runner: Runner, waivers: Waivers) -> 
 
 def reproduce(target: Target, name: str, seed: int) -> str:
     """Returns the command line that runs one check as a run did."""
-    # str() of a boolean would be read as a text.
-    options = [
-        f"--option={key}={str(value).lower() if isinstance(value, bool) else value}"
-        for key, value in target.options.items()
-    ]
+    options = _as_flags("--option", target.options)
+    options += [f"--topology={target.topology}"] if target.topology else []
+    options += _as_flags("--topology-option", target.topology_options)
     seeded = [f"--seed={seed}"] if seed else []
     return shlex.join(["plugrt", "conform", target.name, f"--check={name}", *options, *seeded])
+
+
+def _as_flags(flag: str, options: Mapping[str, OptionValue]) -> list[str]:
+    # str() of a boolean would be read as a text.
+    return [
+        f"{flag}={key}={str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in options.items()
+    ]

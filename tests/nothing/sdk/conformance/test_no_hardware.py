@@ -1,0 +1,66 @@
+"""Where the device is absent, what needs none is judged all the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.command import command
+
+CHECKS = registry.checks()
+FREE = {name for name, check in CHECKS.items() if not check.needs.has_client}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+
+
+def conform(name: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Returns the exit code and the report."""
+    found = CliRunner().invoke(
+        command, [f"support.conformance_mutants:{name}", "--json", "r.json", *arguments],
+        standalone_mode=False,
+    )  # fmt: skip
+    assert found.exception is None, found.exception
+    return found.return_value, json.loads(Path("r.json").read_text())
+
+
+def test_what_needs_no_device_is_judged() -> None:
+    code, report = conform("absent")
+    verdicts = {row["id"]: row["verdict"] for row in report["checks"]}
+    assert {name for name in FREE if verdicts[name] == "PASS"} == FREE
+    assert {verdicts[name] for name in CHECKS.keys() - FREE} == {"NO-HARDWARE"}
+    assert any(name.startswith("ahead_of_time.compile") for name in FREE)
+    [created] = [row for row in report["checks"] if row["id"] == "client.create"]
+    assert "no frobnitz device found" in created["got"]
+    assert (code, report["level"]) == (0, 0)
+
+
+def test_a_fault_that_shows_without_the_device_is_a_failure() -> None:
+    code, report = conform("absent_and_wrong", "-k", "ahead_of_time")
+    bad = [row["id"] for row in report["checks"] if row["verdict"] == "FAIL"]
+    assert bad == ["ahead_of_time.devices"]
+    assert code == 1
+
+
+def test_a_library_that_is_not_there_is_one_finding() -> None:
+    code, report = conform("no_library", "--level", "0")
+    rows = {row["id"]: row for row in report["checks"] if row["level"] == 0}
+    bad = {name for name, row in rows.items() if row["verdict"] == "FAIL"}
+    assert bad == {"host.library", "host.probe.answer", "host.probe.time"}
+    assert "/nonexistent/libpjrt_mutant.so" in rows["host.library"]["got"]
+    assert {row["verdict"] for name, row in rows.items() if name.startswith("abi.")} == {"NOT-RUN"}
+    assert (code, report["level"]) == (1, None)
+
+
+def test_a_library_that_is_not_there_is_a_finding_whatever_is_selected() -> None:
+    code, report = conform("no_library", "--check", "abi.slots")
+    assert [row["id"] for row in report["checks"] if row["verdict"] == "FAIL"] == ["host.library"]
+    assert code == 1

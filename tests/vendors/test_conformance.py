@@ -1,0 +1,81 @@
+"""`plugrt conform` on vendors' libraries, on machines without their devices."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugrt_cuda import hardware as gpu
+from plugrt_cuda import library as cuda
+from plugrt_sdk.conformance import registry
+from plugrt_tpu import hardware as tpu
+from support.distributions import run_cli
+
+NEEDS_NONE = {name for name, check in registry.checks().items() if not check.needs.has_client}
+LEVEL_0 = {name for name in NEEDS_NONE if registry.find(name).level == 0}
+AHEAD_OF_TIME = NEEDS_NONE - LEVEL_0
+
+no_gpu = pytest.mark.skipif(gpu.detect().available, reason="this machine has an NVIDIA driver")
+no_tpu = pytest.mark.skipif(tpu.detect().is_tpu_machine, reason="this machine has TPUs")
+
+
+def conform(folder: Path, name: str, *arguments: str) -> dict[str, set[str]]:
+    """Returns verdict to the ids of the checks; the exit code is of what does not hold."""
+    file = folder / "report.json"
+    done = run_cli("conform", name, "--json", str(file), *arguments, timeout=240)
+    report: dict[str, Any] = json.loads(file.read_text())
+    assert report["level"] == 0
+    assert len(report["plugin"]["library_sha256"]) == 64
+    found: dict[str, set[str]] = {}
+    for row in report["checks"]:
+        found.setdefault(row["verdict"], set()).add(row["id"])
+    assert not found.keys() - {"PASS", "FAIL", "NO-HARDWARE"}
+    assert done.returncode == bool(found.get("FAIL")), done.stdout + done.stderr
+    return found
+
+
+@no_tpu
+def test_libtpu(tmp_path: Path) -> None:
+    found = conform(tmp_path, _file("libtpu", "libtpu.so"))
+    assert "FAIL" not in found
+    assert found["PASS"] == LEVEL_0 | AHEAD_OF_TIME
+    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+
+
+@no_tpu
+def test_the_tpu_plugin(tmp_path: Path) -> None:
+    _file("libtpu", "libtpu.so")
+    found = conform(tmp_path, "tpu", "--jobs", "2")
+    assert found["PASS"] == LEVEL_0 | AHEAD_OF_TIME
+    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+
+
+@no_gpu
+@pytest.mark.parametrize("name", ["jax-cuda12-pjrt", "jax-cuda13-pjrt"])
+def test_a_library_for_cuda_knows_no_topology_without_a_gpu(name: str, tmp_path: Path) -> None:
+    found = conform(tmp_path, _file(name, "xla_cuda_plugin.so"))
+    assert found["PASS"] == LEVEL_0
+    assert found["NO-HARDWARE"] == registry.checks().keys() - LEVEL_0
+
+
+@no_gpu
+@pytest.mark.skipif(not cuda.installed(), reason="needs jax-cuda12-pjrt or jax-cuda13-pjrt")
+def test_the_cuda_plugin_compiles_for_a_gpu_that_it_names(tmp_path: Path) -> None:
+    found = conform(tmp_path, "cuda")
+    assert found["PASS"] == LEVEL_0 | AHEAD_OF_TIME - {"ahead_of_time.compile.devices"}
+    assert found["FAIL"] == {"ahead_of_time.compile.devices"}, "see docs/findings.md"
+    assert found["NO-HARDWARE"] == registry.checks().keys() - NEEDS_NONE
+
+
+def _file(distribution: str, name: str) -> str:
+    """Returns the path of a file of a distribution; skips the test where that is not installed."""
+    try:
+        files = importlib.metadata.files(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"needs {distribution}")
+    [path] = [found for found in files if found.name == name]
+    return str(path.locate())
