@@ -7,6 +7,7 @@ tested in tests/nothing/sdk/test_new_package.py.
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import re
@@ -129,7 +130,17 @@ class TestPython:
     def test_its_own_checks_pass(self, shell: Shell) -> None:
         printed = shell.run(f"cd my-chip && {CHECKS}")
         assert "Success: no issues found" in printed
-        assert re.search(r"\b\d+ passed in", printed)
+        assert int(re.search(r"\b(\d+) passed", printed)[1]) > 350
+
+    def test_its_scorecard_is_filled(self, shell: Shell) -> None:
+        readme = shell.folder / "my-chip/README.md"
+        [line] = re.findall(r"`(plugrt conform [^`]+)`", readme.read_text())
+        shell.run(f"cd my-chip && {line} --level 0")
+        text = readme.read_text()
+        assert (
+            "[![PJRT conformance: level 0 (Installs)](conformance.svg)](conformance.html)" in text
+        )
+        assert "Not measured yet" not in text
 
     def test_its_probe_is_asked_by_both_hosts(self, shell: Shell) -> None:
         """A device that is absent: unavailable under plugrt, JAX's cpu works, and both say why."""
@@ -154,8 +165,15 @@ def library_package(shell: Shell) -> None:
     shell.run("pip install --quiet './lib-chip[test]'")
 
 
-LACKS = ("wrong_arguments", "nonsense_is_not_loaded")
-"""Checks of plugrt-sdk that the library xla-cpu-pjrt fails."""
+LACKS = ("rank", "dtype")
+"""What the library xla-cpu-pjrt fails, of the checks programs.refused.arguments."""
+WAIVER = """[[waiver]]
+id = "programs.refused.arguments.{what}"
+kind = "vendor-bug"
+reason = "it takes an array of another shape whose bytes are as many"
+url = "https://github.com/plugrt/plugrt/blob/main/docs/findings.md"
+until = {until}
+"""
 
 
 @needs_library
@@ -186,10 +204,14 @@ class TestLibrary:
         assert shell.run(f'python -c "{code}"') == "False False\n"
 
     def test_its_own_checks_pass(self, shell: Shell) -> None:
-        known = " ".join(f"--deselect 'tests/test_client.py::test_the_client[{c}]'" for c in LACKS)
-        printed = shell.run(f"cd lib-chip && {CHECKS} {known}")
+        until = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=2)
+        waivers = "".join(WAIVER.format(what=what, until=until) for what in LACKS)
+        (shell.folder / "lib-chip/conformance-waivers.toml").write_text(waivers)
+        printed = shell.run(f"cd lib-chip && {CHECKS}")
         assert "Success: no issues found" in printed
-        assert re.search(r"\b\d+ passed, 2 deselected in", printed)
+        passed, waived = re.search(r"\b(\d+) passed, .*\b(\d+) xfailed", printed).groups()
+        assert int(passed) > 300
+        assert int(waived) == len(LACKS)
 
     def test_a_library_that_is_not_there_is_told_with_its_cure(self, shell: Shell) -> None:
         variables = {"JAX_PLATFORMS": "lib-chip", "LIB_CHIP_LIBRARY_PATH": "/no/such.so"}
@@ -224,7 +246,7 @@ class TestCpp:
     def test_its_own_checks_pass_and_list_what_is_missing(self, shell: Shell) -> None:
         printed = shell.run(f"cd cpp-chip && {CHECKS} -rx")
         assert "Success: no issues found" in printed
-        assert re.search(r"\b2 passed, \d+ xfailed in", printed)
+        assert re.search(r"\b\d+ passed, \d+ skipped, \d+ xfailed in", printed)
         assert "PJRT_Client_Create is not written yet" in printed
 
     def test_every_slot_has_a_stub_with_its_name(self, shell: Shell) -> None:
@@ -285,7 +307,7 @@ class TestGuide:
                     compared += 1
         assert compared == 3
         assert is_gradient(told[ran[2].line])
-        assert re.search(r"\b\d+ passed in", told[ran[3].line])
+        assert re.search(r"\b\d+ passed", told[ran[3].line])
 
 
 def as_script(block: Block) -> str:

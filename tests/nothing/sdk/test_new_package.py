@@ -21,6 +21,7 @@ from plugrt.plugins.discovery import discover
 from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
 from plugrt_sdk.conformance.command import command as conform
+from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.new_package import Kind, NewPackage, supported_range, write_package
 from plugrt_sdk.package_names import PackageName
 from support.distributions import install
@@ -36,16 +37,16 @@ def package(modules: str, tests: str) -> list[str]:
 FILES = {
     Kind.PYTHON: package(
         "__init__.py backend.py for_jax.py for_plugrt.py probe.py py.typed",
-        "conftest test_client test_deep_chip test_under_jax",
+        "conftest test_conformance test_deep_chip test_under_jax",
     ),
     Kind.LIBRARY: package(
         "__init__.py for_jax.py for_plugrt.py library.py probe.py py.typed",
-        "conftest test_client test_deep_chip test_under_jax",
+        "conftest test_conformance test_deep_chip test_under_jax",
     ),
     Kind.CPP: [
         *package(
             "__init__.py for_jax.py for_plugrt.py library.py probe.py py.typed",
-            "conftest test_client test_deep_chip test_library test_under_jax",
+            "conftest test_conformance test_deep_chip test_library test_under_jax",
         ),
         *("CMakeLists.txt", "cpp/api.cc", "cpp/error.cc", "cpp/error.h", "cpp/stubs.h"),
     ],
@@ -100,12 +101,16 @@ def test_a_package_states_what_it_is_written_for(kind: Kind, tmp_path: Path) -> 
 @each_kind
 def test_a_package_says_how_its_scorecard_is_made(kind: Kind, tmp_path: Path) -> None:
     folder = generate(tmp_path, kind)
-    for file in ("README.md", ".github/workflows/test.yml"):
+    for file, option in (
+        ("README.md", "readme_file"),
+        (".github/workflows/test.yml", "markdown_file"),
+    ):
         [line] = re.findall(r"plugrt (conform [^`\n]+)", (folder / file).read_text())
         name, *arguments = shlex.split(line)
         read = conform.make_context(name, arguments).params
         assert read["name"] == "deep-chip"
-        assert read["markdown_file"]
+        assert read[option]
+    Slot(folder / "README.md").require()  # raises if there is no place for it
 
 
 @each_kind

@@ -83,6 +83,12 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option("--json", "json_file", type=_PATH, help="Write the report to this file.")
 @click.option("--junit", "junit_file", type=_PATH, help="Write JUnit XML.")
 @click.option("--markdown", "markdown_file", type=_PATH, help="Write Markdown.")
+@click.option(
+    "--readme",
+    "readme_file",
+    type=_PATH,
+    help="Write level and counts into this file, between the marks that `plugrt new` puts there.",
+)
 @click.option("--html", "html_file", type=_PATH, help="Write a scorecard: one HTML page.")
 @click.option("--badge", "badge_file", type=_PATH, help="Write the level as an SVG badge.")
 @click.option(

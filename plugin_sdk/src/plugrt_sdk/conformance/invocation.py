@@ -25,6 +25,7 @@ from plugrt_sdk.conformance.reports.badge import badge
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
+from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.conformance.reports.report import make_report
 from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import print_report
@@ -60,6 +61,7 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
 
 def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> int:
     waivers = _read_waivers(given["waivers_file"])
+    slot = _find_slot(given["readme_file"])
     target = _target(name, given)
     facts = _facts(target)
     width = get_width(sys.stdout)
@@ -79,6 +81,8 @@ def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> in
     for key, render in _REPORTS.items():
         if given[key] is not None:
             given[key].write_text(render(report), "utf-8")
+    if slot is not None:
+        slot.fill(report, given["badge_file"], given["html_file"])
     if interrupted:
         _end_at_once()
     for waiver in (stale := waivers.stale(found)):
@@ -122,6 +126,17 @@ def _read_waivers(path: Path | None) -> Waivers:
         return Waivers.read(path or Path(FILE), today)
     except (ConfigError, InvalidArgument) as error:
         raise click.UsageError(str(error)) from error
+
+
+def _find_slot(path: Path | None) -> Slot | None:
+    """Returns the place to fill; asked before the checks run, since it may not be there."""
+    if path is None:
+        return None
+    try:
+        (slot := Slot(path)).require()
+    except InvalidArgument as error:
+        raise click.BadParameter(error.message, param_hint="--readme") from error
+    return slot
 
 
 def _target(name: str, given: Mapping[str, Any]) -> Target:

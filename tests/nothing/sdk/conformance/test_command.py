@@ -15,6 +15,7 @@ from plugrt_sdk.conformance.command import command
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
+from plugrt_sdk.conformance.reports.readme import BEGIN, END, Slot
 from plugrt_sdk.conformance.reports.report import reproduce
 from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.target import Target
@@ -65,6 +66,40 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert (folder / "r.svg").read_text().startswith("<svg")
     made: dict[str, Any] = json.loads((folder / "r.json").read_text())
     return made
+
+
+@pytest.mark.parametrize(
+    ("badge", "page", "first"),
+    [
+        (None, None, "**no level**"),
+        ("b.svg", None, "![PJRT conformance: no level](../b.svg)"),
+        ("b.svg", "docs/c.html", "[![PJRT conformance: no level](../b.svg)](c.html)"),
+    ],
+)
+def test_a_readme_keeps_all_but_its_slot(
+    report: dict[str, Any], badge: str | None, page: str | None, first: str, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    file = tmp_path / "docs" / "README.md"
+    file.write_text(f"# Mine\n{BEGIN}\nNot measured yet.\n{END}\nThe end \\1.\n")
+    for _ in range(2):
+        Slot(file).fill(report, badge and Path(badge), page and Path(page))
+        before, _, rest = file.read_text().partition(f"{BEGIN}\n")
+        inside, _, after = rest.partition(f"\n{END}")
+        assert (before, after) == ("# Mine\n", "\nThe end \\1.\n")
+        assert inside.splitlines()[0] == first
+        assert "| 1 Buffers | 1 | 1 |" in inside
+        assert f"What does not hold: `{KILLED}` (FAIL)." in inside
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}", None])
+def test_a_readme_without_a_slot_is_refused_before_the_run(text: str | None) -> None:
+    if text is not None:
+        Path("README.md").write_text(text)
+    found = conform(MUTANT, "--check", HELD, "--readme", "README.md", "--json", "r.json")
+    assert exit_code(found) == 2
+    assert "README.md" in str(found.exception)
+    assert not Path("r.json").exists()
 
 
 def test_a_report_says_what_was_tested(report: dict[str, Any]) -> None:

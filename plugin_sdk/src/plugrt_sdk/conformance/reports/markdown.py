@@ -18,6 +18,18 @@ def markdown(report: Mapping[str, Any]) -> str:
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Conformance of {_text(report['plugin']['name'])}: {describe_level(report)}"
     yield ""
+    yield from verdict_table(report)
+    for row in bad_rows(report):
+        yield from _finding(row)
+    yield ""
+    yield "## Provenance"
+    yield ""
+    for name, value in describe_provenance(report):
+        yield f"- {name}: {_text(value)}"
+
+
+def verdict_table(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the lines of a table: how many checks of each level have each verdict."""
     verdicts = [v for v in Verdict if report["counts"][v]]
     yield f"| Level | {' | '.join(verdicts)} |"
     yield f"| :-- |{' --: |' * len(verdicts)}"
@@ -25,15 +37,15 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         rows = [row for row in report["checks"] if row["level"] == level]
         counts = (str(sum(row["verdict"] == v for row in rows) or "") for v in verdicts)
         yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(counts)} |"
-    bad = [r for r in report["checks"]
-           if Verdict(r["verdict"]).is_bad or r["verdict"] == Verdict.WAIVED]  # fmt: skip
-    for row in bad:
-        yield from _finding(row)
-    yield ""
-    yield "## Provenance"
-    yield ""
-    for name, value in describe_provenance(report):
-        yield f"- {name}: {_text(value)}"
+
+
+def bad_rows(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the checks that did not hold, waived ones among them."""
+    return [
+        row
+        for row in report["checks"]
+        if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED
+    ]
 
 
 def _finding(row: Mapping[str, Any]) -> Iterator[str]:

@@ -1,5 +1,9 @@
 // The table of functions: every one is a stub until its line is written here.
 
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
 #include "error.h"
 #include "stubs.h"
 
@@ -12,9 +16,28 @@ PJRT_Error* VisitNoPayload(PJRT_Error_ForEachPayload_Args*) { return nullptr; }
 
 PJRT_Error* InitializePlugin(PJRT_Plugin_Initialize_Args*) { return nullptr; }
 
+// The versions of StableHLO that the compiler reads: hosts write programs at one of them.
+constexpr int64_t kCurrentStableHlo[] = {1, 0, 0};
+constexpr int64_t kMinimumStableHlo[] = {0, 9, 0};
+
+PJRT_NamedValue MakeVersion(const char* name, const int64_t* version) {
+  PJRT_NamedValue attribute = {};
+  attribute.struct_size = sizeof(PJRT_NamedValue);
+  attribute.name = name;
+  attribute.name_size = std::strlen(name);
+  attribute.type = PJRT_NamedValue_kInt64List;
+  attribute.int64_array_value = version;
+  attribute.value_size = 3;
+  return attribute;
+}
+
 PJRT_Error* GetPluginAttributes(PJRT_Plugin_Attributes_Args* args) {
-  args->attributes = nullptr;  // such as stablehlo_current_version, which hosts write programs for
-  args->num_attributes = 0;
+  static const PJRT_NamedValue attributes[] = {
+      MakeVersion("stablehlo_current_version", kCurrentStableHlo),
+      MakeVersion("stablehlo_minimum_version", kMinimumStableHlo),
+  };
+  args->attributes = attributes;
+  args->num_attributes = std::size(attributes);
   return nullptr;
 }
 
