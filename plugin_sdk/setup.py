@@ -8,7 +8,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-HEADERS = ["core/core.h", "core/pjrt.h", "core/slots.h"]
+HEADERS = sorted(map(str, Path("core").glob("*.h")))
 CORE = sorted(map(str, Path("core").glob("*.c")))
 TRACER = sorted(map(str, Path("core/trace").glob("*.c")))
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]

@@ -109,27 +109,19 @@ VERSION_BYTES(ExecutableAbiVersion, executable)
 
 /* --- the table ---------------------------------------------------------------------------------- */
 
-static PJRT_AbiVersion_Extension filled;
-PJRT_ABIVERSION_SLOTS(DEFINE_CALLS)
+DEFINE_EXTENSION(abi_version, AbiVersion, PJRT_ABIVERSION_SLOTS)
 
-void fill_abi_version(PJRT_AbiVersion_Extension *table) {
-  if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */
-    filled = (PJRT_AbiVersion_Extension){PJRT_ABIVERSION_SLOTS(REFUSED)};
-    filled.Client_RuntimeAbiVersion = runtime_version;
-    filled.Executable_GetAbiVersion = executable_version;
-    filled.RuntimeAbiVersion_Destroy = runtime_version_destroy;
-    filled.ExecutableAbiVersion_Destroy = executable_version_destroy;
-    filled.RuntimeAbiVersion_IsCompatibleWithRuntime = compare_runtimes;
-    filled.RuntimeAbiVersion_IsCompatibleWithExecutable = compare_executable;
-    filled.RuntimeAbiVersion_ToProto = runtime_to_proto;
-    filled.RuntimeAbiVersion_FromProto = runtime_from_proto;
-    filled.RuntimeAbiVersion_PlatformId = runtime_platform_id;
-    filled.ExecutableAbiVersion_ToProto = executable_to_proto;
-    filled.ExecutableAbiVersion_FromProto = executable_from_proto;
-    filled.ExecutableAbiVersion_PlatformId = executable_platform_id;
-    filled.base.struct_size = sizeof filled;
-  }
-  *table = (PJRT_AbiVersion_Extension){PJRT_ABIVERSION_SLOTS(GUARDED)};
-  table->base.struct_size = sizeof *table;
-  table->base.type = PJRT_Extension_Type_AbiVersion;
+static void set_functions(PJRT_AbiVersion_Extension *table) {
+  table->Client_RuntimeAbiVersion = runtime_version;
+  table->Executable_GetAbiVersion = executable_version;
+  table->RuntimeAbiVersion_Destroy = runtime_version_destroy;
+  table->ExecutableAbiVersion_Destroy = executable_version_destroy;
+  table->RuntimeAbiVersion_IsCompatibleWithRuntime = compare_runtimes;
+  table->RuntimeAbiVersion_IsCompatibleWithExecutable = compare_executable;
+  table->RuntimeAbiVersion_ToProto = runtime_to_proto;
+  table->RuntimeAbiVersion_FromProto = runtime_from_proto;
+  table->RuntimeAbiVersion_PlatformId = runtime_platform_id;
+  table->ExecutableAbiVersion_ToProto = executable_to_proto;
+  table->ExecutableAbiVersion_FromProto = executable_from_proto;
+  table->ExecutableAbiVersion_PlatformId = executable_platform_id;
 }

@@ -1,4 +1,4 @@
-/* Copies of buffers in other memories, their addresses, and buffers that take over from others. */
+/* Copies of buffers in other memories and of other types, their addresses, and buffers that take over from others. */
 #include "core.h"
 
 static PJRT_Error *copy_buffer(PJRT_Buffer *buffer, const Place *place, const char *function,
@@ -29,6 +29,46 @@ static PJRT_Error *copy_to_memory(struct PJRT_Buffer_CopyToMemory_Args *args) {
   Place place;
   PJRT_Error *error = find_place(args->buffer->client, NULL, args->dst_memory, function, &place);
   return error ? error : copy_buffer(args->buffer, &place, function, &args->dst_buffer);
+}
+
+/* --- the same bytes as another array --------------------------------------------------------------- */
+
+/* An error for a shape that is no reading of a buffer's bytes. */
+static PJRT_Error *check_bitcast(PJRT_Buffer *buffer, const Shape *shape, const char *function) {
+  size_t size;
+  PJRT_Error *error = measure(shape, function, &size);
+  if (error != NULL)
+    return error;
+  if (size != buffer->size)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                        "PJRT_%s: the array has %zu bytes, and is to be one of %zu", function,
+                        buffer->size, size);
+  if (shape->type != buffer->type && (has_part_bytes(shape->type) || has_part_bytes(buffer->type)))
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_%s: how elements of less than a byte lie on the device is not known",
+                        function);
+  return NULL;
+}
+
+/* Arrays do not change, so that a copy is as good as a second name of the same memory. */
+static PJRT_Error *bitcast(struct PJRT_Buffer_Bitcast_Args *args) {
+  static const char function[] = "Buffer_Bitcast";
+  PJRT_Buffer *buffer = args->buffer;
+  Shape shape = {args->element_type, args->dims, args->num_dims};
+  Entry entry;
+  PJRT_Error *error = require_contents(buffer, function);
+  if (error != NULL || (error = check_bitcast(buffer, &shape, function)) != NULL ||
+      (error = require_row_major(args->device_layout, &shape, function)) != NULL ||
+      (error = enter_python(&entry, function)) != NULL)
+    return error;
+  PyObject *object = PyObject_CallMethod(
+      buffer->client->table->bridge, "bitcast", "OiNOO", buffer->object, shape.type,
+      integer_tuple(shape.dims, shape.num_dims), buffer->device->object, buffer->memory->object);
+  args->out_buffer =
+      object == NULL ? NULL : make_buffer(buffer->memory, buffer->device, object, &shape);
+  error = args->out_buffer == NULL ? take_exception(function) : NULL;
+  leave_python(&entry);
+  return error;
 }
 
 /* --- addresses ------------------------------------------------------------------------------------- */
@@ -108,6 +148,7 @@ static PJRT_Error *donate(struct PJRT_Buffer_DonateWithControlDependency_Args *a
 void fill_copies(PJRT_Api *api) {
   api->Buffer_CopyToDevice = copy_to_device;
   api->Buffer_CopyToMemory = copy_to_memory;
+  api->Buffer_Bitcast = bitcast;
   api->Buffer_UnsafePointer = unsafe_pointer;
   api->Buffer_OpaqueDeviceMemoryDataPointer = data_pointer;
   api->Buffer_DonateWithControlDependency = donate;

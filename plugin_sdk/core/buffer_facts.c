@@ -57,8 +57,7 @@ static PJRT_Error *is_deleted(struct PJRT_Buffer_IsDeleted_Args *args) {
   return NULL;
 }
 
-/* Whether several elements may share a byte: devices pack them, hosts' arrays have a byte each. */
-static int has_part_bytes(PJRT_Buffer_Type type) {
+int has_part_bytes(PJRT_Buffer_Type type) {
   switch (type) {
   case PJRT_Buffer_Type_S1:
   case PJRT_Buffer_Type_U1:

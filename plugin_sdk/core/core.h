@@ -6,44 +6,20 @@
 #ifndef PLUGRT_CORE_H
 #define PLUGRT_CORE_H
 
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "python.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "futures.h"
 #include "pjrt.h"
+#include "slot_functions.h"
 #include "slots.h"
-
-/* Whether an argument struct of the host, which may be older, has a field. */
-#define HAS_FIELD(args, field)                                                                     \
-  ((args)->struct_size >= (size_t)((char *)&(args)->field - (char *)(args)) + sizeof (args)->field)
-
-/* What a table of functions needs for each SLOT(name, since, last) of slots.h: no_<name>, which
- * refuses by name, and call_<name>, which looks at the size of the host's arguments before it calls
- * the function of the table `filled`, which then finds every field up to `last`. */
-#define DEFINE_CALLS(name, since, last)                                                            \
-  static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
-    (void)args;                                                                                    \
-    return unimplemented(#name);                                                                   \
-  }                                                                                                \
-  static PJRT_Error *call_##name(struct PJRT_##name##_Args *args) {                                \
-    size_t needed = SIZE_TO(struct PJRT_##name##_Args, last);                                      \
-    if (args->struct_size < needed)                                                                \
-      return refuse_size(#name, args->struct_size, needed);                                        \
-    return filled.name(args);                                                                      \
-  }
-#define REFUSED(name, since, last) .name = no_##name,
-#define GUARDED(name, since, last) .name = call_##name,
-#define SIZE_TO(type, field) (offsetof(type, field) + sizeof ((type *)NULL)->field)
 
 /* --- counts of live handles ----------------------------------------------------------------- */
 
 enum { LIVE_ERRORS, LIVE_EVENTS, LIVE_BUFFERS, LIVE_EXECUTABLES, LIVE_LOADED, LIVE_CLIENTS,
-       LIVE_LAYOUTS, LIVE_TOPOLOGIES, LIVE_TRANSFERS, LIVE_KINDS };
+       LIVE_LAYOUTS, LIVE_TOPOLOGIES, LIVE_TRANSFERS, LIVE_TRACKING_EVENTS, LIVE_KINDS };
 extern atomic_long live_handles[LIVE_KINDS];
 
 /* --- memory.c: text and blocks that live as long as their owner ------------------------------ */
@@ -77,67 +53,6 @@ void error_destroy(struct PJRT_Error_Destroy_Args *args);
 void error_message(struct PJRT_Error_Message_Args *args);
 PJRT_Error *error_get_code(struct PJRT_Error_GetCode_Args *args);
 void fill_errors(PJRT_Api *api);
-
-/* --- futures.c, events.c: the completion of work, shared by events, buffers and whoever completes it ------ */
-
-typedef struct Future Future;
-typedef void (*FutureCallback)(Future *future, void *argument);
-
-Future *future_ready(void); /* complete and without an error; a new reference, like the others */
-Future *future_new(void);   /* NULL if there is no memory */
-Future *future_failed(int code, const char *message, size_t size);
-Future *future_share(Future *future);
-void future_release(Future *future);
-int future_is_done(Future *future);
-PJRT_Error *future_error(Future *future); /* of a complete one: a new error, or NULL */
-PJRT_Error *future_await(Future *future); /* the same, once it is complete */
-/* Completes it; nothing happens if it is complete. Calls callbacks: not while a lock is held. */
-void future_complete(Future *future, int code, const char *message, size_t size);
-void complete_with(Future *future, PJRT_Error *error); /* frees the error; NULL: success */
-void future_copy(Future *target, Future *source); /* completes it as a complete one was */
-void future_follow(Future *target, Future *source); /* the same, once the source is complete */
-/* Calls back once, now or when it is complete; -1 if there is no memory. */
-int future_then(Future *future, FutureCallback call, void *argument);
-/* Complete when all are, with the first error; NULL if there is no memory. */
-Future *future_join(Future *const *futures, size_t count);
-PJRT_Event *make_event(Future *future); /* takes the reference; NULL if there is no memory */
-void free_event(PJRT_Event *event);
-void fill_events(PJRT_Api *api);
-void prepare_futures(void);
-
-/* --- python.c: into Python and back ----------------------------------------------------------- */
-
-typedef struct {
-  PyGILState_STATE state;
-  PyObject *type, *value, *traceback;
-} Entry;
-
-/* Takes the GIL and puts the thread's pending exception aside; an error where there is no Python,
- * or it is being finalised. Each success is followed by leave_python. */
-PJRT_Error *enter_python(Entry *entry, const char *function);
-int try_python(Entry *entry); /* the same for what must not fail; 0: it could not be entered */
-void leave_python(Entry *entry);
-void prepare_python(void);
-void close_python(void); /* by an exit handler: from now on only its thread enters */
-/* Turns the exception that is set into an error, and clears it. */
-PJRT_Error *take_exception(const char *function);
-/* The same for a function that must not fail: writes it to stderr. */
-void log_exception(const char *function);
-void release_object(PyObject *object); /* drops a reference from any state */
-extern PyObject *describe_exception;   /* (function, exception) -> (code, message) */
-
-/* --- objects.c, key_values.c: the Python types of the core -------------------------------------- */
-
-/* A block of the host's memory with Python's buffer protocol; `done` (may be NULL) is completed
- * when nothing in Python refers to it any more. Takes the reference to `done` in any case. */
-PyObject *make_host_memory(const void *base, Py_ssize_t size, int writable, Future *done);
-/* A callable that completes a future: f() or f(error). Takes no reference. */
-PyObject *make_completion(Future *future);
-/* The key-value store that a host hands over to create a client, or None; a new reference. */
-PyObject *make_key_value_store(const struct PJRT_Client_Create_Args *args);
-extern PyObject *error_from_code; /* (code, message) -> exception */
-int add_object_types(PyObject *module);
-int add_key_value_type(PyObject *module);
 
 /* --- table.c ----------------------------------------------------------------------------------- */
 
@@ -258,6 +173,8 @@ typedef struct {
 } Shape;
 
 extern unsigned char element_sizes[64]; /* bytes of an element, by PJRT_Buffer_Type */
+/* Whether several elements may share a byte: devices pack them, hosts' arrays have a byte each. */
+int has_part_bytes(PJRT_Buffer_Type type);
 /* Finds the bytes of an array; an error for dimensions and types that no array has. */
 PJRT_Error *measure(const Shape *shape, const char *function, size_t *size);
 

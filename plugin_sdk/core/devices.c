@@ -98,6 +98,34 @@ static PJRT_Error *device_memory_stats(struct PJRT_Device_MemoryStats_Args *args
   return error;
 }
 
+/* --- what hosts mark on a device -------------------------------------------------------------------- */
+
+/* A launch that was accepted runs at once: none waits that could be made to fail. */
+static PJRT_Error *poison_execution(struct PJRT_Device_PoisonExecution_Args *args) {
+  args->poisoned = 0;
+  return NULL;
+}
+
+/* Marks work of the host's for tools that show what a device waits for; nothing here reads it. */
+struct PJRT_AsyncTrackingEvent {
+  const void *functions;
+};
+
+static PJRT_Error *create_tracking_event(struct PJRT_Device_CreateAsyncTrackingEvent_Args *args) {
+  args->event = calloc(1, sizeof *args->event);
+  if (args->event == NULL)
+    return no_host_memory();
+  atomic_fetch_add(&live_handles[LIVE_TRACKING_EVENTS], 1);
+  return NULL;
+}
+
+static PJRT_Error *destroy_tracking_event(struct PJRT_AsyncTrackingEvent_Destroy_Args *args) {
+  if (args->event != NULL)
+    atomic_fetch_sub(&live_handles[LIVE_TRACKING_EVENTS], 1);
+  free(args->event);
+  return NULL;
+}
+
 void fill_devices(PJRT_Api *api) {
   api->DeviceDescription_Id = description_id;
   api->DeviceDescription_ProcessIndex = description_process;
@@ -112,6 +140,9 @@ void fill_devices(PJRT_Api *api) {
   api->Device_DefaultMemory = device_default_memory;
   api->Device_GetAttributes = device_attributes;
   api->Device_MemoryStats = device_memory_stats;
+  api->Device_PoisonExecution = poison_execution;
+  api->Device_CreateAsyncTrackingEvent = create_tracking_event;
+  api->AsyncTrackingEvent_Destroy = destroy_tracking_event;
   api->Memory_Id = memory_id;
   api->Memory_Kind_Id = memory_kind_id;
   api->Memory_Kind = memory_kind;

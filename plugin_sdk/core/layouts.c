@@ -98,22 +98,14 @@ layouts_of_parameters(struct PJRT_Layouts_Executable_GetParameterLayouts_Args *a
 
 /* --- the table ---------------------------------------------------------------------------------- */
 
-static PJRT_Layouts_Extension filled;
-PJRT_LAYOUTS_SLOTS(DEFINE_CALLS)
+DEFINE_EXTENSION(layouts, Layouts, PJRT_LAYOUTS_SLOTS)
 
-void fill_layouts(PJRT_Layouts_Extension *table) {
-  if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */
-    filled = (PJRT_Layouts_Extension){PJRT_LAYOUTS_SLOTS(REFUSED)};
-    filled.Layouts_MemoryLayout_Destroy = layout_destroy;
-    filled.Layouts_MemoryLayout_Serialize = layout_serialize;
-    filled.Layouts_Client_GetDefaultLayout = layout_of_client;
-    filled.Layouts_Topology_GetDefaultLayout = layout_of_topology;
-    filled.Layouts_Buffer_MemoryLayout = layout_of_buffer;
-    filled.Layouts_Executable_GetOutputLayouts = layouts_of_outputs;
-    filled.Layouts_Executable_GetParameterLayouts = layouts_of_parameters;
-    filled.base.struct_size = sizeof filled;
-  }
-  *table = (PJRT_Layouts_Extension){PJRT_LAYOUTS_SLOTS(GUARDED)};
-  table->base.struct_size = sizeof *table;
-  table->base.type = PJRT_Extension_Type_Layouts;
+static void set_functions(PJRT_Layouts_Extension *table) {
+  table->Layouts_MemoryLayout_Destroy = layout_destroy;
+  table->Layouts_MemoryLayout_Serialize = layout_serialize;
+  table->Layouts_Client_GetDefaultLayout = layout_of_client;
+  table->Layouts_Topology_GetDefaultLayout = layout_of_topology;
+  table->Layouts_Buffer_MemoryLayout = layout_of_buffer;
+  table->Layouts_Executable_GetOutputLayouts = layouts_of_outputs;
+  table->Layouts_Executable_GetParameterLayouts = layouts_of_parameters;
 }

@@ -19,17 +19,9 @@ static PJRT_Error *memory_description_kind(struct PJRT_MemoryDescription_Kind_Ar
 
 /* --- the table ---------------------------------------------------------------------------------- */
 
-static PJRT_MemoryDescriptions_Extension filled;
-PJRT_MEMORYDESCRIPTIONS_SLOTS(DEFINE_CALLS)
+DEFINE_EXTENSION(memory_descriptions, MemoryDescriptions, PJRT_MEMORYDESCRIPTIONS_SLOTS)
 
-void fill_memory_descriptions(PJRT_MemoryDescriptions_Extension *table) {
-  if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */
-    filled = (PJRT_MemoryDescriptions_Extension){PJRT_MEMORYDESCRIPTIONS_SLOTS(REFUSED)};
-    filled.DeviceDescription_MemoryDescriptions = memory_descriptions;
-    filled.MemoryDescription_Kind = memory_description_kind;
-    filled.base.struct_size = sizeof filled;
-  }
-  *table = (PJRT_MemoryDescriptions_Extension){PJRT_MEMORYDESCRIPTIONS_SLOTS(GUARDED)};
-  table->base.struct_size = sizeof *table;
-  table->base.type = PJRT_Extension_Type_MemoryDescriptions;
+static void set_functions(PJRT_MemoryDescriptions_Extension *table) {
+  table->DeviceDescription_MemoryDescriptions = memory_descriptions;
+  table->MemoryDescription_Kind = memory_description_kind;
 }

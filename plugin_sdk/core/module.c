@@ -39,7 +39,7 @@ static PyObject *count_handles(PyObject *module, PyObject *none) {
   (void)none;
   static const char *const names[LIVE_KINDS] = {
       "errors",  "events",  "buffers",    "executables", "loaded_executables",
-      "clients", "layouts", "topologies", "transfers"};
+      "clients", "layouts", "topologies", "transfers",   "tracking_events"};
   PyObject *counts = PyDict_New();
   for (int i = 0; counts != NULL && i < LIVE_KINDS; i++) {
     PyObject *count = PyLong_FromLong(live_handles[i]);

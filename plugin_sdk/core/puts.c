@@ -222,7 +222,32 @@ static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args 
   return error;
 }
 
+/* --- memory of the host that devices are to reach ------------------------------------------------- */
+
+/* Where arrays lie in the host's memory, its devices reach all of it: there is nothing to do. */
+static PJRT_Error *require_on_host(const PJRT_Client *client, const char *function) {
+  return client->is_on_host
+             ? NULL
+             : format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                            "PJRT_%s: the backend does not declare that its devices share the "
+                            "host's memory (zero_copy_get and unsafe_pointer)",
+                            function);
+}
+
+static PJRT_Error *dma_map(struct PJRT_Client_DmaMap_Args *args) {
+  if (args->data == NULL && args->size > 0)
+    return format_error(PJRT_Error_Code_INVALID_ARGUMENT, "PJRT_Client_DmaMap: %zu bytes at NULL",
+                        args->size);
+  return require_on_host(args->client, "Client_DmaMap");
+}
+
+static PJRT_Error *dma_unmap(struct PJRT_Client_DmaUnmap_Args *args) {
+  return require_on_host(args->client, "Client_DmaUnmap");
+}
+
 void fill_puts(PJRT_Api *api) {
+  api->Client_DmaMap = dma_map;
+  api->Client_DmaUnmap = dma_unmap;
   api->Client_BufferFromHostBuffer = buffer_from_host;
   api->Client_CreateUninitializedBuffer = create_uninitialized;
   api->Client_CreateViewOfDeviceBuffer = create_view;

@@ -23,17 +23,9 @@ parameter_shardings(struct PJRT_Shardings_Executable_ParameterShardings_Args *ar
 
 /* --- the table ---------------------------------------------------------------------------------- */
 
-static PJRT_Shardings_Extension filled;
-PJRT_SHARDINGS_SLOTS(DEFINE_CALLS)
+DEFINE_EXTENSION(shardings, Shardings, PJRT_SHARDINGS_SLOTS)
 
-void fill_shardings(PJRT_Shardings_Extension *table) {
-  if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */
-    filled = (PJRT_Shardings_Extension){PJRT_SHARDINGS_SLOTS(REFUSED)};
-    filled.Shardings_Executable_OutputShardings = output_shardings;
-    filled.Shardings_Executable_ParameterShardings = parameter_shardings;
-    filled.base.struct_size = sizeof filled;
-  }
-  *table = (PJRT_Shardings_Extension){PJRT_SHARDINGS_SLOTS(GUARDED)};
-  table->base.struct_size = sizeof *table;
-  table->base.type = PJRT_Extension_Type_Shardings;
+static void set_functions(PJRT_Shardings_Extension *table) {
+  table->Shardings_Executable_OutputShardings = output_shardings;
+  table->Shardings_Executable_ParameterShardings = parameter_shardings;
 }

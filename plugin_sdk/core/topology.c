@@ -1,6 +1,8 @@
 /* PJRT_TopologyDescription: the devices of a client, or devices that are not there to compile for. */
 #include "core.h"
 
+#include <string.h>
+
 PJRT_TopologyDescription *topology_share(PJRT_TopologyDescription *topology) {
   if (topology->client != NULL)
     client_share(topology->client);
@@ -149,6 +151,40 @@ static PJRT_Error *fingerprint(struct PJRT_TopologyDescription_Fingerprint_Args 
   return error;
 }
 
+static void free_shape(const char *shape) { free((char *)shape); }
+
+/* The canonical shape of an array is that of a row-major one, in every memory. */
+static PJRT_Error *
+canonical_shape(struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args) {
+  static const char function[] = "TopologyDescription_MakeCanonicalShapeForMemorySpace";
+  Shape shape = {args->element_type, args->dims, args->num_dims};
+  size_t size;
+  Entry entry;
+  PJRT_Error *error = measure(&shape, function, &size);
+  if (error != NULL || (error = require_row_major(args->layout, &shape, function)) != NULL ||
+      (error = enter_python(&entry, function)) != NULL)
+    return error;
+  PyObject *proto = PyObject_CallMethod(args->topology->table->bridge, "shape_proto", "iN",
+                                        shape.type, integer_tuple(shape.dims, shape.num_dims));
+  char *data, *copy = NULL;
+  Py_ssize_t bytes;
+  if (proto != NULL && PyBytes_AsStringAndSize(proto, &data, &bytes) == 0) {
+    copy = malloc((size_t)bytes);
+    if (copy == NULL)
+      PyErr_NoMemory();
+  }
+  if (copy == NULL) {
+    error = take_exception(function);
+  } else {
+    args->serialized_shape = memcpy(copy, data, (size_t)bytes);
+    args->serialized_shape_size = (size_t)bytes;
+    args->serialized_shape_deleter = free_shape;
+  }
+  Py_XDECREF(proto);
+  leave_python(&entry);
+  return error;
+}
+
 /* --- what is known without asking -------------------------------------------------------------------- */
 
 static PJRT_Error *platform_name(struct PJRT_TopologyDescription_PlatformName_Args *args) {
@@ -195,4 +231,5 @@ void fill_topology(PJRT_Api *api) {
   api->TopologyDescription_GetDeviceDescriptions = devices;
   api->TopologyDescription_Attributes = attributes;
   api->TopologyDescription_GetMemorySpaceKindIds = memory_kinds;
+  api->TopologyDescription_MakeCanonicalShapeForMemorySpace = canonical_shape;
 }

@@ -6,18 +6,21 @@ their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.pr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import ml_dtypes
 import numpy as np
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Program, TensorType
-from plugrt.protobuf import Content, integers, messages
+from plugrt.protobuf import Content, integer, integers, message, messages, varint
 
 FORMATS = ("hlo", "hlo_with_config")
 
 _MODULE_OF_CONFIG = 1
 _HOST_PROGRAM_SHAPE, _PARAMETERS = 4, 1
-_ELEMENT_TYPE, _DIMENSIONS = 2, 3
+_ELEMENT_TYPE, _DIMENSIONS, _LAYOUT, _IS_DYNAMIC = 2, 3, 5, 6
+_MINOR_TO_MAJOR, _TAIL_ALIGNMENT = 1, 16
 # HloInputOutputAliasProto and HloBufferDonorProto: where the module has them, and in one of their
 # entries the parameter's number and its index within a parameter that is a tuple.
 _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
@@ -65,8 +68,8 @@ def donated_parameters(module: Content) -> frozenset[int]:
         (_ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX),
         (_DONORS, _DONOR_PARAMETER, _DONOR_INDEX),
     ):
-        for message in messages(module, section):
-            for entry in messages(message, _ENTRIES):
+        for part in messages(module, section):
+            for entry in messages(part, _ENTRIES):
                 # protobuf omits a number that is 0.
                 found.update(integers(entry, index) or integers(entry, parameter) or [0])
     return frozenset(found)
@@ -79,6 +82,30 @@ def parameter_types(module: Content) -> tuple[TensorType, ...]:
     """
     (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
     return tuple(_tensor_type(parameter) for parameter in messages(shape, _PARAMETERS))
+
+
+def shape_proto(tensor: TensorType) -> bytes:
+    """Returns the ``ShapeProto`` of a row-major array of static shape.
+
+    Raises `Unimplemented` for a dtype that XLA's programs do not have.
+    """
+    types = {name: value for value, name in PRIMITIVE_TYPES.items()}
+    if (name := tensor.dtype.name) not in types:
+        raise Unimplemented(f"XLA has no element type for the dtype {name}")
+    rank = len(tensor.shape)
+    layout = _packed(_MINOR_TO_MAJOR, reversed(range(rank))) + integer(_TAIL_ALIGNMENT, 1)
+    return (
+        integer(_ELEMENT_TYPE, types[name])
+        + _packed(_DIMENSIONS, tensor.shape)
+        + message(_LAYOUT, layout)
+        + _packed(_IS_DYNAMIC, [0] * rank)
+    )
+
+
+def _packed(field: int, values: Iterable[int]) -> bytes:
+    """Returns a field of several integers; none where there are none, as protobuf writes it."""
+    content = b"".join(map(varint, values))
+    return message(field, content) if content else b""
 
 
 def _tensor_type(shape: memoryview) -> TensorType:

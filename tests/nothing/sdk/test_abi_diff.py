@@ -186,7 +186,7 @@ def test_the_command_prints_and_says_by_its_code_what_breaks(tmp_path: Path) -> 
     assert kept.return_value == 0
     assert "  added    function    PJRT_Thing: at place 139" in kept.output
     assert "PJRT_Thing: not known to this plugrt-sdk" in kept.output
-    assert "PJRT_Client_DmaMap: refused as UNIMPLEMENTED" in kept.output
+    assert "PJRT_Device_ClearMemoryStats: refused as UNIMPLEMENTED" in kept.output
     assert run(later).output.startswith("from 0.114 (plugrt's declarations)")  # the older first
     lost = run("--json", HEADER, broken)
     assert lost.return_value == 1

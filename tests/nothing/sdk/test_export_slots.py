@@ -7,11 +7,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from plugrt.capi import create_client, create_topology
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.abi.element_types import dtype_to_element_type
 from plugrt.capi.async_transfers import AsyncTransfer, create_error_buffer, create_uninitialized
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.capsule import library_in
@@ -27,10 +30,12 @@ from plugrt.errors import (
     ResourceExhausted,
     Unimplemented,
 )
+from plugrt.hlo_proto import shape_proto
 from plugrt.interface import Client, CompileOptions, Program, TensorType
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.exported import ADD, ONE, Exported, compile_add, find_api, put, shape_fields
 from support.fake_topology import FarPlugin
 from support.late_client import Adder, LateAdder
@@ -329,6 +334,111 @@ def test_bytes_whose_destination_is_known_later(client: Any) -> None:
             _call(client, "Event_Await", event=args.event)
             assert target.tolist() == [2, 3]
         _call(client, "Event_Destroy", event=args.event)
+
+
+# --- the bytes of a buffer as another array -----------------------------------------------------
+
+
+def _bitcast(client: Any, buffer: Any, dtype: Any, shape: tuple[int, ...]) -> Buffer:
+    dims = ffi.new("int64_t[]", list(shape))
+    args = _call(
+        client, "Buffer_Bitcast", buffer=buffer._live(), dims=dims, num_dims=len(shape),
+        element_type=dtype_to_element_type(np.dtype(dtype), API_MINOR),
+    )  # fmt: skip
+    return Buffer(args.out_buffer, put(client, np.zeros(shape, dtype), buffer.device.id)._spec)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shape"),
+    [
+        (np.float32, np.int32, (3, 2)),
+        (np.float64, np.uint8, (2, 3, 8)),
+        (np.int16, np.complex64, (1,)),
+        (np.uint8, np.bool_, (6,)),
+        (ml_dtypes.bfloat16, np.float16, (6,)),
+        (ml_dtypes.int4, ml_dtypes.int4, (3, 2)),
+    ],
+)
+def test_a_bitcast_keeps_the_bytes(
+    client: Any, before: Any, after: Any, shape: tuple[int, ...]
+) -> None:
+    size = {np.int16: 4}.get(before, 6)
+    bits = np.random.default_rng(0).integers(0, 2, (size, np.dtype(before).itemsize), np.uint8)
+    host = bits.reshape(-1).view(before)
+    buffer = put(client, host, 1)
+    made = _bitcast(client, buffer, after, shape)
+    buffer.delete()  # it is an array of its own
+    assert made.to_host().tobytes() == host.tobytes()
+    assert _call(client, "Buffer_Device", buffer=made._live()).device == client.devices()[1].pointer
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "error", "said"),
+    [
+        (np.float32, (4,), InvalidArgument, "has 12 bytes, and is to be one of 16"),
+        (np.int64, (), InvalidArgument, "has 12 bytes, and is to be one of 8"),
+        (np.float32, (-3, -1), InvalidArgument, "no array has -3 as its dimension 0"),
+        (ml_dtypes.int4, (12,), Unimplemented, "elements of less than a byte"),
+    ],
+)
+def test_what_is_no_bitcast(
+    client: Any, dtype: Any, shape: tuple[int, ...], error: Any, said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        _bitcast(client, put(client), dtype, shape)
+
+
+# --- what hosts mark and map ----------------------------------------------------------------------
+
+
+def test_memory_is_mapped_where_devices_share_it(client: Any) -> None:
+    shared = Exported(lambda: BackendClient(NumpyBackend())).client()
+    with shared.dma_mapped(ONE):
+        np.testing.assert_array_equal(put(shared).to_host(), ONE)
+    with pytest.raises(InvalidArgument, match="12 bytes at NULL"):
+        _call(shared, "Client_DmaMap", client=shared.handle().pointer, data=ffi.NULL, size=12)
+    shared.close()
+    said = "does not declare that its devices share the host's memory"
+    with pytest.raises(Unimplemented, match=said), client.dma_mapped(ONE):
+        pass
+
+
+def test_a_launch_that_was_accepted_is_not_poisoned(client: Any) -> None:
+    args = _call(
+        client, "Device_PoisonExecution", device=client.devices()[0].pointer, launch_id=0,
+        error_code=13, error_message=ffi.NULL, error_message_size=0, poisoned=1,
+    )  # fmt: skip
+    assert args.poisoned == 0
+
+
+def test_a_host_marks_its_work(client: Any) -> None:
+    before = _core.count_handles()["tracking_events"]
+    text = ffi.new("char[]", b"waits for the network")
+    event = _call(
+        client, "Device_CreateAsyncTrackingEvent", device=client.devices()[0].pointer,
+        description=text, description_size=21,
+    ).event  # fmt: skip
+    assert event != ffi.NULL
+    assert _core.count_handles()["tracking_events"] == before + 1
+    _call(client, "AsyncTrackingEvent_Destroy", event=event)
+    _call(client, "AsyncTrackingEvent_Destroy", event=ffi.NULL)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [(np.float32, (2, 3)), (np.bool_, ()), (ml_dtypes.bfloat16, (0, 7))]
+)
+def test_the_canonical_shape_is_row_major(client: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    args = _call(
+        client, "TopologyDescription_MakeCanonicalShapeForMemorySpace",
+        topology=_call(
+            client, "Client_TopologyDescription", client=client.handle().pointer
+        ).topology,
+        dims=ffi.new("int64_t[]", list(shape)), num_dims=len(shape),
+        element_type=dtype_to_element_type(np.dtype(dtype), API_MINOR),
+    )  # fmt: skip
+    content = bytes(ffi.buffer(args.serialized_shape, args.serialized_shape_size))
+    args.serialized_shape_deleter(args.serialized_shape)
+    assert content == shape_proto(TensorType(shape, np.dtype(dtype)))
 
 
 # --- transfers in pieces ------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import pytest
 
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
-from plugrt.hlo_proto import PRIMITIVE_TYPES
+from plugrt.hlo_proto import PRIMITIVE_TYPES, read_module, shape_proto
 from plugrt.interface import CompileOptions, DeviceAssignment, Executable, Program, TensorType
 from plugrt.programs.parameters import parameter_types
-from plugrt.protobuf import integer, message
+from plugrt.protobuf import integer, message, messages
 from support.requirements import cannot
 from support.shown_program import Shown
 from support.xla_cpu import library_path, program
@@ -41,6 +41,28 @@ def client() -> Iterator[Client]:
 def compiled(client: Client, program: Program) -> Executable:
     options = CompileOptions(device_assignment=DeviceAssignment(((0,),)))
     return client.compile(program, options).executable
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("f32", (2, 3)),
+        ("f64", ()),
+        ("i8", (0, 5)),
+        ("ui16", (7,)),
+        ("bf16", (2, 1, 300)),
+        ("i1", (3,)),
+    ],
+)
+def test_a_shape_is_written_as_xla_writes_it(
+    client: Client, kind: str, shape: tuple[int, ...]
+) -> None:
+    tensor = f"tensor<{''.join(f'{n}x' for n in shape)}{kind}>"
+    made = compiled(client, program("return %a : " + tensor, f"%a: {tensor}", tensor))
+    [program_shape] = messages(read_module(made.optimized_program()), 4)
+    [written] = messages(program_shape, 1)
+    dtype = np.dtype(getattr(ml_dtypes, TYPES[kind], None) or TYPES[kind])
+    assert shape_proto(TensorType(shape, dtype)) == bytes(written)
 
 
 @pytest.mark.parametrize("kind", TYPES)

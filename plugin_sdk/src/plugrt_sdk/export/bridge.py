@@ -19,6 +19,7 @@ from plugrt.capi.abi.element_types import (
 from plugrt.capi.abi.proto_wire import read_compile_options
 from plugrt.capi.key_value_store import KeyValueStore
 from plugrt.errors import ArgumentTypeError, Unimplemented, error_from_code
+from plugrt.hlo_proto import shape_proto
 from plugrt.interface import (
     Buffer,
     Client,
@@ -32,6 +33,7 @@ from plugrt.interface import (
     Memory,
     OptionValue,
     Program,
+    TensorType,
 )
 from plugrt.protobuf import message, messages
 from plugrt_sdk.export.describing import describe_client, describe_executable, describe_loaded
@@ -127,6 +129,23 @@ class Bridge:
         except Unimplemented:
             host: npt.NDArray[Any] = np.array(buffer.to_host())
             return device.client.buffer_from_host(host, device, memory)
+
+    def bitcast(
+        self,
+        buffer: Buffer,
+        element_type: int,
+        shape: tuple[int, ...],
+        device: Device,
+        memory: Memory,
+    ) -> Buffer:
+        """Puts the bytes of an array as one of another type and shape."""
+        host = np.ascontiguousarray(buffer.to_host()).reshape(-1)
+        array = host.view(element_type_to_dtype(element_type)).reshape(shape)
+        return device.client.buffer_from_host(array, device, memory)
+
+    def shape_proto(self, element_type: int, shape: tuple[int, ...]) -> bytes:
+        """Returns the ``ShapeProto`` of a row-major array."""
+        return shape_proto(TensorType(shape, element_type_to_dtype(element_type)))
 
     def compile(
         self, client: Client, code: bytes, program_format: str, encoded: bytes

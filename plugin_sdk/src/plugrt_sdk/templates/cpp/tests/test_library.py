@@ -10,7 +10,7 @@ from my_chip.for_plugrt import plugin
 
 def test_it_is_loaded() -> None:
     """plugrt checks the table when it opens a library."""
-    assert plugin.open().attributes()["stablehlo_current_version"] == (1, 0, 0)
+    assert plugin.open().attributes()["stablehlo_current_version"] == [1, 0, 0]
 
 
 def test_it_says_what_is_missing() -> None:

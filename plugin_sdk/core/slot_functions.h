@@ -1,0 +1,46 @@
+/* Macros for tables of functions: for each slot one that looks at the host's arguments first. */
+#ifndef PLUGRT_SLOT_FUNCTIONS_H
+#define PLUGRT_SLOT_FUNCTIONS_H
+
+#include <stddef.h>
+
+/* Whether an argument struct of the host, which may be older, has a field. */
+#define HAS_FIELD(args, field)                                                                     \
+  ((args)->struct_size >= (size_t)((char *)&(args)->field - (char *)(args)) + sizeof (args)->field)
+
+/* What a table of functions needs for each SLOT(name, since, last) of slots.h: no_<name>, which
+ * refuses by name, and call_<name>, which looks at the size of the host's arguments before it calls
+ * the function of the table `filled`, which then finds every field up to `last`. */
+#define DEFINE_CALLS(name, since, last)                                                            \
+  static PJRT_Error *no_##name(struct PJRT_##name##_Args *args) {                                  \
+    (void)args;                                                                                    \
+    return unimplemented(#name);                                                                   \
+  }                                                                                                \
+  static PJRT_Error *call_##name(struct PJRT_##name##_Args *args) {                                \
+    size_t needed = SIZE_TO(struct PJRT_##name##_Args, last);                                      \
+    if (args->struct_size < needed)                                                                \
+      return refuse_size(#name, args->struct_size, needed);                                        \
+    return filled.name(args);                                                                      \
+  }
+#define REFUSED(name, since, last) .name = no_##name,
+#define GUARDED(name, since, last) .name = call_##name,
+#define SIZE_TO(type, field) (offsetof(type, field) + sizeof ((type *)NULL)->field)
+
+/* fill_<what>(table), which writes the table of the extension `name` with the SLOTS of slots.h, and
+ * its `filled`, to which set_functions(table) of the same file gives the functions that are there. */
+#define DEFINE_EXTENSION(what, name, SLOTS)                                                        \
+  static void set_functions(PJRT_##name##_Extension *table);                                       \
+  static PJRT_##name##_Extension filled;                                                           \
+  SLOTS(DEFINE_CALLS)                                                                              \
+  void fill_##what(PJRT_##name##_Extension *table) {                                               \
+    if (filled.base.struct_size == 0) { /* once, as hosts may be calling by way of it */           \
+      filled = (PJRT_##name##_Extension){SLOTS(REFUSED)};                                          \
+      set_functions(&filled);                                                                      \
+      filled.base.struct_size = sizeof filled;                                                     \
+    }                                                                                              \
+    *table = (PJRT_##name##_Extension){SLOTS(GUARDED)};                                            \
+    table->base.struct_size = sizeof *table;                                                       \
+    table->base.type = PJRT_Extension_Type_##name;                                                 \
+  }
+
+#endif
