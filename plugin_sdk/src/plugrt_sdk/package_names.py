@@ -47,6 +47,7 @@ class PackageName:
             "my_chip": self.module,
             "MyChip": self.cls,
             "MY_CHIP": self.module.upper(),
+            "MY-CHIP": self.text.upper(),
         }
         return re.sub("|".join(ours), lambda found: ours[found[0]], text)
 

@@ -70,9 +70,11 @@ def test_the_files_of_a_package(kind: Kind, tmp_path: Path) -> None:
 
 @each_kind
 def test_nothing_of_the_templates_name_is_left(kind: Kind, tmp_path: Path) -> None:
-    folder = generate(tmp_path, kind)
+    folder = generate(tmp_path, kind, torch_xla=True)
     text = "".join(p.read_text() for p in folder.rglob("*") if p.is_file())
-    assert [word for word in ("my-chip", "my_chip", "MyChip", "MY_CHIP") if word in text] == []
+    assert [
+        word for word in ("my-chip", "my_chip", "MyChip", "MY_CHIP", "MY-CHIP") if word in text
+    ] == []
     assert all(word in text for word in ("deep-chip", "deep_chip", "DeepChip"))
 
 
@@ -187,8 +189,8 @@ def test_a_name_in_each_place(name: str) -> None:
     assert found.module == name.replace("-", "_")
     assert found.module.isidentifier()
     assert found.cls.isidentifier()
-    assert found.rename("my-chip: my_chip.MyChip, MY_CHIP") == (
-        f"{name}: {found.module}.{found.cls}, {found.module.upper()}"
+    assert found.rename("my-chip: my_chip.MyChip, MY_CHIP, MY-CHIP") == (
+        f"{name}: {found.module}.{found.cls}, {found.module.upper()}, {name.upper()}"
     )
 
 

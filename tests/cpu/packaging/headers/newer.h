@@ -1,6 +1,7 @@
 // What pjrt_c_api.h says of errors from API 0.107 on; of the rest only what a stub needs.
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 #define PJRT_API_MAJOR 0
 #define PJRT_API_MINOR 112
 extern "C" {
@@ -22,7 +23,17 @@ struct PJRT_Error_Message_Args { const PJRT_Error* error; const char* message; s
 struct PJRT_Error_GetCode_Args { const PJRT_Error* error; PJRT_Error_Code code; };
 struct PJRT_Error_ForEachPayload_Args { const PJRT_Error* error; };
 struct PJRT_Plugin_Initialize_Args { int unused; };
-struct PJRT_Plugin_Attributes_Args { void* attributes; size_t num_attributes; };
+typedef enum { PJRT_NamedValue_kInt64List = 2 } PJRT_NamedValue_Type;
+struct PJRT_NamedValue {
+  size_t struct_size;
+  void* extension_start;
+  const char* name;
+  size_t name_size;
+  PJRT_NamedValue_Type type;
+  const int64_t* int64_array_value;
+  size_t value_size;
+};
+struct PJRT_Plugin_Attributes_Args { const PJRT_NamedValue* attributes; size_t num_attributes; };
 struct PJRT_Client_Create_Args { int unused; };
 typedef void PJRT_Error_Destroy(PJRT_Error_Destroy_Args*);
 typedef void PJRT_Error_Message(PJRT_Error_Message_Args*);

@@ -14,7 +14,6 @@ CHAPTER = Chapter("scales", Level.SCALES, "StableHLO specification: Parallel exe
 @CHAPTER.check(
     "each_device",
     needs=Needs.TWO_DEVICES,
-    capability="multiple_devices",
     why="all work lands on the first device",
 )
 def each_device(subject: PluginSubject) -> None:

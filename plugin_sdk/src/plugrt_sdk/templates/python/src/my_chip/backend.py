@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 from plugrt.interface import CompileOptions, Program, TensorType
-from plugrt_sdk import Backend, Handle, Launch
+from plugrt_sdk import Backend, Compiled, Handle, Launch
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
@@ -62,3 +62,7 @@ class MyChipBackend(Backend):
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
         """Returns the types on one device of a program that is divided."""
         return self._numpy.device_types(program, options)
+
+    def optimized_program(self, compiled: Compiled) -> Program:
+        """Returns the program that is run, for who wants to see it; PyTorch/XLA needs it."""
+        return self._numpy.optimized_program(compiled)

@@ -1,4 +1,7 @@
-"""What PyTorch/XLA finds under the entry point ``torch_xla.plugins``."""
+"""What PyTorch/XLA finds under the entry point ``torch_xla.plugins``.
+
+PJRT_DEVICE=MY-CHIP selects it.
+"""
 
 from __future__ import annotations
 

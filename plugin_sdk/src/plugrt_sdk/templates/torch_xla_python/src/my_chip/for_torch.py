@@ -1,8 +1,12 @@
-"""What PyTorch/XLA finds under the entry point ``torch_xla.plugins``."""
+"""What PyTorch/XLA finds under the entry point ``torch_xla.plugins``.
+
+PJRT_DEVICE=MY-CHIP selects it.
+"""
 
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,6 +21,7 @@ class MyChipDevice(DevicePlugin):  # type: ignore[misc]  # torch_xla has no type
     """Offers the device to PyTorch/XLA, which takes a library: one that finds this package."""
 
     def library_path(self) -> str:
+        os.environ.setdefault("XLA_STABLEHLO_COMPILE", "1")  # it hands over HLO otherwise
         folder = tempfile.mkdtemp(prefix=f"{NAME}-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return str(export_library(NAME, Path(folder) / f"libpjrt_{NAME}.so"))
