@@ -77,12 +77,12 @@ def _is_row_of_ids(row: Any) -> bool:
     return is_sequence(row) and all(isinstance(i, INTEGER) for i in row)
 
 
-def check_overrides(env_overrides: Mapping[Any, Any]) -> None:
+def check_overrides(env_overrides: Mapping[Any, Any], what: str = "env_overrides") -> None:
     """Raises `ArgumentTypeError` unless they are XLA's options, plain values by name."""
     for name, value in env_overrides.items():
         if not (isinstance(name, str) and isinstance(value, str | bool | int | float)):
             raise ArgumentTypeError(
-                "env_overrides are XLA options by name, each a str, bool, int or float; got "
+                f"{what} are XLA options by name, each a str, bool, int or float; got "
                 f"{name!r:.60}: {value!r:.60}"
             )
 

@@ -19,6 +19,7 @@ from plugrt.errors import (
 )
 from plugrt.plugins import Backends
 from plugrt.plugins.record import State
+from plugrt.programs.loading import parse_program
 from plugrt.settings.declarations import Config
 from plugrt.transforms import topology
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin
@@ -119,9 +120,13 @@ def test_arrays_of_the_closure_are_the_last_parameters(far: FarPlugin) -> None:
     assert [t.shape for t in compiled.input_types] == [(2,), (3, 5)]
 
 
-def test_what_only_passes_on_has_nothing_to_compile(far: FarPlugin) -> None:
-    with pytest.raises(InvalidArgument, match="computes nothing"):
-        plugrt.jit(lambda x: x).lower(PAIR).compile(topology="far:1")
+def test_what_only_passes_on_is_a_program_too(far: FarPlugin) -> None:
+    held = plugrt.device_put(np.ones(3, np.float32))
+    compiled = plugrt.jit(lambda x, y: (held, 7, y)).lower(1, PAIR).compile(topology="far:1")
+    assert compiled.input_types is not None
+    assert [t.shape for t in compiled.input_types] == [(2,)]
+    results = parse_program(executable(compiled).program)[2]
+    assert [t.shape for t in results] == [(3,), (), (2,)]
 
 
 def test_pmap_is_compiled_for_its_replicas(far: FarPlugin) -> None:

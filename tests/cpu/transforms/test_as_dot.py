@@ -15,7 +15,6 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import lax
-from plugrt.errors import ArgumentError
 from support.dot_graph import HAS_DOT, Graph, laid_out, read_dot
 
 X = np.ones((4, 4), np.float32)
@@ -150,5 +149,4 @@ def test_a_program_that_computes_nothing() -> None:
     stage = plugrt.jit(lambda x: x).lower(X)
     graph: Graph = read_dot(stage.as_dot())
     assert any("return" in label for label in graph.labels())
-    with pytest.raises(ArgumentError, match="computes nothing"):
-        stage.compile().as_dot()
+    assert any("parameter" in label for label in read_dot(stage.compile().as_dot()).labels())

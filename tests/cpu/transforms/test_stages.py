@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from plugrt import array_api, lax, monitoring, pmap
-from plugrt.errors import ArgumentError, ArgumentMismatch, NotAnArray, UnsupportedDtype
+from plugrt.errors import ArgumentMismatch, NotAnArray, UnsupportedDtype
 from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
@@ -96,8 +96,6 @@ def test_text_has_names_and_lines() -> None:
     assert "named" in text
     module = lowered.compiler_ir()
     assert "stablehlo.sine" in str(module)
-    with pytest.raises(ValueError, match="'hlo'"):
-        lowered.compiler_ir("hlo")
 
 
 def test_reprs_are_short() -> None:
@@ -199,8 +197,6 @@ def test_a_compiled_program_that_only_passes_on() -> None:
     y, x = compiled(X, 2.0)
     assert y.item() == 2.0
     np.testing.assert_array_equal(x, X)
-    with pytest.raises(ValueError, match="computes nothing"):
-        compiled.as_text()
 
 
 def test_compiled_programs_stay_while_caches_are_cleared() -> None:
@@ -254,10 +250,3 @@ def test_a_compiled_program_within_a_traced_function_says_the_way_out() -> None:
                 outer(x)
             assert isinstance(error.value, TypeError)  # as JAX raises
         assert jit(lambda y, c=compiled: y + c(x))(x).shape == x.shape  # of known arrays it may be
-
-
-def test_what_computes_nothing_is_not_serialised() -> None:
-    compiled = jit(lambda: 7).lower().compile()
-    assert compiled() == 7
-    with pytest.raises(ArgumentError, match="computes nothing"):
-        compiled.serialize()

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from plugrt.errors import DeviceMismatch
+from plugrt.errors import ArgumentTypeError, DeviceMismatch
 from plugrt.execution.arguments import Aval
 from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
+from plugrt.interface_checks import check_overrides
+
+CompilerOptions = tuple[tuple[str, str | bool | int | float], ...]
+"""Options of the compiler, by name, in order."""
+
+
+def read_compiler_options(what: str, options: Any) -> CompilerOptions:
+    """Returns a user's options as a part of cache keys.
+
+    Raises `ArgumentTypeError` for what is no mapping of names to plain values.
+    """
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise ArgumentTypeError(
+            f"compiler_options of {what} is a dict of options by name; got {options!r:.60}"
+        )
+    check_overrides(options, f"compiler_options of {what}")
+    return tuple(sorted(options.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +50,8 @@ class Launch:
     out_shardings: tuple[Sharding, ...]
     committed: bool
     of_parts: bool = False
+    compiler_options: CompilerOptions = ()
+    """What the user asks of the compiler, for this program."""
 
     @property
     def client(self) -> Client:
@@ -53,6 +75,7 @@ class Launch:
             num_replicas=self.replicas,
             num_partitions=self.partitions,
             device_assignment=DeviceAssignment(tuple(rows)),
+            env_overrides=dict(self.compiler_options),
         )
 
 

@@ -126,7 +126,7 @@ def flatten_with_none(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyT
 
     Raises nothing: whatever is no container is a leaf.
     """
-    return optree.tree_flatten(tree, is_leaf, none_is_leaf=True, namespace=NAMESPACE)
+    return optree.tree_flatten(tree, _answers(is_leaf), none_is_leaf=True, namespace=NAMESPACE)
 
 
 def broadcast_prefix(prefix: Any, full: Any) -> list[Any]:

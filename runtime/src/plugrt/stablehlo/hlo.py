@@ -35,12 +35,15 @@ def cost_analysis(executable: Executable) -> tuple[Mapping[str, OptionValue], st
     try:
         return executable.cost_analysis(), "the backend"
     except Unimplemented:
-        module = _module(executable.optimized_program())
-        xla_client = importlib.import_module("jaxlib.xla_client")
-        private = importlib.import_module("jaxlib._jax")
-        # The count is the same on every client; this one starts in a millisecond.
-        client = xla_client.make_cpu_client()
-        return dict(private.hlo_module_cost_analysis(client, module)), ESTIMATE
+        return estimate_cost(_module(executable.optimized_program())), ESTIMATE
+
+
+def estimate_cost(module: Any) -> dict[str, OptionValue]:
+    """Returns ``flops``, ``bytes accessed`` and so on, as XLA counts them in an ``HloModule``."""
+    xla_client = importlib.import_module("jaxlib.xla_client")
+    private = importlib.import_module("jaxlib._jax")
+    # The count is the same on every client; this one starts in a millisecond.
+    return dict(private.hlo_module_cost_analysis(xla_client.make_cpu_client(), module))
 
 
 def optimized_graph(executable: Executable) -> str:

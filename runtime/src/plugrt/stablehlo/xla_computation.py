@@ -16,14 +16,20 @@ from plugrt.stablehlo.passes import strip_locations
 class XlaComputation:
     """A program as HLO, not optimised; the methods are those of jaxlib's ``XlaComputation``.
 
-    Its results are one tuple. Its parameters are numbered, or one tuple.
+    Its parameters are numbered, or one tuple; several results are always one.
     """
 
     def __init__(
-        self, module: ir.Module, *, tuple_args: bool = False, debug_info: bool = False
+        self,
+        module: ir.Module,
+        *,
+        tuple_args: bool = False,
+        return_tuple: bool = False,
+        debug_info: bool = False,
     ) -> None:
         """Converts a StableHLO module; ``debug_info`` keeps its names and source lines.
 
+        With ``tuple_args`` the parameters are one tuple, with ``return_tuple`` one result is, too.
         Raises `ProgramError` for what HLO cannot express.
         """
         # Instructions are named after operations where no location names them.
@@ -31,7 +37,7 @@ class XlaComputation:
         private = importlib.import_module("jaxlib._jax").mlir
         try:
             self._computation = private.mlir_module_to_xla_computation(
-                code, use_tuple_args=tuple_args, return_tuple=True
+                code, use_tuple_args=tuple_args, return_tuple=return_tuple
             )
         except (RuntimeError, ValueError) as error:
             raise ProgramError(f"the module cannot be written as HLO: {error}") from error
@@ -39,6 +45,11 @@ class XlaComputation:
     def as_hlo_text(self, print_large_constants: bool = False) -> str:
         """Returns HLO text; long constants are left out unless ``print_large_constants``."""
         text: str = self._computation.as_hlo_text(print_large_constants)
+        return text
+
+    def text_with_lines(self) -> str:
+        """Returns HLO text with the names and source lines that ``debug_info`` has kept."""
+        text: str = self.as_hlo_module().to_string()
         return text
 
     def as_serialized_hlo_module_proto(self) -> bytes:

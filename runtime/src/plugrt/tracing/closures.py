@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from plugrt.execution.host_constants import HostConstant
 from plugrt.stablehlo.bindings import hlo, ir
@@ -14,6 +15,17 @@ from plugrt.stablehlo.regions import functions_by_name
 from plugrt.stablehlo.types import tensor_type
 from plugrt.tracing.entry import set_type
 from plugrt.tracing.mlir_constants import dense_attribute
+
+
+def captured_value(source: Any) -> ir.Value:
+    """Returns a captured array or host constant as a constant at the current place; reads it."""
+    return host_value(source.data if isinstance(source, HostConstant) else np.asarray(source))
+
+
+def host_value(data: npt.NDArray[Any]) -> ir.Value:
+    """Returns a host array as a constant at the current place."""
+    value: ir.Value = hlo.constant(dense_attribute(data, tensor_type(data.shape, data.dtype)))
+    return value
 
 
 def embed_captured(module: ir.Module, kept: int, captured: Sequence[Any]) -> None:
@@ -25,9 +37,7 @@ def embed_captured(module: ir.Module, kept: int, captured: Sequence[Any]) -> Non
     block = main.entry_block
     with module.context, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(block):
         for argument, source in zip([*block.arguments][kept:], captured, strict=True):
-            data = source.data if isinstance(source, HostConstant) else np.asarray(source)
-            attribute = dense_attribute(data, tensor_type(data.shape, data.dtype))
-            argument.replace_all_uses_with(hlo.constant(attribute))
+            argument.replace_all_uses_with(captured_value(source))
         erase_arguments(block, [True] * kept + [False] * len(captured))
         set_type(main, block)
         if captured and "arg_attrs" in main.attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
-from plugrt.errors import FailedPrecondition, InvalidArgument, PjrtError
+from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.compiled import CompiledBase
 from plugrt.interface import (
     CompileOptions,
@@ -20,6 +20,8 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
+from plugrt.stablehlo.modules import portable_artifact
+from plugrt.tracing.passthrough import passthrough_module
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
@@ -36,15 +38,16 @@ def compile_ahead(
     The program's parameters are the arguments that it uses, then the arrays of its closure.
     """
     plan = staged.plan
-    if plan.is_trivial:
-        raise InvalidArgument(
-            f"{plan.name!r} computes nothing, its results are arguments or known: there is nothing "
-            "to compile for a topology"
-        )
     target = resolve_topology(target)
-    inputs = [staged.parameters[i].type for i in plan.kept]
-    inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
-    program = staged.program_at(target.stablehlo_current_version)
+    version = target.stablehlo_current_version
+    if plan.is_trivial:
+        inputs = [staged.parameters[i].type for i in plan.passed]
+        code = portable_artifact(passthrough_module(staged), version)
+        program = Program(code, "mlir", plan.name)
+    else:
+        inputs = [staged.parameters[i].type for i in plan.kept]
+        inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
+        program = staged.program_at(version)
     return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
 
 

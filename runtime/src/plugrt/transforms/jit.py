@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, TypedDict, Unpack, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
 from plugrt.execution import tree
+from plugrt.execution.placement import read_compiler_options
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
@@ -41,6 +42,7 @@ class JitOptions(TypedDict, total=False):
     device: Device | None
     backend: str | None
     inline: bool
+    compiler_options: Mapping[str, str | bool | int | float] | None
 
 
 @overload
@@ -62,6 +64,7 @@ def jit(
     device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
+    compiler_options: Mapping[str, str | bool | int | float] | None = None,
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Returns ``fun`` as a function that is traced, compiled and launched on a device.
 
@@ -70,7 +73,8 @@ def jit(
     and placement of the arguments, the static values and the configuration, and the cache is
     shared by all jits of one function with the same options.
 
-    The parameters are ``jax.jit``'s but for ``compiler_options``, which is not taken.
+    The parameters are ``jax.jit``'s. ``compiler_options`` are options of the backend's compiler by
+    name, such as ``{"xla_cpu_enable_fast_math": True}``; it refuses those that it does not know.
     ``in_shardings`` and ``out_shardings`` take a single device's sharding for now; ``inline`` puts
     the body in place when another traced function calls it, instead of a call to a function of the
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
@@ -93,6 +97,7 @@ def jit(
             device=device,
             backend=backend,
             inline=inline,
+            compiler_options=compiler_options,
         )
     check_function("jit", fun)
     require_flag("jit", "keep_unused", keep_unused)
@@ -102,7 +107,13 @@ def jit(
     device = _one_device(device, in_shardings, out_shardings)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
-        fun, rules, keep_unused=keep_unused, device=device, backend=backend, inline=inline
+        fun,
+        rules,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=inline,
+        compiler_options=read_compiler_options("jit", compiler_options),
     )
 
 

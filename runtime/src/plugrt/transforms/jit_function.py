@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from plugrt.errors import NotAnArray
+from plugrt.errors import ArgumentError, NotAnArray
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.default_device import default_device_of
 from plugrt.execution.float_checks import Rerun, put_host_arrays
-from plugrt.execution.placement import Launch
+from plugrt.execution.placement import CompilerOptions, Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.interface import Device
 from plugrt.plugins import backends
@@ -40,11 +41,13 @@ class JitFunction(CachedFunction[P, R]):
         device: Device | None,
         backend: str | None,
         inline: bool,
+        compiler_options: CompilerOptions = (),
     ) -> None:
         self._keep_unused = keep_unused
         self._device = device
         self._backend = backend
         self._inline = inline
+        self._compiler_options = compiler_options
         options = (
             rules.static_nums,
             rules.static_names,
@@ -53,6 +56,7 @@ class JitFunction(CachedFunction[P, R]):
             keep_unused,
             device,
             backend,
+            compiler_options,
         )
         super().__init__(function, rules, options)
 
@@ -70,7 +74,14 @@ class JitFunction(CachedFunction[P, R]):
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.get_traced(head, avals, self._make_stager(bound))
         rerun = self._make_rerun(bound, self)
-        return Traced(staged, bound.spec, tuple(avals), self._where(), _rerun=rerun)
+        return Traced(
+            staged,
+            bound.spec,
+            tuple(avals),
+            self._where(),
+            compiler_options=self._compiler_options,
+            _rerun=rerun,
+        )
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
@@ -88,6 +99,12 @@ class JitFunction(CachedFunction[P, R]):
         return f"the output of jitted {self._rules.title!r}"
 
     def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._compiler_options:
+            raise ArgumentError(
+                f"{self!r} was called while {trace.name!r} is traced, and has compiler_options "
+                f"{dict(self._compiler_options)}: a program has one set of them, that of the "
+                "outermost jit. Give them to that"
+            )
         bound = self._rules.bind(args, kwargs)
         names, title = self._rules.names(bound), self._rules.title
         tracers = [
@@ -127,7 +144,8 @@ class JitFunction(CachedFunction[P, R]):
             ) from None
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
-        return resolve_launch(staged, avals, self._where())
+        launch = resolve_launch(staged, avals, self._where())
+        return replace(launch, compiler_options=self._compiler_options)
 
     def _where(self) -> Device | None:
         if self._device is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.execution import tree
-from plugrt.execution.programs import load
+from plugrt.execution.placement import CompilerOptions, Launch
 from plugrt.interface import CompileOptions
 from plugrt.transforms.pmap_axes import AxisPrefix, ReplicaMapping
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
@@ -20,17 +20,18 @@ class PmapTraced(Traced):
     mapping: ReplicaMapping
     out_axes: AxisPrefix
 
-    @property
-    def out_info(self) -> Any:
-        """The results, all replicas together, as a pytree of `ShapeDtypeStruct`."""
+    def _out_info(self) -> Any:
+        """Returns the results, all replicas together, as a pytree of `ShapeDtypeStruct`."""
         outputs = self.mapping.outputs(self.staged, self.out_axes)
         return tree.unflatten(
             self.staged.out_tree, [ShapeDtypeStruct(s.shape, s.dtype, s.sharding) for s in outputs]
         )
 
-    def _load(self) -> Compiled:
-        launch = self.mapping.launch(self.staged, self.out_axes)
-        return PmapCompiled(self, load(self.staged, launch))
+    def _load(self, options: CompilerOptions) -> Compiled:
+        return PmapCompiled(self, self._load_program(options))
+
+    def _launch(self) -> Launch:
+        return self.mapping.launch(self.staged, self.out_axes)
 
     def _options(self) -> CompileOptions:
         return CompileOptions(num_replicas=self.mapping.size)

@@ -2,86 +2,163 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, overload
 
-from plugrt.argument_errors import with_argument_errors, with_checked_methods
-from plugrt.errors import ArgumentError
+from plugrt.argument_errors import with_checked_methods
+from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
 from plugrt.execution.compiled import CompiledCall
+from plugrt.execution.compiler import compile_program
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
+from plugrt.execution.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.programs import load, resolve_launch
-from plugrt.interface import CompileOptions, Device, LoadedExecutable, Topology
+from plugrt.interface import (
+    Client,
+    CompileOptions,
+    Device,
+    Executable,
+    LoadedExecutable,
+    OptionValue,
+    Program,
+    Topology,
+)
+from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.modules import portable_artifact
+from plugrt.stablehlo.xla_computation import XlaComputation
+from plugrt.tracing.passthrough import passthrough_module
 from plugrt.tracing.trace_function import Staged
 from plugrt.transforms.aot import AheadOfTime, compile_ahead
 from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+from plugrt.transforms.stage_info import StageInfo
+from plugrt.transforms.topology import resolve_topology
+
+OptionsByName = Mapping[str, str | bool | int | float]
+"""Options of a compiler; the compiler refuses those that it does not know."""
 
 
 @with_checked_methods
 @dataclass(frozen=True, repr=False, eq=False)
-class Traced:
+class Traced(StageInfo):
     """A function traced for one combination of argument types."""
 
     staged: Staged
-    in_tree: tree.PyTreeSpec
+    _in_tree: tree.PyTreeSpec
     avals: tuple[Aval, ...]
     device: Device | None
+    compiler_options: CompilerOptions = field(default=(), kw_only=True)
+    """What the function asks of the compiler."""
     _rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
     """Makes a call again operation by operation, for the debug checks."""
 
     @property
-    def out_info(self) -> Any:
-        """The results as a pytree of `ShapeDtypeStruct`."""
+    def _stage(self) -> Traced:
+        return self
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self.staged.plan.name
+
+    def _out_info(self) -> Any:
+        """Returns the results as a pytree of `ShapeDtypeStruct`."""
         types = self.staged.output_types
         return tree.unflatten(
             self.staged.out_tree, [ShapeDtypeStruct(t.shape, t.dtype) for t in types]
         )
 
-    def lower(self) -> Lowered:
-        """Returns the next stage: the StableHLO module."""
-        return Lowered(self)
+    def lower(self, *, lowering_platforms: Iterable[str] | None = None) -> Lowered:
+        """Returns the next stage: the StableHLO module.
+
+        With ``lowering_platforms`` the module is for these, whose devices need not be here:
+        ``("tpu",)``. It compiles there alone, here for a topology of such a platform.
+        """
+        return Lowered(self, _read_platforms(lowering_platforms))
 
     def __repr__(self) -> str:
         types = ", ".join(str(p.type) for p in self.staged.parameters)
         return f"<traced {self.staged.plan.name!r} of ({types})>"
 
     @overload
-    def compile(self) -> Compiled: ...
+    def compile(self, compiler_options: OptionsByName | None = None) -> Compiled: ...
     @overload
-    def compile(self, *, topology: Topology | str) -> AheadOfTime: ...
-    def compile(self, *, topology: Topology | str | None = None) -> Compiled | AheadOfTime:
+    def compile(
+        self, compiler_options: OptionsByName | None = None, *, topology: Topology | str
+    ) -> AheadOfTime: ...
+    def compile(
+        self,
+        compiler_options: OptionsByName | None = None,
+        *,
+        topology: Topology | str | None = None,
+    ) -> Compiled | AheadOfTime:
         """Compiles and loads the program on the device that the arguments imply.
 
-        With ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for those
-        devices, which need not be here, and not loaded.
+        ``compiler_options`` are options of the backend's compiler, by name, beside those of the
+        function's own; it refuses those that it does not know. With ``topology`` (or its name, such
+        as ``"tpu:v5e:2x2"``) it is compiled for those devices, which need not be here, and not
+        loaded.
         """
+        added = read_compiler_options("compile", compiler_options)
+        options = tuple(sorted({**dict(self.compiler_options), **dict(added)}.items()))
         if topology is None:
-            return self._load()
-        return compile_ahead(self.staged, topology, self._options(), self.out_info)
+            return self._load(options)
+        asked = replace(self._options(), env_overrides=dict(options))
+        return compile_ahead(self.staged, topology, asked, self.out_info)
 
-    def _load(self) -> Compiled:
-        launch = resolve_launch(self.staged, self.avals, self.device)
-        return Compiled(self, load(self.staged, launch))
+    def _load(self, options: CompilerOptions) -> Compiled:
+        return Compiled(self, self._load_program(options))
+
+    def _load_program(self, options: CompilerOptions) -> LoadedProgram:
+        return load(self.staged, replace(self._launch(), compiler_options=options))
+
+    def _launch(self) -> Launch:
+        return resolve_launch(self.staged, self.avals, self.device)
 
     def _options(self) -> CompileOptions:
         """Returns how it is compiled for devices that are not known yet."""
         return CompileOptions()
 
 
+def _read_platforms(platforms: Iterable[str] | None) -> tuple[str, ...] | None:
+    if platforms is None:
+        return None
+    named = () if isinstance(platforms, str) else tuple(platforms)
+    if not named or not all(isinstance(name, str) for name in named):
+        raise ArgumentTypeError(
+            "lowering_platforms takes several names of platforms, such as ('tpu',); got "
+            f"{platforms!r:.80}"
+        )
+    return named
+
+
 @with_checked_methods
 @dataclass(frozen=True, repr=False, eq=False)
-class Lowered:
+class Lowered(StageInfo):
     """A StableHLO module, ready to be compiled."""
 
     traced: Traced
+    platforms: tuple[str, ...] | None = None
+    """The platforms that it is for; None for any."""
 
-    @with_argument_errors
-    def as_text(self, *, debug_info: bool = False) -> str:
-        """Returns the module as StableHLO text; with ``debug_info`` also names and source lines."""
+    @property
+    def _stage(self) -> Traced:
+        return self.traced
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """Returns the module as text: of StableHLO, or with ``dialect="hlo"`` as HLO.
+
+        With ``debug_info`` it has names and source lines. Raises `ArgumentError` for another
+        dialect.
+        """
         module = self.traced.staged.module
+        if _read_dialect(dialect) == "hlo":
+            computation = XlaComputation(module, debug_info=debug_info)
+            return computation.text_with_lines() if debug_info else computation.as_hlo_text()
         if not debug_info:
             return self.traced.staged.text
         return str(module.operation.get_asm(enable_debug_info=True))
@@ -97,44 +174,77 @@ class Lowered:
 
         return module_graph(self.traced.staged.module, self.traced.staged.plan.name)
 
-    @with_argument_errors
-    def compiler_ir(self, dialect: str = "stablehlo") -> ir.Module:
-        """Returns the module as an object of jaxlib's MLIR bindings."""
-        if dialect != "stablehlo":
-            raise ArgumentError(f"compiler_ir gives the dialect 'stablehlo'; asked for {dialect!r}")
+    @overload
+    def compiler_ir(self, dialect: None = None) -> ir.Module: ...
+    @overload
+    def compiler_ir(self, dialect: str) -> ir.Module | XlaComputation: ...
+    def compiler_ir(self, dialect: str | None = None) -> ir.Module | XlaComputation:
+        """Returns the module as an object of jaxlib's MLIR bindings; of ``"hlo"``, as HLO.
+
+        Raises `ArgumentError` for another dialect.
+        """
+        if _read_dialect(dialect) == "hlo":
+            return XlaComputation(self.traced.staged.module)
         return self.traced.staged.module
 
-    @property
-    def in_tree(self) -> tree.PyTreeSpec:
-        """The structure of ``(args, kwargs)``."""
-        return self.traced.in_tree
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and so on of the module, before it is optimised.
 
-    @property
-    def out_tree(self) -> tree.PyTreeSpec:
-        """The structure of the results."""
-        return self.traced.staged.out_tree
+        XLA counts them, whatever the backend; custom calls count as 0.
+        """
+        from plugrt.stablehlo.hlo import estimate_cost
 
-    @property
-    def out_info(self) -> Any:
-        """The results as a pytree of `ShapeDtypeStruct`."""
-        return self.traced.out_info
+        return estimate_cost(XlaComputation(self.traced.staged.module).as_hlo_module())
 
     @overload
-    def compile(self) -> Compiled: ...
+    def compile(self, compiler_options: OptionsByName | None = None) -> Compiled: ...
     @overload
-    def compile(self, *, topology: Topology | str) -> AheadOfTime: ...
-    def compile(self, *, topology: Topology | str | None = None) -> Compiled | AheadOfTime:
-        """Compiles and loads the program, or compiles it for a topology: `Traced.compile`."""
+    def compile(
+        self, compiler_options: OptionsByName | None = None, *, topology: Topology | str
+    ) -> AheadOfTime: ...
+    def compile(
+        self,
+        compiler_options: OptionsByName | None = None,
+        *,
+        topology: Topology | str | None = None,
+    ) -> Compiled | AheadOfTime:
+        """Compiles and loads the program, or compiles it for a topology: `Traced.compile`.
+
+        Raises `ArgumentError` where it was lowered for other platforms.
+        """
         if topology is None:
-            return self.traced.compile()
-        return self.traced.compile(topology=topology)
+            if self.platforms is not None:
+                self._check_platform(self.traced._launch().client)
+            return self.traced.compile(compiler_options)
+        target = resolve_topology(topology)
+        self._check_platform(target)
+        return self.traced.compile(compiler_options, topology=target)
+
+    def _check_platform(self, target: Client | Topology) -> None:
+        asked = self.platforms
+        if asked is None:
+            return
+        meant = {name for alias in asked for name in (alias, *expand_platform_alias(alias))}
+        found = {target.platform, getattr(target, "backend_name", target.platform)}
+        if not found & meant:
+            raise ArgumentError(
+                f"{self.traced.fun_name!r} was lowered for {', '.join(asked)}; it cannot be "
+                f"compiled for {target.platform}. Name a topology of such a platform "
+                f'(compile(topology="{asked[0]}:NAME")), or lower it without lowering_platforms'
+            )
 
     def __repr__(self) -> str:
         return repr(self.traced).replace("<traced", "<lowered", 1)
 
 
+def _read_dialect(dialect: str | None) -> str:
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ArgumentError(f"unknown dialect: {dialect!r:.60}; there are 'stablehlo' and 'hlo'")
+    return dialect or "stablehlo"
+
+
 @with_checked_methods
-class Compiled(CompiledCall):
+class Compiled(StageInfo, CompiledCall):
     """A compiled program that takes arguments of exactly the types it was compiled for."""
 
     def __init__(self, traced: Traced, program: LoadedProgram) -> None:
@@ -145,26 +255,48 @@ class Compiled(CompiledCall):
         self._traced = traced
         self._rerun = traced._rerun
 
+    @property
+    def _stage(self) -> Traced:
+        return self._traced
+
+    @cached_property
+    def _runtime(self) -> LoadedExecutable:
+        """What calls launch; where they need nothing, the same as a program, compiled now."""
+        if self._program.executable is not None:
+            return self._program.executable
+        staged, launch = self._traced.staged, self._program.launch
+        version = launch.client.capabilities.stablehlo_current_version
+        code = portable_artifact(passthrough_module(staged), version)
+        program = Program(code, "mlir", staged.plan.name)
+        return compile_program(launch.client, program, launch.compile_options())
+
+    @property
+    def _executable(self) -> Executable:
+        return self._runtime.executable
+
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
-        self._executable  # noqa: B018  # raises where nothing was compiled
-        assert self._program.executable is not None
-        return self._program.executable
+        return self._runtime
+
+    def cost_analysis(self) -> Mapping[str, OptionValue]:
+        """Returns ``flops``, ``bytes accessed`` and what else the backend states.
+
+        Where it states nothing, XLA counts in the program before it is optimised.
+        """
+        try:
+            return super().cost_analysis()
+        except Unimplemented:
+            return Lowered(self._traced).cost_analysis()
 
     @property
-    def in_tree(self) -> tree.PyTreeSpec:
-        """The structure of ``(args, kwargs)``."""
-        return self._traced.in_tree
+    def input_shardings(self) -> Any:
+        """Where each argument is taken, as the pytree ``(args, kwargs)`` of shardings."""
+        return tree.unflatten(self.in_tree, self._program.launch.in_shardings)
 
     @property
-    def out_tree(self) -> tree.PyTreeSpec:
-        """The structure of the results."""
-        return self._traced.staged.out_tree
-
-    @property
-    def out_info(self) -> Any:
-        """The results as a pytree of `ShapeDtypeStruct`."""
-        return self._traced.out_info
+    def output_shardings(self) -> Any:
+        """Where each result lies, as a pytree of shardings."""
+        return tree.unflatten(self.out_tree, self._program.launch.out_shardings)
 
     def __repr__(self) -> str:
         return f"<{self._title}>"

@@ -119,7 +119,9 @@ def xla_computation(
         _state_parts(staged, bound, in_parts, out_parts)
         many = len(staged.parameters) > _MANY
         computation = XlaComputation(
-            staged.module, tuple_args=many if tuple_args is None else bool(tuple_args)
+            staged.module,
+            tuple_args=many if tuple_args is None else bool(tuple_args),
+            return_tuple=True,
         )
         if not return_shape:
             return computation

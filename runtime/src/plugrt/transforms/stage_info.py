@@ -1,0 +1,83 @@
+"""`StageInfo`: what every stage of ahead-of-time compilation says of arguments and results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from plugrt.execution import tree
+from plugrt.execution.arguments import Aval
+from plugrt.tracing.trace_function import Staged
+from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct
+
+
+@dataclass(frozen=True, slots=True)
+class ArgInfo:
+    """One array among the arguments of a traced function (``jax.stages.ArgInfo``)."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    donated: bool
+    """Whether the argument's memory is the program's to reuse."""
+
+
+class TracedFunction(Protocol):
+    """What is asked of a `Traced`."""
+
+    @property
+    def staged(self) -> Staged: ...
+    @property
+    def avals(self) -> tuple[Aval, ...]: ...
+    @property
+    def _in_tree(self) -> tree.PyTreeSpec: ...
+    def _out_info(self) -> Any:
+        """Returns the results as a pytree of `ShapeDtypeStruct`."""
+
+
+class StageInfo:
+    """Arguments and results of a function that is traced, lowered or compiled.
+
+    The names are those of ``jax.stages``; shapes and dtypes are `plugrt.ShapeDtypeStruct`, where
+    JAX has ``ShapedArray``. Static arguments are left out.
+    """
+
+    @property
+    def _stage(self) -> TracedFunction:
+        raise NotImplementedError
+
+    @property
+    def in_tree(self) -> tree.PyTreeSpec:
+        """The structure of ``(args, kwargs)``."""
+        return self._stage._in_tree
+
+    @property
+    def out_tree(self) -> tree.PyTreeSpec:
+        """The structure of the results."""
+        return self._stage.staged.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """Shape and dtype of each argument, as the pytree ``(args, kwargs)``."""
+        types = [aval.tensor_type for aval in self._stage.avals]
+        return tree.unflatten(self.in_tree, [ShapeDtypeStruct(t.shape, t.dtype) for t in types])
+
+    @property
+    def args_info(self) -> Any:
+        """Shape, dtype and donation of each argument, as the pytree ``(args, kwargs)``."""
+        types = [aval.tensor_type for aval in self._stage.avals]
+        donated = [parameter.donated for parameter in self._stage.staged.parameters]
+        infos = [ArgInfo(t.shape, t.dtype, d) for t, d in zip(types, donated, strict=True)]
+        return tree.unflatten(self.in_tree, infos)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Which of the flat arguments are donated."""
+        parameters = self._stage.staged.parameters
+        return tuple(i for i, parameter in enumerate(parameters) if parameter.donated)
+
+    @property
+    def out_info(self) -> Any:
+        """The results as a pytree of `ShapeDtypeStruct`."""
+        return self._stage._out_info()

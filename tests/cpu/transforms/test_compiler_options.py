@@ -1,0 +1,87 @@
+"""Options of the compiler: for `jit`, for a compiled stage, and those that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument
+from plugrt.interface import Client, CompileOptions
+from plugrt.plugins.backends import get_backend
+from plugrt.transforms.jit import jit
+from support.behaviour import behaviour
+
+X = np.arange(3, dtype=np.float32)
+QUICK = {"xla_llvm_disable_expensive_passes": True}
+
+
+@pytest.fixture
+def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Gives the options by name of each compilation."""
+    found: list[dict[str, Any]] = []
+    client = type(get_backend())
+    real = client.compile
+
+    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
+        found.append(dict(options.env_overrides))
+        return real(self, program, options)
+
+    monkeypatch.setattr(client, "compile", compile)
+    return found
+
+
+@behaviour(13, "`jit(compiler_options=…)` compiles with them, and apart from the same without")
+def test_options_of_jit(compiled_with: list[dict[str, Any]]) -> None:
+    def f(x: Any) -> Any:
+        return x * 3 + 1
+
+    for _ in range(2):
+        np.testing.assert_array_equal(jit(f, compiler_options=QUICK)(X), 3 * X + 1)
+        np.testing.assert_array_equal(jit(f)(X), 3 * X + 1)
+    assert compiled_with == [QUICK, {}]
+
+
+@behaviour(13, "`lower().compile(compiler_options=…)` adds to the function's own, and wins")
+def test_options_of_a_stage(compiled_with: list[dict[str, Any]]) -> None:
+    lowered = jit(lambda x: x + 2, compiler_options=QUICK).lower(X)
+    other = {"xla_cpu_enable_fast_math": False}
+    np.testing.assert_array_equal(lowered.compile(compiler_options=other)(X), X + 2)
+    lowered.compile({"xla_llvm_disable_expensive_passes": False})
+    lowered.compile()
+    assert compiled_with == [QUICK | other, dict.fromkeys(QUICK, False), QUICK]
+
+
+@behaviour(13, "an option that the compiler does not know is its error, with the option's name")
+@pytest.mark.parametrize("how", ["jit", "compile"])
+def test_unknown_options(how: str) -> None:
+    wrong = {"no_such_option": 1}
+    call: Callable[[], Any] = {
+        "jit": lambda: jit(lambda x: x + 5, compiler_options=wrong)(X),
+        "compile": lambda: jit(lambda x: x + 5).lower(X).compile(compiler_options=wrong),
+    }[how]
+    with pytest.raises(InvalidArgument, match="no_such_option"):
+        call()
+
+
+@behaviour(
+    13,
+    "what is no dict of plain values is refused at once",
+    jax="JAX raises an AttributeError, or a TypeError of its bindings when it compiles",
+)
+@pytest.mark.parametrize("wrong", [5, [("a", 1)], {3: 4}, {"a": None}, {"a": [1]}], ids=str)
+def test_what_are_no_options(wrong: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="compiler_options of jit"):
+        jit(lambda x: x, compiler_options=wrong)
+    with pytest.raises(ArgumentTypeError, match="compiler_options of compile"):
+        jit(lambda x: x).lower(X).compile(wrong)
+
+
+@behaviour(13, "within another traced function they are refused: a program has one set")
+def test_options_of_an_inner_jit() -> None:
+    inner = jit(lambda x: x + 1, compiler_options=QUICK)
+    with pytest.raises(ArgumentError, match=r"has compiler_options .* outermost jit") as error:
+        jit(lambda x: inner(x))(X)
+    assert isinstance(error.value, ValueError)
