@@ -398,6 +398,141 @@ def test_the_faults_of_a_library_are_the_librarys(tmp_path: Path) -> None:
     ]
 
 
+NEWER = r"""
+#undef GetPjrtApi
+typedef struct { PJRT_Extension_Base base; PJRT_Error* (*ask)(void*); } Unknown;
+static PJRT_Error* ask(void* args) { return fail(5, "an extension that nobody declared"); }
+static Unknown unknown = {{sizeof unknown, 4242, 0}, ask};
+static int made;
+struct make_args { size_t struct_size; void* next; PJRT_Buffer* buffer; };
+static PJRT_Error* make(struct make_args* a) { a->buffer = (PJRT_Buffer*)&made; return 0; }
+static PJRT_Error* drop(struct PJRT_Buffer_Destroy_Args* a) { made = 7; return 0; }
+static PJRT_Error* is_dropped(void* args) { return made == 7 ? fail(6, "dropped") : 0; }
+static struct { PJRT_Api api; void* newer[2]; } longer;
+const PJRT_Api* GetPjrtApi(void) {
+  longer.api = *short_table();
+  longer.api.struct_size = sizeof longer;
+  longer.api.pjrt_api_version.minor_version = 999;
+  longer.api.extension_start = &unknown.base;
+  longer.api.Buffer_Destroy = drop;
+  longer.newer[0] = make; longer.newer[1] = is_dropped;
+  return &longer.api;
+}
+"""
+CALLS_OF_NEWER = """
+call("Client_Create")
+table = ffi.cast("char*", library.api)
+def newer(number, *words):
+    "Calls a function that the declarations do not have; returns its arguments, and the error."
+    args = ffi.new("size_t[]", [8 * (2 + len(words)), 0, *words])
+    slot = ffi.cast("void**", table + ffi.sizeof("PJRT_Api"))[number]
+    return args, ffi.cast("PJRT_Error* (*)(void*)", slot)(args)
+
+args, error = newer(0, 0)
+assert not error
+assert not call("Buffer_Destroy", buffer=ffi.cast("PJRT_Buffer*", args[2]))[1]
+error = newer(1)[1]
+assert call("Error_GetCode", error=error)[0].code == 6
+call("Error_Destroy", error=error)
+extension = library.api.extension_start
+assert (extension.type, extension.struct_size) == (4242, 32)
+ask = ffi.cast("PJRT_Error* (**)(void*)", ffi.cast("char*", extension) + 24)[0]
+error = ask(ffi.new("size_t[]", [16, 0]))
+assert call("Error_GetCode", error=error)[0].code == 5
+call("Error_Destroy", error=error)
+"""
+
+
+@needs_cc
+def test_what_is_newer_than_the_declarations_passes_through(tmp_path: Path) -> None:
+    """Two slots behind the last one, an extension of an unknown type, and what they return."""
+    path = tiny_library(tmp_path, "", NEWER, "-DGetPjrtApi=short_table")
+    ended, document = trace(path, CALLS_OF_NEWER, tmp_path, "--check")
+    [process] = document["processes"]
+    assert [f for f in process["findings"] if f["kind"] != "leak"] == []  # tiny's client is left
+    [library] = process["libraries"]
+    assert (library["version"], library["extensions"]) == ([0, 999], ["4242"])
+    [note] = process["notes"]
+    assert "2 functions of" in note
+    assert "newer than what plugrt-sdk knows" in note
+    assert process["functions"]["Error_GetCode"]["calls"] == 2
+    assert ended.returncode == 1, ended.stderr
+
+
+HOST_IN_C = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include "pjrt.h"
+int main(int count, char** words) {
+  void* library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+  const PJRT_Api* api = ((const PJRT_Api* (*)(void))dlsym(library, "GetPjrtApi"))();
+  struct PJRT_Client_Create_Args create = {sizeof create};
+  PJRT_Error* error = api->Client_Create(&create);
+  struct PJRT_Error_Message_Args message = {sizeof message, NULL, error};
+  struct PJRT_Error_Destroy_Args release = {sizeof release, NULL, error};
+  struct PJRT_Client_Destroy_Args destroy = {sizeof destroy, NULL, create.client};
+  if (error == NULL) {
+    for (int i = 2; i < count; i++) api->Client_Destroy(&destroy);
+  } else {
+    api->Error_Message(&message);
+    printf("%.*s\n", (int)message.message_size, message.message);
+    if (count > 2) api->Error_Destroy(&release);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def host_in_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("host")
+    host = folder / "host"
+    (folder / "host.c").write_text(HOST_IN_C)
+    include = Path(__file__).parents[3] / "plugin_sdk/core"
+    compiler = ["cc", f"-I{include}", "-o", str(host), str(folder / "host.c"), "-ldl"]
+    subprocess.run(compiler, check=True)
+    return host
+
+
+def trace_c(host: Path, folder: Path, *words: str) -> tuple[int, str, dict[str, Any]]:
+    """Runs a host in C under ``plugrt trace``; returns its code, what it printed, its process."""
+    target = folder / "trace.json"
+    command = [sys.executable, "-m", "plugrt", "trace", "--check", "--format", "json"]
+    ended = subprocess.run(
+        [*command, "-o", str(target), "--", str(host), *words],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    [process] = json.loads(target.read_text())["processes"]
+    return ended.returncode, ended.stdout, process
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [(0, [("host", "leak")]), (1, []), (2, [("host", "double destroy")])],
+)
+def test_a_host_in_c_needs_no_python(
+    host_in_c: Path, times: int, found: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = tiny_library(tmp_path, "")
+    code, _, process = trace_c(host_in_c, tmp_path, str(path), *["destroy"] * times)
+    assert [(f["whose"], f["kind"]) for f in process["findings"]] == found
+    assert code == bool(found)
+    assert process["functions"]["Client_Create"]["calls"] == 1
+
+
+@needs_cc
+@pytest.mark.parametrize("frees", [True, False])
+def test_a_host_in_c_on_a_plugin_in_python(
+    host_in_c: Path, library: Path, frees: bool, tmp_path: Path
+) -> None:
+    """There is no interpreter in the process: an error with words, which is to be freed."""
+    code, printed, process = trace_c(host_in_c, tmp_path, str(library), *["free"] * frees)
+    assert "Python" in printed
+    assert [f["kind"] for f in process["findings"]] == ([] if frees else ["unfreed error"])
+    assert code == (not frees)
+
+
 BY_ENVIRONMENT = """
 import plugrt_sdk.tracing as tracing
 from plugrt.capi.capsule import library_in
