@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from plugrt_sdk.testing.program_text import ProgramText, body, i64s, named_dtype, typed
 from support.stablehlo_text import (
     COMPLEX,
     EIGHTS,
     FLOATS,
     INTEGERS,
     NARROW,
-    ProgramText,
-    body,
     integral,
-    named_dtype,
     sample,
-    typed,
 )
 
 Case = Callable[[ProgramText, np.random.Generator], None]
@@ -163,10 +160,6 @@ def reduce_precision(program: ProgramText, rng: np.random.Generator) -> None:
                 "reduce_precision", [x], [typed((60,), dtype)],
                 f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32",
             )  # fmt: skip
-
-
-def i64s(*values: int) -> str:
-    return f"array<i64{': ' if values else ''}{', '.join(map(str, values))}>"
 
 
 @_case

@@ -1,132 +1,20 @@
-"""StableHLO programs of many operations, written one by one, with their arguments."""
+"""Random arguments of StableHLO programs, and the comparison of their results."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from plugrt.stablehlo.element_names import tensor_name
-
-Value = tuple[str, str]
-"""A value's name and its type."""
+from plugrt_sdk.testing.program_text import named_dtype
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NARROW = ("int4", "uint4")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 EIGHTS = ("float8_e4m3fn", "float8_e5m2")
 COMPLEX = ("complex64", "complex128")
-
-
-def named_dtype(name: str) -> np.dtype[Any]:
-    """Returns the dtype of a name, ml_dtypes' included."""
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-class ProgramText:
-    """A program whose ``main`` returns what each operation that was added gives."""
-
-    def __init__(self) -> None:
-        self.arguments: list[np.ndarray[Any, Any]] = []
-        self._lines: list[str] = []
-        self._parameters: list[str] = []
-        self.results: list[Value] = []
-        """What ``main`` returns."""
-        self._count = 0
-
-    def argument(self, array: Any) -> Value:
-        """Adds a parameter."""
-        array = np.ascontiguousarray(array).reshape(np.shape(array))
-        value = f"%a{len(self.arguments)}", tensor_name(array.shape, array.dtype)
-        self.arguments.append(array)
-        self._parameters.append(f"{value[0]}: {value[1]}")
-        return value
-
-    def constant(self, literal: str, kind: str) -> Value:
-        """Adds a constant, which is no result."""
-        return self._add(f"stablehlo.constant dense<{literal}> : {kind}", [kind])[0]
-
-    def apply(
-        self,
-        name: str,
-        operands: Sequence[Value],
-        results: Sequence[str],
-        attributes: str = "",
-        regions: Sequence[str] = (),
-        *,
-        returned: bool = True,
-    ) -> list[Value]:
-        """Adds ``stablehlo.NAME`` with result types; what it gives is returned from ``main``."""
-        values = ", ".join(v for v, _ in operands)
-        held = f" ({', '.join('{' + r + '}' for r in regions)})" if regions else ""
-        line = (
-            f'"stablehlo.{name}"({values}){held} {{{attributes}}} : '
-            f"({', '.join(t for _, t in operands)}) -> ({', '.join(results)})"
-        )
-        made = self._add(line, results)
-        if returned:
-            self.results += made
-        return made
-
-    def _add(self, line: str, results: Sequence[str]) -> list[Value]:
-        name = f"%v{self._count}"
-        self._count += 1
-        left = f"{name}:{len(results)}" if len(results) > 1 else name
-        self._lines.append(f"{left} = {line}")
-        if len(results) == 1:
-            return [(name, results[0])]
-        return [(f"{name}#{i}", kind) for i, kind in enumerate(results)]
-
-    def without(self, words: Sequence[str]) -> ProgramText:
-        """Returns the program without the operations in whose text one of the words is, and
-        without those that take what they give."""
-        left = ProgramText()
-        gone: set[str] = set()
-        for parameter, array in zip(self._parameters, self.arguments, strict=True):
-            if any(word in parameter for word in words):
-                gone.add(parameter.partition(":")[0])
-            else:
-                left._parameters.append(parameter)
-                left.arguments.append(array)
-        for line in self._lines:
-            used = set(re.findall(r"%[av]\d+", line.partition(" = ")[2]))
-            if used & gone or any(word in line for word in words):
-                gone.add(line.partition(" = ")[0].partition(":")[0])
-            else:
-                left._lines.append(line)
-        left.results = [r for r in self.results if r[0].partition("#")[0] not in gone]
-        return left
-
-    def text(self) -> str:
-        """Returns the module."""
-        names = ", ".join(v for v, _ in self.results)
-        types = ", ".join(t for _, t in self.results)
-        return (
-            "\n  ".join(
-                [
-                    f"func.func public @main({', '.join(self._parameters)}) -> ({types}) {{",
-                    *self._lines,
-                    f"func.return {names} : {types}",
-                ]
-            )
-            + "\n}\n"
-        )
-
-
-def typed(shape: Sequence[int], dtype: Any) -> str:
-    """Returns the spelling of a type."""
-    return tensor_name(tuple(shape), named_dtype(dtype) if isinstance(dtype, str) else dtype)
-
-
-def body(operation: str, dtype: str) -> str:
-    """Returns a region of one operation on two scalars."""
-    t = typed((), dtype)
-    return (
-        f"^bb0(%x: {t}, %y: {t}): %r = stablehlo.{operation} %x, %y : {t} stablehlo.return %r : {t}"
-    )
 
 
 def sample(rng: np.random.Generator, shape: Sequence[int], name: str) -> np.ndarray[Any, Any]:

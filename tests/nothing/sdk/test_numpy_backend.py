@@ -28,10 +28,10 @@ from plugrt_sdk.numpy_backend import plugin, table
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from plugrt_sdk.testing.program_text import ProgramText, named_dtype, typed
 from support.distributions import run_python
 from support.markdown import load_script
 from support.stablehlo_cases import CASES, write
-from support.stablehlo_text import ProgramText, named_dtype, typed
 
 
 def run(

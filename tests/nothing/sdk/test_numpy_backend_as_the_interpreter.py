@@ -17,8 +17,9 @@ import pytest
 from plugrt.interface import CompileOptions, Program
 from plugrt_sdk import BackendClient
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_sdk.testing.program_text import ProgramText
 from support.stablehlo_cases import CASES, ULPS, write
-from support.stablehlo_text import ProgramText, assert_close
+from support.stablehlo_text import assert_close
 
 LACKING = ("bf16", "f8E", "complex<", "i4", "TOTALORDER")
 """What the interpreter's bindings cannot take or give, and the order that it takes for another."""

@@ -47,45 +47,56 @@ def expect_same_bits(got: Array, expected: Array, what: str = "the array") -> No
         raise Mismatch(f"{what} {show(expected)}", f"{show(got)}{_first_difference(got, expected)}")
 
 
-def expect_close(got: Array, expected: Array, ulps: int, what: str = "the result") -> None:
+def expect_close(
+    got: Array, expected: Array, ulps: int, what: str = "the result", *, of_largest: bool = False
+) -> None:
     """Raises `Mismatch` unless all elements are within ``ulps`` units in the last place.
 
-    The unit is that of the expected element. A NaN matches a NaN, an infinity only itself. Where
+    The unit is that of the expected element, or of the largest one: of both parts, where they are
+    complex. A NaN matches a NaN, an infinity only itself. Where
     ``ulps`` is 0 and for integers, values must be equal (zeros of either sign are).
     """
     _expect_same_type(got, expected, what)
+    largest = float(np.max(np.abs(expected), initial=0)) if of_largest else 0.0
     if np.issubdtype(expected.dtype, np.complexfloating):
         for part in ("real", "imag"):
-            expect_close(getattr(got, part), getattr(expected, part), ulps, f"{what}, {part} part")
+            parts = (getattr(got, part), getattr(expected, part))
+            _expect_close(*parts, ulps, f"{what}, {part} part", largest)
         return
-    bad = ~_compare(got, expected, ulps)
+    _expect_close(got, expected, ulps, what, largest)
+
+
+def _expect_close(got: Array, expected: Array, ulps: int, what: str, largest: float) -> None:
+    bad = ~_compare(got, expected, ulps, largest)
     if bad.any():
         i = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(bad)))
         where = f" at {list(i)}" if expected.ndim else ""
         wanted, found = np.atleast_1d(expected)[i], np.atleast_1d(got)[i]
         count = f"{int(bad.sum())} of {bad.size} elements differ; "
-        within = f" ± {ulps} ulp" if ulps else ""
+        unit = f"ulp of {largest:.3g}, the largest" if largest else "ulp"
+        within = f" ± {ulps} {unit}" if ulps else ""
         raise Mismatch(
             f"{what}{where} {wanted}{within} ({expected.dtype})", f"{found}; {count}"[:-2]
         )
 
 
-def _compare(got: Array, expected: Array, ulps: int) -> Any:
+def _compare(got: Array, expected: Array, ulps: int, largest: float) -> Any:
     with np.errstate(all="ignore"):
         same = (got == expected) | ((got != got) & (expected != expected))
         if not ulps or expected.dtype.kind in "biu":
             return same
-        unit = _unit(expected)
+        unit = _unit(expected, largest)
         apart = np.abs(got.astype(np.float64) - expected.astype(np.float64))
         return same | (np.isfinite(got.astype(np.float64)) & (apart <= ulps * unit))
 
 
-def _unit(expected: Array) -> Any:
-    """Returns the distance from each element to the next greater one of its dtype."""
+def _unit(expected: Array, largest: float) -> Any:
+    """Returns the distance from each element, or ``largest``, to the next greater number of the
+    dtype."""
     import ml_dtypes
 
     info: Any = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]
-    exponent = np.frexp(np.abs(expected.astype(np.float64)))[1]
+    exponent = np.frexp(np.maximum(np.abs(expected.astype(np.float64)), largest))[1]
     unit = np.ldexp(float(info.eps), exponent - 1)
     return np.maximum(unit, float(info.smallest_subnormal))
 

@@ -20,6 +20,7 @@ from plugrt.interface import Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
 from plugrt_sdk.conformance.effects import Effects
+from plugrt_sdk.conformance.reference import Reference
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.subject import Subject
@@ -77,6 +78,11 @@ class PluginSubject(Subject):
                 raise
             why = f"name a topology with --topology: {describe(error)}"
             raise NotTried(Verdict.NOT_RUN, why, applies=False) from error
+
+    @cached_property
+    def reference(self) -> Reference:
+        """StableHLO's reference interpreter, started when it is first asked for a result."""
+        return Reference()
 
     def random(self, name: str) -> np.random.Generator:
         """Returns a generator of numbers that are the same in each run of one seed."""

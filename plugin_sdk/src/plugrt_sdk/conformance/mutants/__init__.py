@@ -29,6 +29,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.declared import DECLARED
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.operations import OPERATIONS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
     from plugrt_sdk.conformance.mutants.scales import SCALES
@@ -36,8 +37,9 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
 
     return {
-        **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OWNERSHIP, **BEHAVIOUR, **DECLARED, **SCALES,
-        **EXECUTABLES, **TOPOLOGIES, **AHEAD_OF_TIME, **LIBRARIES, **KILLERS, **SICK,
+        **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OPERATIONS, **OWNERSHIP, **BEHAVIOUR,
+        **DECLARED, **SCALES, **EXECUTABLES, **TOPOLOGIES, **AHEAD_OF_TIME, **LIBRARIES,
+        **KILLERS, **SICK,
     }  # fmt: skip
 
 

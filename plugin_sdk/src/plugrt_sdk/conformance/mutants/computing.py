@@ -1,8 +1,7 @@
-"""Mutants of programs and operations: each computes one thing wrong."""
+"""Mutants of programs: each computes one thing wrong, or takes what it must refuse."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from plugrt.errors import InvalidArgument, PlugrtError
 from plugrt.interface import CompileOptions, Program, TensorType
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
-from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
@@ -36,12 +34,12 @@ def wrong_result(applies: Callable[[str, Program], Any], change: Callable[[Any],
     return Faults(backend={"compile": compile})
 
 
-def _each(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
+def each(change: Callable[[Array], Array]) -> Callable[[Any], Any]:
     """Returns a function that changes each array of a launch's results."""
     return lambda results: [[change(array) for array in shards] for shards in results]
 
 
-def _spoil(ulps: int) -> Callable[[Array], Array]:
+def spoil(ulps: int) -> Callable[[Array], Array]:
     """Returns a function that changes the last element, of floats by a little more than allowed."""
 
     def spoil(array: Array) -> Array:
@@ -62,22 +60,6 @@ def _further(value: Any, dtype: Any, ulps: int) -> Any:
     info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     scale = max(abs(complex(value)), float(info.tiny))
     return value + dtype.type(ulps * float(info.eps) * scale)
-
-
-def _operation(case: Case, dtype: str) -> Faults:
-    written = re.compile(rf"stablehlo\.{case.name}\s+{case.attributes or '%'}")
-
-    def applies(text: str, program: Program) -> bool:
-        return bool(written.search(text)) and f"x{MLIR_NAMES[dtype]}>" in text
-
-    return wrong_result(applies, _each(_spoil(case.ulps)))
-
-
-OPERATIONS: Mapping[str, Faults] = {
-    f"operations.{case_id(case)}.{dtype}": _operation(case, dtype)
-    for case in CASES
-    for dtype in case.dtypes
-}
 
 
 # --- programs as such ----------------------------------------------------------------------------
@@ -216,25 +198,25 @@ def _reversed_inputs(self: BackendExecutable) -> Any:
 
 _REVERSED = "%arg199"
 _PROGRAMS: Mapping[str, Faults] = {
-    "add": wrong_result(_has("stablehlo.add"), _each(_spoil(0))),
+    "add": wrong_result(_has("stablehlo.add"), each(spoil(0))),
     "argument_order": Faults(loaded={"execute": _swap_arguments}),
     "executable": Faults(executable={"num_replicas": 2}),
     "input_types": Faults(executable={"input_types": property(_reversed_inputs)}),
     "result_type": Faults(result={"dtype": np.dtype(np.float16)}),
     "text": Faults(client={"compile": _refuse_text}),
     "identity": Faults(loaded={"execute": _argument_itself}),
-    "constant": wrong_result(_has("stablehlo.constant"), _each(_add_one)),
+    "constant": wrong_result(_has("stablehlo.constant"), each(_add_one)),
     "no_results": Faults(loaded={"execute": lambda self, arguments, options=None:
                                  execute(self, arguments, options) or arguments}),
     "several_results": wrong_result(
         _has("tensor<0x4xf32>"), lambda found: [found[0], found[2], found[1], found[3]]
     ),
     "many_arguments": wrong_result(_has(_REVERSED), lambda found: found[::-1]),
-    "loop": wrong_result(_has("stablehlo.while"), _each(_add_one)),
-    "branches": wrong_result(_has("stablehlo.case"), _each(lambda a: np.minimum(a, 11))),
-    "call": wrong_result(_has("call @"), _each(_add_one)),
+    "loop": wrong_result(_has("stablehlo.while"), each(_add_one)),
+    "branches": wrong_result(_has("stablehlo.case"), each(lambda a: np.minimum(a, 11))),
+    "call": wrong_result(_has("call @"), each(_add_one)),
     "tokens": accept(_host_tokens_only),
-    "network": wrong_result(_has("stablehlo.dot_general"), _each(_spoil(4))),
+    "network": wrong_result(_has("stablehlo.dot_general"), each(spoil(4))),
     "refused.nonsense": _compile_unreadable(b"this is no program"),
     "refused.version": _compile_unreadable(b"ML\xefR\rStableHLO_v99"),
     "refused.format": Faults(client={"compile": _any_format}),
@@ -250,5 +232,4 @@ _PROGRAMS: Mapping[str, Faults] = {
 
 COMPUTING: Mapping[str, Faults] = {
     **{f"programs.{name}": faults for name, faults in _PROGRAMS.items()},
-    **OPERATIONS,
 }

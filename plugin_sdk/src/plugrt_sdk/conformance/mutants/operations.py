@@ -1,0 +1,65 @@
+"""Mutants of operations: each spoils the results of programs with one operation on one dtype."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from plugrt.interface import Program
+from plugrt.stablehlo.element_names import element_name
+from plugrt_sdk.conformance.expect import Array
+from plugrt_sdk.conformance.mutants.computing import each, spoil, wrong_result
+from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
+from plugrt_sdk.conformance.operations import SAMPLES, Sample
+
+
+def _operation(case: Case, dtype: str) -> Faults:
+    written = re.compile(rf"stablehlo\.{case.name}\s+{case.attributes or '%'}")
+
+    def applies(text: str, program: Program) -> bool:
+        return bool(written.search(text)) and f"x{MLIR_NAMES[dtype]}>" in text
+
+    return wrong_result(applies, each(spoil(case.ulps)))
+
+
+def _sampled(sample: Sample, dtype: str) -> Faults:
+    """Returns a mutant that spoils programs with an operation and a dtype."""
+    element = re.escape(element_name(np.dtype(dtype)))
+    written = re.compile(rf"stablehlo\.{sample.name}\b")
+    typed = re.compile(rf"[<x]{element}>")
+
+    def applies(text: str, program: Program) -> bool:
+        return bool(written.search(text) and typed.search(text))
+
+    return wrong_result(applies, each(_spoil_largest(sample.ulps)))
+
+
+def _spoil_largest(ulps: int) -> Callable[[Array], Array]:
+    """Returns a function that changes the last element by the largest one, if there is any."""
+    by_units = spoil(ulps)
+
+    def spoil_largest(array: Array) -> Array:
+        if not array.size or array.dtype.kind in "iub" or not ulps:
+            return by_units(array) if array.size else array
+        found = array.copy()
+        found.reshape(-1)[-1] += array.dtype.type(np.max(np.abs(array)))
+        return found
+
+    return spoil_largest
+
+
+OPERATIONS: Mapping[str, Faults] = {
+    **{
+        f"operations.{case_id(case)}.{dtype}": _operation(case, dtype)
+        for case in CASES
+        for dtype in case.dtypes
+    },
+    **{
+        f"operations.{sample.id}.{dtype}": _sampled(sample, dtype)
+        for sample in SAMPLES
+        for dtype in sample.dtypes
+    },
+}
