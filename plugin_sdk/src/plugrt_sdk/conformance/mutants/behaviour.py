@@ -77,12 +77,12 @@ def _fail_after_refusals() -> Faults:
 
 
 def _stale_chain() -> Faults:
-    """Returns a mutant whose twentieth launch takes the nineteenth's argument."""
+    """Returns a mutant each twentieth of whose launches takes the last one's argument."""
     seen: list[Any] = []
 
     def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
         given = list(arguments)
-        if len(seen) == 20:
+        if len(seen) % 20 == 19:
             given[0] = seen[-1]
         seen.append(given[0])
         return execute(self, given, options)
