@@ -11,6 +11,7 @@ from plugrt.capi.capsule import address_in
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.expect import Mismatch, expect
+from plugrt_sdk.conformance.subject import PluginSubject
 
 SLOTS = tuple(name for name, _ in ffi.typeof("PJRT_Api").fields[3:])
 """The functions of the newest known header, in order."""
@@ -28,6 +29,20 @@ def open_table(plugin: LibraryPlugin) -> Any:
     address = int(ffi.cast("uintptr_t", api))
     readable = address and AddressMap().readable(address, ffi.offsetof("PJRT_Api", SLOTS[0]))
     expect(readable, "the address of a PJRT_Api", hex(address))
+    return api
+
+
+def table_of(subject: PluginSubject) -> Any:
+    """Returns the ``PJRT_Api*`` of the plugin under test, which is a library."""
+    assert isinstance(subject.plugin, LibraryPlugin)
+    return open_table(subject.plugin)
+
+
+def initialized_table(subject: PluginSubject) -> Any:
+    """Returns the ``PJRT_Api*`` of the plugin under test, after ``PJRT_Plugin_Initialize``."""
+    api = table_of(subject)
+    args, _kept = new_args("Plugin_Initialize")
+    call_well(api, "Plugin_Initialize", args)
     return api
 
 
@@ -56,6 +71,12 @@ def tail_of(name: str, memory: Any) -> set[int]:
     return set(bytes(ffi.buffer(memory))[ffi.sizeof(f"struct PJRT_{name}_Args") :])
 
 
+def poison_from(memory: Any, begin: int) -> None:
+    """Fills the memory of an argument struct with poison from a byte on."""
+    count = ffi.sizeof(memory) - begin
+    ffi.memmove(memory + begin, bytes([_POISON]) * count, count)
+
+
 POISON = frozenset({_POISON})
 """What `tail_of` gives for a tail to which nothing was written."""
 
@@ -70,9 +91,33 @@ def call(api: Any, name: str, args: Any) -> Any:
 def call_well(api: Any, name: str, args: Any) -> None:
     """Calls a function that must succeed; an error is freed, and is a `Mismatch`."""
     error = call(api, name, args)
-    if error is not None and error != ffi.NULL:
+    if is_error(error):
         code, said = take_error(api, error)
         raise Mismatch(f"PJRT_{name} to succeed", f"code {code}: {said.partition(chr(10))[0]}")
+
+
+def is_error(found: Any) -> bool:
+    """Whether what a function returned is an error; those that return nothing give None."""
+    return found is not None and found != ffi.NULL
+
+
+def make_error(api: Any, subject: PluginSubject) -> Any:
+    """Returns the error for a topology that does not exist; refuses where there is none."""
+    args, _kept = new_args("TopologyDescription_Create")
+    name = b"no such topology"
+    args.topology_name, args.topology_name_size = ffi.from_buffer(name), len(name)
+    error = call(api, "TopologyDescription_Create", args)
+    if not is_error(error):
+        destroy_handle(api, "TopologyDescription", "topology", args.topology)
+        subject.refuse("PJRT_TopologyDescription_Create takes any name, so there is no error")
+    return error
+
+
+def destroy_handle(api: Any, kind: str, field: str, handle: Any) -> None:
+    """Calls a ``_Destroy`` function, which must succeed."""
+    args, _kept = new_args(f"{kind}_Destroy")
+    setattr(args, field, handle)
+    call_well(api, f"{kind}_Destroy", args)
 
 
 def read_error(api: Any, error: Any) -> tuple[int, str]:

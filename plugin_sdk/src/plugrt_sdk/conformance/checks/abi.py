@@ -11,7 +11,6 @@ from plugrt.capi.loading.extension_chain import extension_name, read_chain
 from plugrt.capi.loading.library import OLDEST_MINOR
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import PluginBroken
-from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal
 from plugrt_sdk.conformance.function_table import (
@@ -20,9 +19,11 @@ from plugrt_sdk.conformance.function_table import (
     call,
     call_well,
     has_slot,
+    initialized_table,
+    make_error,
     new_args,
-    open_table,
     read_error,
+    table_of,
     tail_of,
     take_error,
 )
@@ -35,22 +36,10 @@ _MOST_CODE = 16
 _VERSIONS = ("stablehlo_current_version", "stablehlo_minimum_version")
 
 
-def _table(subject: PluginSubject) -> Any:
-    assert isinstance(subject.plugin, LibraryPlugin)
-    return open_table(subject.plugin)
-
-
-def _initialized(subject: PluginSubject) -> Any:
-    api = _table(subject)
-    args, _kept = new_args("Plugin_Initialize")
-    call_well(api, "Plugin_Initialize", args)
-    return api
-
-
 @CHAPTER.check("version", why="no host loads it, or one takes its functions for others")
 def version(subject: PluginSubject) -> None:
     """The table states a version of the C API that hosts drive: 0.29 or later."""
-    stated = _table(subject).pjrt_api_version
+    stated = table_of(subject).pjrt_api_version
     found = (stated.major_version, stated.minor_version)
     expect(found[0] == 0 and found[1] >= OLDEST_MINOR, f"0.{OLDEST_MINOR} or later", found)
 
@@ -58,7 +47,7 @@ def version(subject: PluginSubject) -> None:
 @CHAPTER.check("size", why="hosts read functions from beyond the table's end")
 def size(subject: PluginSubject) -> None:
     """The table's size holds whole functions and is memory of the process."""
-    api = _table(subject)
+    api = table_of(subject)
     first, stated = ffi.offsetof("PJRT_Api", SLOTS[0]), int(api.struct_size)
     whole = stated > first and (stated - first) % ffi.sizeof("void*") == 0
     expect(whole, f"{first} bytes and whole pointers", stated)
@@ -69,7 +58,7 @@ def size(subject: PluginSubject) -> None:
 @CHAPTER.check("slots", why="a host that calls a function crashes")
 def slots(subject: PluginSubject) -> None:
     """No function of the table is NULL."""
-    api = _table(subject)
+    api = table_of(subject)
     missing = [name for name in SLOTS if has_slot(api, name) and getattr(api, name) == ffi.NULL]
     expect(
         not (found := missing),
@@ -81,7 +70,7 @@ def slots(subject: PluginSubject) -> None:
 @CHAPTER.check("slots.code", why="a host that calls a function crashes")
 def slots_are_code(subject: PluginSubject) -> None:
     """Each function that is not NULL is at an address with code."""
-    api, addresses = _table(subject), AddressMap()
+    api, addresses = table_of(subject), AddressMap()
     found = {
         name: int(ffi.cast("uintptr_t", getattr(api, name)))
         for name in SLOTS
@@ -100,7 +89,7 @@ def slots_are_code(subject: PluginSubject) -> None:
 def extensions(subject: PluginSubject) -> None:
     """The chain of extensions ends, and each is memory of the size that it states."""
     try:
-        read_chain(_table(subject).extension_start, "the table", AddressMap())
+        read_chain(table_of(subject).extension_start, "the table", AddressMap())
     except PluginBroken as error:
         raise Mismatch("a chain of extensions that ends", str(error)) from None
 
@@ -112,7 +101,7 @@ def extensions(subject: PluginSubject) -> None:
 )
 def extension_types(subject: PluginSubject) -> None:
     """No two extensions are of one type."""
-    api = _table(subject)
+    api = table_of(subject)
     extensions(subject)
     kinds: Counter[str] = Counter()
     node = api.extension_start
@@ -130,7 +119,7 @@ def extension_types(subject: PluginSubject) -> None:
 )
 def initialize(subject: PluginSubject) -> None:
     """The library is initialised, and a second time without harm."""
-    api = _initialized(subject)
+    api = initialized_table(subject)
     args, _kept = new_args("Plugin_Initialize")
     call_well(api, "Plugin_Initialize", args)
 
@@ -142,7 +131,7 @@ def initialize(subject: PluginSubject) -> None:
 )
 def attributes(subject: PluginSubject) -> None:
     """Attributes have names of their own, and state the versions of StableHLO."""
-    names = _attribute_names(_initialized(subject))
+    names = _attribute_names(initialized_table(subject))
     expect(
         not (found := [n for n, count in Counter(names).items() if count > 1]),
         "no name twice",
@@ -162,7 +151,7 @@ def attributes(subject: PluginSubject) -> None:
 )
 def stable_attributes(subject: PluginSubject) -> None:
     """Attributes are at one address, whenever they are asked for."""
-    api = _initialized(subject)
+    api = initialized_table(subject)
     places = []
     for _ in range(2):
         args, _kept = new_args("Plugin_Attributes")
@@ -185,7 +174,7 @@ def _attribute_names(api: Any) -> list[str]:
 )
 def larger_args(subject: PluginSubject) -> None:
     """An argument struct that is longer than known is taken, and its tail not written to."""
-    api = _initialized(subject)
+    api = initialized_table(subject)
     args, memory = new_args("Plugin_Attributes", _TAIL)
     call_well(api, "Plugin_Attributes", args)
     expect_equal(tail_of("Plugin_Attributes", memory), set(POISON), "the tail's bytes")
@@ -200,18 +189,19 @@ def destroy_null(subject: PluginSubject) -> None:
     """Destroying no error does nothing."""
     args, _kept = new_args("Error_Destroy")
     args.error = ffi.NULL
-    call(_initialized(subject), "Error_Destroy", args)
+    call(initialized_table(subject), "Error_Destroy", args)
 
 
 @CHAPTER.check(
     "errors",
     rests_on="pjrt_c_api.h: PJRT_Error_Code, PJRT_Error_Message",
+    refusable=True,
     why="users see no reason, and hosts take one error for another",
 )
 def errors(subject: PluginSubject) -> None:
     """An error has a code from 1 to 16 and a message, the same each time."""
-    api = _initialized(subject)
-    error = _make_error(subject, api)
+    api = initialized_table(subject)
+    error = make_error(api, subject)
     first, again = read_error(api, error), read_error(api, error)
     take_error(api, error)
     expect(1 <= first[0] <= _MOST_CODE, f"a code from 1 to {_MOST_CODE}", first[0])
@@ -219,12 +209,38 @@ def errors(subject: PluginSubject) -> None:
     expect_equal(again, first, "still")
 
 
-def _make_error(subject: PluginSubject, api: Any) -> Any:
-    """Returns the error for a topology that does not exist."""
-    args, _kept = new_args("TopologyDescription_Create")
-    name = b"no such topology"
-    args.topology_name, args.topology_name_size = ffi.from_buffer(name), len(name)
-    error = call(api, "TopologyDescription_Create", args)
-    if error == ffi.NULL:
-        subject.refuse("PJRT_TopologyDescription_Create takes any name, so there is no error")
-    return error
+@CHAPTER.check(
+    "errors.several",
+    refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Error_Destroy",
+    why="a thread's error becomes another's",
+)
+def several_errors(subject: PluginSubject) -> None:
+    """Errors of two calls are two: one is whole when the other is freed."""
+    api = initialized_table(subject)
+    first, second = make_error(api, subject), make_error(api, subject)
+    expect(first != second, "two errors", "one address")
+    before = read_error(api, second)
+    take_error(api, first)
+    expect_equal(take_error(api, second), before, "still")
+
+
+@CHAPTER.check(
+    "errors.message",
+    refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Error_Message",
+    why="a host that kept the pointer reads freed memory",
+)
+def message_stays(subject: PluginSubject) -> None:
+    """An error's message is at one address, as long as the error lives, and holds no NUL."""
+    api = initialized_table(subject)
+    error, places = make_error(api, subject), []
+    for _ in range(2):
+        args, _kept = new_args("Error_Message")
+        args.error = error
+        call(api, "Error_Message", args)
+        places.append((int(ffi.cast("uintptr_t", args.message)), int(args.message_size)))
+    said = text(args.message, args.message_size)
+    take_error(api, error)
+    expect_equal(places[1], places[0], "address and size")
+    expect("\0" not in said, "a text without NUL", said)

@@ -23,6 +23,7 @@ class Mutant(Protocol):
 def mutants() -> Mapping[str, Mutant]:
     """Returns the mutant of each check by the check's id."""
     from plugrt_sdk.conformance.mutants.ahead_of_time import AHEAD_OF_TIME
+    from plugrt_sdk.conformance.mutants.arguments import ARGUMENTS, EVENTS
     from plugrt_sdk.conformance.mutants.arrays import ARRAYS
     from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
@@ -37,10 +38,24 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
 
     return {
-        **PLACES, **TABLES, **ARRAYS, **COMPUTING, **OPERATIONS, **OWNERSHIP, **BEHAVIOUR,
-        **DECLARED, **SCALES, **EXECUTABLES, **TOPOLOGIES, **AHEAD_OF_TIME, **LIBRARIES,
-        **KILLERS, **SICK,
-    }  # fmt: skip
+        **PLACES,
+        **TABLES,
+        **ARGUMENTS,
+        **EVENTS,
+        **ARRAYS,
+        **COMPUTING,
+        **OPERATIONS,
+        **OWNERSHIP,
+        **BEHAVIOUR,
+        **DECLARED,
+        **SCALES,
+        **EXECUTABLES,
+        **TOPOLOGIES,
+        **AHEAD_OF_TIME,
+        **LIBRARIES,
+        **KILLERS,
+        **SICK,
+    }
 
 
 def mutant(name: str) -> Plugin:

@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.capsule import address_in, capsule_at
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.function_table import SLOTS, new_args
 
+T = TypeVar("T")
 _kept: list[Any] = []
 """Tables and functions, which live as long as the process."""
 
@@ -26,7 +27,7 @@ class TableFaults:
     def plugin_of(self) -> LibraryPlugin:
         """Returns the mutant, as a plugin whose table is in this process."""
         table = ffi.new("PJRT_Api*")
-        sound = _sound_table()
+        sound = sound_table()
         ffi.memmove(table, sound, min(int(sound.struct_size), ffi.sizeof("PJRT_Api")))
         self.change(table)
         _kept.append(table)
@@ -43,7 +44,8 @@ class NoLibrary:
 
 
 @cache
-def _sound_table() -> Any:
+def sound_table() -> Any:
+    """Returns the table of the NumPy backend."""
     from plugrt_sdk.client import BackendClient
     from plugrt_sdk.export import export_capsule
     from plugrt_sdk.numpy_backend.backend import NumpyBackend
@@ -57,16 +59,33 @@ def _sound_table() -> Any:
 # --- defects -------------------------------------------------------------------------------------
 
 
-def _replace_function(name: str, make: Callable[[Any], Callable[[Any], Any]]) -> TableFaults:
+def replace_function(name: str, make: Callable[[Any], Callable[[Any], Any]]) -> TableFaults:
     """Returns a mutant one of whose functions is Python's: ``make`` is given the sound one."""
 
     def change(table: Any) -> None:
         kind = ffi.typeof(getattr(table, name))
-        function = ffi.callback(kind, make(getattr(_sound_table(), name)))
+        function = ffi.callback(kind, make(getattr(sound_table(), name)))
         _kept.append(function)
         setattr(table, name, function)
 
     return TableFaults(change)
+
+
+def replace_functions(made: Mapping[str, Callable[[Any], Callable[[Any], Any]]]) -> TableFaults:
+    """Returns a mutant several of whose functions are Python's, as `replace_function` has one."""
+    faults = [replace_function(name, make) for name, make in made.items()]
+
+    def change(table: Any) -> None:
+        for fault in faults:
+            fault.change(table)
+
+    return TableFaults(change)
+
+
+def keep(made: T) -> T:
+    """Returns an object that now lives as long as the process."""
+    _kept.append(made)
+    return made
 
 
 def _set(name: str, value: Callable[[Any], Any]) -> TableFaults:
@@ -101,15 +120,15 @@ def _refuse_again(sound: Any) -> Callable[[Any], Any]:
 
     def initialize(args: Any) -> Any:
         calls.append(None)
-        return sound(args) if len(calls) == 1 else _an_error()
+        return sound(args) if len(calls) == 1 else an_error()
 
     return initialize
 
 
-def _an_error() -> Any:
+def an_error() -> Any:
     args, memory = new_args("TopologyDescription_Create")
     _kept.append(memory)
-    return _sound_table().TopologyDescription_Create(args)
+    return sound_table().TopologyDescription_Create(args)
 
 
 def _hide_attributes(sound: Any) -> Callable[[Any], Any]:
@@ -161,6 +180,25 @@ def _foreign_code(sound: Any) -> Callable[[Any], Any]:
     return code
 
 
+def _share_error(sound: Any) -> Callable[[Any], Any]:
+    shared: list[Any] = []
+
+    def create(args: Any) -> Any:
+        if not shared:
+            shared.append(sound(args))
+        return shared[0]
+
+    return create
+
+
+def _move_message(sound: Any) -> Callable[[Any], Any]:
+    def message(args: Any) -> None:
+        sound(args)
+        args.message = keep(ffi.new("char[]", ffi.unpack(args.message, args.message_size)))
+
+    return message
+
+
 def _empty(table: Any) -> None:
     for name in SLOTS:
         setattr(table, name, ffi.NULL)
@@ -173,12 +211,14 @@ TABLES: Mapping[str, TableFaults] = {
     "abi.slots.code": _set("Client_Compile", lambda table: table),
     "abi.extensions": _set("extension_start", lambda table: 0x10),
     "abi.extensions.types": TableFaults(_repeat_extension),
-    "abi.initialize": _replace_function("Plugin_Initialize", _refuse_again),
-    "abi.attributes": _replace_function("Plugin_Attributes", _hide_attributes),
-    "abi.attributes.stable": _replace_function("Plugin_Attributes", _move_attributes),
-    "abi.args.larger": _replace_function("Plugin_Attributes", _write_behind),
-    "abi.destroy_null": _replace_function("Error_Destroy", _read_without_look),
-    "abi.errors": _replace_function("Error_GetCode", _foreign_code),
+    "abi.initialize": replace_function("Plugin_Initialize", _refuse_again),
+    "abi.attributes": replace_function("Plugin_Attributes", _hide_attributes),
+    "abi.attributes.stable": replace_function("Plugin_Attributes", _move_attributes),
+    "abi.args.larger": replace_function("Plugin_Attributes", _write_behind),
+    "abi.destroy_null": replace_function("Error_Destroy", _read_without_look),
+    "abi.errors.several": replace_function("TopologyDescription_Create", _share_error),
+    "abi.errors.message": replace_function("Error_Message", _move_message),
+    "abi.errors": replace_function("Error_GetCode", _foreign_code),
 }
 LIBRARIES: Mapping[str, NoLibrary] = {"host.library": NoLibrary()}
 """Plugins of libraries whose defect is not in the table."""
