@@ -24,14 +24,19 @@ QUIET = {
 }
 
 
-def main() -> int:
-    """Returns pytest's exit code; no test collected counts as a failure."""
-    environment = {**os.environ, **QUIET, "UV_PROJECT_ENVIRONMENT": str(VENV)}
+def make_environment() -> Path:
+    """Makes the environment, or brings it up to date; returns its Python."""
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(VENV)}
     uv = [str(ROOT / ".venv/bin/uv"), "sync", "--locked", "--quiet", "--group", "vendors"]
     subprocess.run([*uv, "--python", sys.executable], cwd=ROOT, env=environment, check=True)
-    tests = [str(VENV / "bin/python"), "-m", "pytest", "tests/vendors", "-q", "-p", "no:randomly"]
+    return VENV / "bin/python"
+
+
+def main() -> int:
+    """Returns pytest's exit code; no test collected counts as a failure."""
+    tests = [str(make_environment()), "-m", "pytest", "tests/vendors", "-q", "-p", "no:randomly"]
     return subprocess.run(
-        [*tests, *sys.argv[1:]], cwd=ROOT, env=environment, check=False
+        [*tests, *sys.argv[1:]], cwd=ROOT, env={**os.environ, **QUIET}, check=False
     ).returncode
 
 

@@ -71,7 +71,7 @@ def _try(check: Check, subject: PluginSubject) -> Result:
         if check.needs.has_client:
             _expect_alive(subject)
         return Result(Verdict.REFUSED, got=describe(error))
-    if not declared:
+    if not declared and subject.states(check.capability):
         raise Mismatch(
             f"Unimplemented, because the client does not declare {check.capability}",
             f"it works; declare {check.capability}",

@@ -9,10 +9,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from plugrt.errors import PlugrtError, describe
+from plugrt.errors import PlugrtError
 from plugrt.plugins import distributions
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.target import Target
@@ -35,6 +36,7 @@ def describe_target(target: Target) -> dict[str, Any]:
     found: dict[str, Any] = {
         "kind": target.kind, "name": target.name, "options": dict(target.options),
         "distribution": "", "version": "", "entry_point": "", "library": "", "library_sha256": "",
+        "api_version": "", "hardware": "",
     }  # fmt: skip
     if target.kind == "plugin":
         record = target.record()
@@ -42,30 +44,37 @@ def describe_target(target: Target) -> dict[str, Any]:
             "distribution": record.distribution, "version": record.version,
             "entry_point": record.value, "library": record.library,
         }  # fmt: skip
-    library = target.name if target.kind == "library" else found["library"] or _library_of(target)
-    if library and Path(library).is_file():
-        found |= {"library": library, "library_sha256": _hash_file(Path(library))}
+    if target.kind == "library":
+        found["library"] = target.name
+    found |= _ask_plugin(target)
+    if found["library"] and Path(found["library"]).is_file():
+        found["library_sha256"] = _hash_file(Path(found["library"]))
     return found
 
 
-def _library_of(target: Target) -> str:
-    """Returns the library that a plugin names, which only the plugin knows."""
+def _ask_plugin(target: Target) -> dict[str, str]:
+    """Returns what only the plugin knows, as far as it can say: it runs in a child process."""
     from plugrt.processes.run_in_child import run_in_child
 
-    outcome = run_in_child("plugrt_sdk.conformance.provenance:report_library", target.as_dict(), 20)
-    return next((str(line["library"]) for line in outcome.lines if "library" in line), "")
+    argument = {"target": target.as_dict(), "path": sys.path}
+    outcome = run_in_child("plugrt_sdk.conformance.provenance:report_plugin", argument, 20)
+    keys = ("hardware", "library", "api_version")
+    return {key: str(line[key]) for line in outcome.lines for key in keys if key in line}
 
 
-def report_library(argument: dict[str, Any], say: Any) -> None:
-    """Reports, from a child process, the library of a plugin and its API version."""
+def report_plugin(argument: dict[str, Any], say: Any) -> None:
+    """Reports what a plugin's probe says, its library, and the library's version of the C API."""
     from plugrt.plugins.library import LibraryPlugin
 
-    plugin = Target(**argument).load()
+    sys.path += [folder for folder in argument["path"] if folder not in sys.path]
+    plugin = Target(**argument["target"]).load()
+    with suppress(PlugrtError):
+        say(hardware=plugin.probe().reason)
     if isinstance(plugin, LibraryPlugin):
-        try:
+        with suppress(PlugrtError):
             say(library=plugin.library())
-        except PlugrtError as error:
-            say(library="", why=describe(error))
+            with plugin.starting():
+                say(api_version=".".join(map(str, plugin.open().version)))
 
 
 def _hash_file(path: Path) -> str:

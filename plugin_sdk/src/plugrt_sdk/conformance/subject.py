@@ -95,8 +95,8 @@ class PluginSubject(Subject):
     def states(self, capability: str) -> bool:
         """Whether a field of the client's capabilities is what the plugin itself declares.
 
-        Of some fields a PJRT library declares nothing, and plugrt assumes the most: UNIMPLEMENTED
-        is then how the library says no.
+        Of some fields a PJRT library declares nothing, and plugrt assumes the most: an error is
+        then how the library says no.
         """
         if not isinstance(self.plugin, LibraryPlugin):
             return True

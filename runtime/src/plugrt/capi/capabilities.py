@@ -24,12 +24,15 @@ ASSUMED = frozenset(
         "collectives",
         "device_to_device_copy",
         "unsafe_pointer",
+        "strided_put",
+        "topology",
         "custom_calls",
+        "program_formats",
         "dtypes",
     }
 )
 """Fields of which the C API has libraries declare nothing. They are assumed where the table has the
-function, or the API's version the dtype; UNIMPLEMENTED is how a library says no."""
+function, or the API's version the dtype; an error is how a library says no."""
 
 
 def find_capabilities(client: ClientBase) -> Capabilities:

@@ -33,6 +33,8 @@ def dtypes(subject: PluginSubject) -> None:
         try:
             found = subject.put(np.zeros(3, name)).dtype
         except PlugrtError as error:
+            if not subject.states("dtypes"):
+                continue
             expect(False, f"an array of {name}, which is declared", describe(error))
         expect_equal(found, np.dtype(name), "the dtype")
 
@@ -48,7 +50,12 @@ def program_formats(subject: PluginSubject) -> None:
     codes = {"mlir": programs.ADD.encode(), "hlo": programs.ADD_AS_HLO}
     x = subject.put(ONE)
     for name in codes.keys() & set(declared):
-        loaded = subject.client.compile(Program(codes[name], name), CompileOptions())
+        try:
+            loaded = subject.client.compile(Program(codes[name], name), CompileOptions())
+        except PlugrtError:
+            if name == "mlir" or subject.states("program_formats"):
+                raise
+            continue
         [[total]] = loaded.execute([(x,), (x,)])
         expect_same_bits(total.to_host(), 2 * ONE, f"the sum of a program in the format {name!r}:")
 
@@ -97,7 +104,7 @@ def strided_put(subject: PluginSubject) -> None:
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    if subject.declared.strided_put:
+    if subject.declared.strided_put and subject.states("strided_put"):
         expect(most < view.nbytes // 2, f"less than {view.nbytes // 2} bytes made", most)
     expect_same_bits(x.to_host(), np.zeros((1024, 1024), np.float32), "the array")
 

@@ -83,8 +83,15 @@ def describe_provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "plugin", f"{owner} {plugin['version']} {plugin['entry_point']}".strip()
     if plugin["library"]:
         yield "library", f"{plugin['library']} (SHA-256 {plugin['library_sha256']})"
+    if plugin["api_version"]:
+        yield "PJRT C API", plugin["api_version"]
+    if plugin["hardware"]:
+        yield "hardware", plugin["hardware"]
+    if "platform" in report["client"]:
+        yield "platform", "{platform} {platform_version}".format(**report["client"])
     for device in report["client"].get("devices", ()):
         yield "device", f"{device['id']}: {device['kind']}"
+    yield "seed", str(report["settings"]["seed"])
     yield "machine", ", ".join(f"{name} {value}" for name, value in report["machine"].items())
     yield "command", f"{report['run']['command']} at {report['run']['started']}"
     if git:

@@ -1,0 +1,100 @@
+"""Puts the plugins of this repository through the conformance kit.
+
+Writes reports in every form into build/conform, and exits with 1 if something does not hold that
+no waiver in tools/conformance names. ``--pages`` also writes each plugin's ``CONFORMANCE.md``:
+that needs the environment of ``make test-vendors``, which is made if it is not there. Names on the
+command line: only these plugins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from plugrt_sdk.conformance.reports.markdown import markdown
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools.test_vendors import QUIET, make_environment  # noqa: E402
+
+BUILD = ROOT / "build/conform"
+WAIVERS = ROOT / "tools/conformance"
+NOTE = """\
+<!-- Written by tools/conform.py: `make conformance` runs the kit and writes it again. -->
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the kit. ``page`` is the folder whose ``CONFORMANCE.md`` it makes."""
+
+    name: str
+    page: str = ""
+    options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    needs_vendors: bool = False
+    """Whether it needs a vendor's library, and runs in the environment that has it."""
+
+
+RUNS = (
+    Run("numpy", "plugin_sdk", ("--option", "num_devices=2")),
+    Run("cpu", "plugins/cpu", variables={"JAX_NUM_CPU_DEVICES": "2"}),
+    Run("xla_cpu", options=("--option", "cpu_device_count=2")),
+    Run("cuda", "plugins/cuda", variables=QUIET, needs_vendors=True),
+    Run("tpu", "plugins/tpu", variables=QUIET, needs_vendors=True),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the kit on the plugins, one after the other, and returns the exit code."""
+    with_pages = "--pages" in arguments
+    names = [name for name in arguments if name != "--pages"]
+    if unknown := set(names) - {run.name for run in RUNS}:
+        print(f"{', '.join(sorted(unknown))}: the plugins are {', '.join(r.name for r in RUNS)}")
+        return 2
+    chosen = [run for run in RUNS if run.name in names] if names else _by_default(with_pages)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    codes = [_conform(run) for run in chosen]
+    if with_pages:  # now, so that no report says of another's page that the tree is changed
+        for run in chosen:
+            _write_page(run)
+    return max(codes)
+
+
+def _by_default(with_pages: bool) -> list[Run]:
+    return [run for run in RUNS if (run.page if with_pages else not run.needs_vendors)]
+
+
+def _conform(run: Run) -> int:
+    """Runs the kit and returns its exit code; 2 is that of a waiver that is no longer needed."""
+    python = make_environment() if run.needs_vendors else Path(sys.executable)
+    waivers = WAIVERS / f"{run.name}.toml"
+    forms = {"json": "json", "junit": "xml", "markdown": "md", "html": "html", "badge": "svg"}
+    command = [
+        "plugrt", "conform", run.name, "--jobs", "2", *run.options,
+        *(["--waivers", str(waivers.relative_to(ROOT))] if waivers.exists() else []),
+        *(f"--{form}={BUILD.relative_to(ROOT) / run.name}.{end}" for form, end in forms.items()),
+    ]  # fmt: skip
+    return subprocess.run(
+        [python.parent / command[0], *command[1:]], cwd=ROOT, check=False,
+        env={**os.environ, **run.variables},
+    ).returncode  # fmt: skip
+
+
+def _write_page(run: Run) -> None:
+    text = (BUILD / f"{run.name}.json").read_text("utf-8")
+    report: dict[str, Any] = json.loads(text.replace(f"{ROOT}{os.sep}", ""))
+    page = ROOT / run.page / "CONFORMANCE.md"
+    page.write_text(NOTE + markdown(report), encoding="utf-8")
+    print(f"wrote {page.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
