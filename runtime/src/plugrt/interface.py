@@ -742,7 +742,7 @@ class Topology(_BackendObject, ABC):
 
     @abstractmethod
     def compile(self, program: Program, options: CompileOptions) -> Executable:
-        """Compiles for these devices."""
+        """Compiles for these devices; `InvalidArgument` for a launch on more than there are."""
 
     def serialize(self) -> bytes:
         """Returns a description that the same backend reads back. Optional."""
