@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ import os
 for name in [n for n in os.environ if n.startswith(("TPU_", "ALLOW_MULTIPLE", "TF_CPP"))]:
     del os.environ[name]
 """
+LOCKED = BARE + "os.environ['ALLOW_MULTIPLE_LIBTPU_LOAD'] = '0'  # as where there are chips\n"
 
 
 def log_files() -> set[Path]:
@@ -130,10 +130,9 @@ def test_the_lock_of_another_process_is_explained_and_nothing_aborts(tmp_path: P
     ready = tmp_path / "ready"
     holder = subprocess.Popen(
         [sys.executable, "-c",
-         BARE + "import plugrt, sys, time\n"
+         LOCKED + "import plugrt, sys, time\n"
          "plugrt.topology('tpu:v5e:2x2')\nopen(sys.argv[1], 'w').close()\ntime.sleep(60)",
          str(ready)],
-        env={k: v for k, v in os.environ.items() if k != "ALLOW_MULTIPLE_LIBTPU_LOAD"},
     )  # fmt: skip
     try:
         deadline = time.monotonic() + 30
@@ -142,7 +141,7 @@ def test_the_lock_of_another_process_is_explained_and_nothing_aborts(tmp_path: P
             assert time.monotonic() < deadline
             time.sleep(0.05)
         done = run_python(
-            BARE
+            LOCKED
             + """
 import plugrt
 for _ in range(2):  # the second time the library must not be asked again
@@ -155,8 +154,6 @@ for _ in range(2):  # the second time the library must not be asked again
         beside = run_python(
             BARE
             + """
-import os
-os.environ["ALLOW_MULTIPLE_LIBTPU_LOAD"] = "1"
 import plugrt
 print(len(plugrt.topology("tpu:v5e:2x2").devices))
 """,

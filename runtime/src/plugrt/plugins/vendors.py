@@ -92,9 +92,11 @@ class StartVariables:
 _TPU = "a Google TPU"
 START_VARIABLES: Mapping[str, StartVariables] = {
     # It queries the metadata server of Google's cloud, which blocks for minutes on other machines
-    # (https://github.com/jax-ml/jax/pull/29069), and writes log files to the temporary folder.
+    # (https://github.com/jax-ml/jax/pull/29069), and writes log files to the temporary folder. A
+    # lock keeps it to one process of the machine, for the sake of chips that are not there.
     "libtpu.so": StartVariables(_TPU, {
         "GRPC_VERBOSITY": "ERROR",
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
         "TPU_SKIP_MDS_QUERY": "1",
         "TPU_ACCELERATOR_TYPE": "v5litepod-4",
         "TPU_WORKER_HOSTNAMES": "localhost",
