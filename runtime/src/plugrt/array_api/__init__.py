@@ -7,6 +7,8 @@ dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install
 """
 
 import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from plugrt.array_api import operators
@@ -171,6 +173,8 @@ from plugrt.array_api.tiling import repeat, roll, tile
 from plugrt.array_api.utility import all, any, diff
 
 __array_api_version__ = "2024.12"
+_EXTENSIONS = {"fft": "plugrt.array_api.fft", "linalg": "plugrt.array_api.linalg"}
+"""The standard's extensions, imported when first used."""
 
 operators.install_operators(sys.modules[__name__], __array_api_version__)
 
@@ -202,7 +206,9 @@ __all__ = [
 
 if not TYPE_CHECKING:  # to a type checker, a name that is not there is an error
 
-    def __getattr__(name: str) -> None:
+    def __getattr__(name: str) -> ModuleType:
+        if name in _EXTENSIONS:
+            return import_module(_EXTENSIONS[name])
         from plugrt.array_api.missing_names import missing_name
 
         raise AttributeError(missing_name(name), name=name, obj=sys.modules[__name__])

@@ -6,6 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from plugrt.array_api import fft as fft
+from plugrt.array_api import linalg as linalg
 from plugrt.array_api import operators as operators
 from plugrt.array_api.array_conversion import asarray as asarray
 from plugrt.array_api.creation import empty as empty

@@ -164,11 +164,13 @@ def dot(
     left: Sequence[int],
     right: Sequence[int],
     batch: Sequence[int] = (),
+    precision_name: str | None = None,
 ) -> Tracer:
     """Returns the product of two arrays of one dtype, contracted over ``left`` and ``right``.
 
     The result has the ``batch`` axes, which are the leading ones of both, then the other axes of
-    ``x`` and then those of ``y``.
+    ``x`` and then those of ``y``. Without ``precision_name`` the precision is
+    ``config.default_matmul_precision``.
     """
     if x.dtype == np.bool_:  # whether any product holds, whatever a backend makes of i1 sums
         counts = dot(convert(x, np.int32), convert(y, np.int32), left, right, batch)
@@ -184,7 +186,7 @@ def dot(
         y,
         result=TensorType(tuple(shape), x.dtype),
         dot_dimension_numbers=numbers,
-        precision_config=precision(config.default_matmul_precision),
+        precision_config=precision(precision_name or config.default_matmul_precision),
     )
 
 

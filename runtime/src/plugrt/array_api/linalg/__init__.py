@@ -1,0 +1,27 @@
+"""The linear algebra extension of the array API standard, on any backend.
+
+Every function takes stacks of matrices (..., m, n), real and complex, and works while a function
+is traced. Where StableHLO has the operation (``cholesky``, ``triangular_solve``) it is used; LU,
+QR, eigenvalues and singular values are algorithms made of StableHLO's loops and products, so that
+no backend needs LAPACK. Singular matrices give infinities and NaN, as in JAX: what the data are is
+not known when a function is traced.
+"""
+
+from plugrt.array_api.linalg.householder import qr
+from plugrt.array_api.linalg.linear_systems import cholesky, det, inv, slogdet, solve
+from plugrt.array_api.linalg.matrix_functions import cross, diagonal, matrix_power, outer, trace
+from plugrt.array_api.linalg.norms import matrix_norm, vector_norm
+from plugrt.array_api.linalg.singular_values import matrix_rank, pinv, svd, svdvals
+from plugrt.array_api.linalg.symmetric_eigenproblem import eigh, eigvalsh
+from plugrt.array_api.matrix_products import matmul, matrix_transpose, tensordot, vecdot
+
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve",
+    "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    # Without the modules that the names come from.
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

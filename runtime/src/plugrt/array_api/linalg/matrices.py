@@ -1,0 +1,181 @@
+"""What the functions of `linalg` share: operands, products, triangular systems and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from plugrt.array_api.elementwise import complex as elementwise_complex
+from plugrt.array_api.elementwise.arithmetic import abs
+from plugrt.array_api.elementwise.operands import FLOATING, broadcast_shapes, unary
+from plugrt.array_api.matrix_products import dot, matrix_transpose
+from plugrt.array_api.searching import where
+from plugrt.errors import ShapeError
+from plugrt.lax.control_flow.loops import emit_while
+from plugrt.tracing.emit import broadcast_to, constant, convert, emit, hlo, iota, reshape
+from plugrt.tracing.promotion import dtype_kind
+from plugrt.tracing.tracer import Tracer
+
+T = TypeVar("T")
+Dtype = np.dtype[Any]
+INDEX = np.dtype(np.int32)
+"""The dtype of row and column numbers."""
+
+
+def read_matrices(function: str, x: Tracer, *, square: bool = False, name: str = "x") -> Tracer:
+    """Returns matrices ``(..., m, n)`` as floats; integers and bool become the default float.
+
+    Raises `ShapeError` for fewer than two dimensions, and for matrices that are not ``square``
+    where they must be.
+    """
+    x = unary(function, x, FLOATING)
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{function} got {name} of shape {x.shape}; it takes matrices, whose dimensions are "
+            "the last two"
+        )
+    if square and x.shape[-1] != x.shape[-2]:
+        raise ShapeError(
+            f"{function} got {name} of shape {x.shape}; it takes square matrices, whose last two "
+            "dimensions are of one size"
+        )
+    return x
+
+
+def widen(x: Tracer) -> Tracer:
+    """Returns floats of fewer than 32 bits as float32, in which they are computed with."""
+    narrow = dtype_kind(x.dtype) == "f" and x.dtype.itemsize < 4
+    return convert(x, np.float32) if narrow else x
+
+
+def real_dtype(dtype: Dtype) -> Dtype:
+    """Returns the dtype of the real part of numbers of ``dtype``."""
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def epsilon(dtype: Dtype) -> float:
+    """Returns the distance from 1 to the next number of ``dtype``, float32 or wider."""
+    return float(np.finfo(dtype).eps)
+
+
+def adjoint(x: Tracer) -> Tracer:
+    """Returns the conjugate transposes of matrices."""
+    return conj(matrix_transpose(x))
+
+
+def conj(x: Tracer) -> Tracer:
+    """Returns the conjugates of complex numbers; real ones as they are."""
+    return elementwise_complex.conj(x) if x.dtype.kind == "c" else x
+
+
+def real(x: Tracer) -> Tracer:
+    """Returns the real parts of complex numbers; real ones as they are."""
+    return elementwise_complex.real(x) if x.dtype.kind == "c" else x
+
+
+def squared_abs(x: Tracer) -> Tracer:
+    """Returns the squares of the absolute values, as real numbers."""
+    return real(x) ** 2 + elementwise_complex.imag(x) ** 2 if x.dtype.kind == "c" else x * x
+
+
+def unit_phase(x: Tracer) -> Tracer:
+    """Returns ``x / |x|``, 1 where ``x`` is 0."""
+    size = abs(x)
+    safe = where(size == 0, 1, size)
+    result: Tracer = where(size == 0, 1, x / convert(safe, x.dtype))
+    return result
+
+
+def product(x: Tracer, y: Tracer) -> Tracer:
+    """Returns the products of matrices of the same leading dimensions, at the highest precision.
+
+    Factorizations lose what the default precision of a TPU leaves out.
+    """
+    n = x.ndim - 2
+    return dot(x, y, [n + 1], [n], range(n), precision_name="highest")
+
+
+def orthonormalize(v: Tracer) -> Tracer:
+    """Returns the orthonormal matrices nearest to such that thousands of rotations have rounded.
+
+    One step of Newton and Schulz, which squares the error.
+    """
+    return 1.5 * v - 0.5 * product(v, product(adjoint(v), v))
+
+
+def solve_triangular(
+    a: Tracer,
+    b: Tracer,
+    *,
+    lower: bool,
+    left: bool = True,
+    unit_diagonal: bool = False,
+    adjoint: bool = False,
+) -> Tracer:
+    """Returns the X of ``a X = b`` (``left``) or ``X a = b``; the other triangle is not read."""
+    transposed = "ADJOINT" if adjoint else "NO_TRANSPOSE"
+    return emit(
+        hlo.triangular_solve,
+        a,
+        b,
+        left_side=left,
+        lower=lower,
+        unit_diagonal=unit_diagonal,
+        transpose_a=hlo.TransposeAttr.get(transposed),
+    )
+
+
+def identity(x: Tracer, rows: int, columns: int | None = None) -> Tracer:
+    """Returns an identity matrix for each of the matrices of ``x``, in its dtype."""
+    shape = (rows, rows if columns is None else columns)
+    ones = convert(iota(shape, 0, INDEX) == iota(shape, 1, INDEX), x.dtype)
+    return broadcast_to(ones, (*x.shape[:-2], *shape))
+
+
+def count(n: int) -> Tracer:
+    """Returns the numbers of ``n`` rows or columns, from 0."""
+    return iota((n,), 0, INDEX)
+
+
+def diagonals(x: Tracer) -> Tracer:
+    """Returns the main diagonals of matrices, of shape ``(..., min(m, n))``."""
+    k = min(x.shape[-2:])
+    square = x[..., :k, :k]
+    on = count(k)[:, None] == count(k)
+    result: Tracer = where(on, square, 0).sum(axis=-1)
+    return result
+
+
+def repeat(title: str, steps: int, body: Callable[[Tracer, T], T], initial: T) -> T:
+    """Returns the value after ``value = body(k, value)`` for each k below ``steps``."""
+
+    if not steps:
+        return initial
+
+    def advance(state: tuple[Tracer, T]) -> tuple[Tracer, T]:
+        return state[0] + 1, body(state[0], state[1])
+
+    first = constant(0, INDEX)
+    ended: T = emit_while(title, lambda s: s[0] < steps, advance, (first, initial))[1]
+    return ended
+
+
+def broadcast_stacks(function: str, a: Tracer, b: Tracer) -> tuple[Tracer, Tracer]:
+    """Returns two stacks of matrices with their leading dimensions broadcast to each other."""
+    leading = broadcast_shapes((a.shape[:-2], b.shape[:-2]))
+    if leading is None:
+        raise ShapeError(
+            f"{function} got x1 of shape {a.shape} and x2 of shape {b.shape}, whose dimensions "
+            "before the last two do not broadcast"
+        )
+    return (
+        broadcast_to(a, (*leading, *a.shape[-2:])),
+        broadcast_to(b, (*leading, *b.shape[-2:])),
+    )
+
+
+def as_stack(x: Tracer) -> Tracer:
+    """Returns matrices with exactly one leading dimension, however many there were."""
+    return reshape(x, (int(np.prod(x.shape[:-2], dtype=np.int64)), *x.shape[-2:]))
