@@ -54,11 +54,6 @@ def test_what_a_function_does_not_take_is_said() -> None:
     assert xp.expand_dims(x, 1).shape == (2, 1, 3)
 
 
-def test_extensions_that_are_not_there_are_not_found() -> None:
-    assert not hasattr(xp, "linalg")
-    assert not hasattr(xp, "fft")
-
-
 @pytest.mark.parametrize("make", [xp.zeros_like, xp.ones_like, xp.empty_like])
 def test_like_what_is_no_array_of_ours(make: Callable[..., Any]) -> None:
     assert make(A).shape == A.shape

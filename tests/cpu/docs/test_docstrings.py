@@ -17,7 +17,7 @@ from plugrt import array_api as xp
 from plugrt import errors, lax, monitoring, plugins, random, sharding, tree
 from plugrt.tracing.operation import Operation
 
-NAMESPACES = (xp, lax, random)
+NAMESPACES = (xp, xp.linalg, xp.fft, lax, random)
 FUNCTIONS = {
     f"{namespace.__name__}.{name}".removeprefix("plugrt."): value
     for namespace in NAMESPACES
@@ -45,7 +45,7 @@ def test_classes_named_in_a_docstring_exist() -> None:
 
 PUBLIC = {
     f"{module.__name__}.{name}".removeprefix("plugrt."): value
-    for module in (plugrt, xp, lax, random, tree, monitoring, plugins, sharding)
+    for module in (plugrt, *NAMESPACES, tree, monitoring, plugins, sharding)
     for name in module.__all__
     if callable(value := getattr(module, name)) and not isinstance(value, type)
     if not (hasattr(value, "__origin__") or value is plugins.hookimpl)  # no functions

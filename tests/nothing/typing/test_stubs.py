@@ -31,7 +31,7 @@ def generator(name: str = "stubs") -> ModuleType:
     return load_script(f"docs/generate/{name}.py")
 
 
-@pytest.mark.parametrize("package", ["plugrt.array_api", "plugrt.lax", "plugrt.random"])
+@pytest.mark.parametrize("package", generator().PACKAGES)
 def test_stubs_are_up_to_date(package: str) -> None:
     written = generator()
     text = written.place_of(package).read_text(encoding="utf-8")

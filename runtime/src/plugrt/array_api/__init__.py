@@ -2,8 +2,9 @@
 
 Every function takes arrays (also NumPy's and Python scalars) and works eagerly, as one launch, and
 while a function is traced, as a part of its program. Names, arguments and meaning are the
-standard's; NumPy's and JAX's where it leaves a choice. Beyond it there are `swapaxes`, `ravel` and
-dtypes of fewer bits. Importing this needs jaxlib's MLIR bindings (``pip install "plugrt[trace]"``).
+standard's; NumPy's and JAX's where it leaves a choice. `linalg` and `fft` are its extensions.
+Beyond it there are `swapaxes`, `ravel` and dtypes of fewer bits. Importing this needs jaxlib's MLIR
+bindings (``pip install "plugrt[trace]"``).
 """
 
 import sys
@@ -180,27 +181,27 @@ operators.install_operators(sys.modules[__name__], __array_api_version__)
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all",
-    "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype",
-    "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays",
-    "broadcast_to", "can_cast", "ceil", "clip", "complex64", "complex128", "concat", "conj",
-    "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff",
-    "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye",
-    "finfo", "flip", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32",
-    "float64", "floor", "floor_divide", "from_dlpack", "full", "full_like", "greater",
-    "greater_equal", "hypot", "iinfo", "imag", "inf", "int4", "int8", "int16", "int32", "int64",
-    "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "linspace", "log", "log1p",
-    "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min", "minimum",
-    "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
-    "ones", "ones_like", "operators", "permute_dims", "pi", "positive", "pow", "prod", "ravel",
-    "real", "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round",
-    "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
-    "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh",
-    "tensordot", "tile", "tril", "triu", "trunc", "uint4", "uint8", "uint16", "uint32",
-    "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
-    "var", "vecdot", "where", "zeros", "zeros_like",
+    "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan",
+    "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
+    "can_cast", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos",
+    "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty",
+    "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip",
+    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "floor",
+    "floor_divide", "from_dlpack", "full", "full_like", "greater", "greater_equal", "hypot",
+    "iinfo", "imag", "inf", "int4", "int8", "int16", "int32", "int64", "isdtype", "isfinite",
+    "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log", "log1p", "log2", "log10",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min", "minimum", "moveaxis",
+    "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones",
+    "ones_like", "operators", "permute_dims", "pi", "positive", "pow", "prod", "ravel", "real",
+    "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round", "searchsorted",
+    "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "std",
+    "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "tril", "triu", "trunc", "uint4", "uint8", "uint16", "uint32", "uint64", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 

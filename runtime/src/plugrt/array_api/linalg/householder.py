@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from plugrt.array_api.diagonals import triu
 from plugrt.array_api.elementwise.arithmetic import abs
@@ -22,6 +22,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import max, sum
 from plugrt.errors import ArgumentError
+from plugrt.execution.array import Array
 from plugrt.lax.slicing import dynamic_index_in_dim
 from plugrt.tracing.emit import broadcast_to, constant, convert
 from plugrt.tracing.operation import operation
@@ -32,8 +33,8 @@ from plugrt.typing import ArrayLike
 class QRResult(NamedTuple):
     """What `qr` returns: ``x = Q @ R``."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from plugrt.array_api.diagonals import tril, triu
 from plugrt.array_api.elementwise.arithmetic import abs
@@ -22,6 +22,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import prod, sum
 from plugrt.errors import ShapeError
+from plugrt.execution.array import Array
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
@@ -31,8 +32,8 @@ from plugrt.typing import ArrayLike
 class SlogdetResult(NamedTuple):
     """What `slogdet` returns: the determinant is ``sign * exp(logabsdet)``."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 @operation(static=("upper",), weak_by="none")

@@ -34,6 +34,7 @@ from plugrt.array_api.linalg.matrices import (
 from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import argsort
 from plugrt.array_api.statistics import max, sum
+from plugrt.execution.array import Array
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.lax.shapes import pad
 from plugrt.tracing.emit import broadcast_to, concatenate, constant, convert
@@ -48,9 +49,9 @@ Columns = tuple[Tracer, Tracer]
 class SVDResult(NamedTuple):
     """What `svd` returns: ``x = U @ diag(S) @ Vh``."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from plugrt.array_api.diagonals import tril
 from plugrt.array_api.elementwise.arithmetic import abs
@@ -35,6 +35,7 @@ from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import argsort
 from plugrt.array_api.statistics import max, sum
 from plugrt.array_api.utility import any
+from plugrt.execution.array import Array
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.lax.shapes import pad
 from plugrt.tracing.emit import broadcast_to, concatenate, constant, convert
@@ -46,8 +47,8 @@ from plugrt.typing import ArrayLike
 class EighResult(NamedTuple):
     """What `eigh` returns: ``x @ eigenvectors = eigenvectors * eigenvalues``."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 def eigh(x: ArrayLike, /) -> EighResult:

@@ -1,4 +1,4 @@
-"""The Fourier transforms extension of the array API standard, on any backend that has ``fft``."""
+"""The functions of `fft`, each a case of one transform."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
 def ifft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
-    """Returns the inverse discrete Fourier transform along ``axis``; see `fft`."""
+    """Returns the inverse discrete Fourier transform along ``axis``; see `fft`.
+
+    Floats, real and complex. Raises `AxisError`, `ArgumentError`.
+    """
     return _along_one("ifft", x, n, axis, norm)
 
 
@@ -58,7 +61,7 @@ def rfft(
 ) -> Array:
     """Returns the ``n // 2 + 1`` frequencies, 0 and above, of real numbers along ``axis``.
 
-    Arguments as of `fft`; raises `DtypeError` for complex numbers.
+    Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
 
     >>> xp.fft.rfft(xp.asarray([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
@@ -72,7 +75,7 @@ def irfft(
     """Returns the ``n`` real numbers whose frequencies, 0 and above, are along ``axis``.
 
     ``n`` is ``2 * (m - 1)`` for m frequencies unless given; the inverse of `rfft`. Arguments as of
-    `fft`. The result is real.
+    `fft`. The result is real. Raises `AxisError`, `ArgumentError`.
     """
     return _along_one("irfft", x, n, axis, norm)
 
@@ -83,7 +86,7 @@ def hfft(
     """Returns the ``n`` real frequencies of a signal with Hermitian symmetry along ``axis``.
 
     ``x`` is its half from time 0 on; ``n`` is ``2 * (m - 1)`` for m of them unless given.
-    Arguments as of `fft`.
+    Arguments as of `fft`. Raises `AxisError`, `ArgumentError`.
     """
     return _along_one("hfft", x, n, axis, norm)
 
@@ -91,7 +94,10 @@ def hfft(
 def ihfft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
-    """Returns the ``n // 2 + 1`` times, 0 and above, whose `hfft` are the real numbers ``x``."""
+    """Returns the ``n // 2 + 1`` times, 0 and above, whose `hfft` are the real numbers ``x``.
+
+    Arguments as of `fft`. Raises `DtypeError` for complex numbers, `AxisError`, `ArgumentError`.
+    """
     return _along_one("ihfft", x, n, axis, norm)
 
 
@@ -109,21 +115,30 @@ def fftn(
 def ifftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
-    """Returns the inverse Fourier transform over several ``axes``; see `fftn`."""
+    """Returns the inverse Fourier transform over several ``axes``; see `fftn`.
+
+    Floats. Raises `AxisError`, `ArgumentError`.
+    """
     return _over_several("ifftn", x, s, axes, norm)
 
 
 def rfftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
-    """Returns `rfft` along the last of the ``axes``, and `fft` along the others; see `fftn`."""
+    """Returns `rfft` along the last of the ``axes``, and `fft` along the others; see `fftn`.
+
+    Floats. Raises `AxisError`, `ArgumentError`.
+    """
     return _over_several("rfftn", x, s, axes, norm)
 
 
 def irfftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
-    """Returns `irfft` along the last of the ``axes``, and `ifft` along the others; see `fftn`."""
+    """Returns `irfft` along the last of the ``axes``, and `ifft` along the others; see `fftn`.
+
+    Floats. Raises `AxisError`, `ArgumentError`.
+    """
     return _over_several("irfftn", x, s, axes, norm)
 
 
@@ -158,7 +173,10 @@ def rfftfreq(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
 ) -> Array:
-    """Returns the frequencies of the ``n // 2 + 1`` places of `rfft`; see `fftfreq`."""
+    """Returns the frequencies of the ``n // 2 + 1`` places of `rfft`; see `fftfreq`.
+
+    Raises `ArgumentError` for ``n`` below 1, `DtypeError` for a dtype that is not of real floats.
+    """
     size = _length("rfftfreq", n)
     return _frequencies("rfftfreq", range(size // 2 + 1), size * d, dtype, device)
 
@@ -187,7 +205,10 @@ def fftshift(x: Tracer, /, *, axes: Axes = None) -> Tracer:
 
 @operation(static=("axes",))
 def ifftshift(x: Tracer, /, *, axes: Axes = None) -> Tracer:
-    """Returns ``x`` as it was before `fftshift` over the same ``axes``."""
+    """Returns ``x`` as it was before `fftshift` over the same ``axes``.
+
+    Any dtype. Raises `AxisError`.
+    """
     over = normalize_axes("ifftshift", axes, x.ndim)
     result: Tracer = roll(x, [-(x.shape[i] // 2) for i in over], axis=over)
     return result
@@ -329,8 +350,3 @@ __all__ = [
     "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft",
     "irfftn", "rfft", "rfftfreq", "rfftn",
 ]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    # Without what the module imports.
-    return [*__all__, *(name for name in globals() if name.startswith("__"))]
