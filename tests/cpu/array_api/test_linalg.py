@@ -1,4 +1,9 @@
-"""The `linalg` extension against NumPy, whose LAPACK is the oracle."""
+"""The `linalg` extension against NumPy, whose LAPACK is the oracle.
+
+Differs from JAX: linear algebra | `jax.numpy.linalg`, by LAPACK, cuSOLVER or the TPU's compiler |
+`array_api.linalg`, by programs that run on every backend: StableHLO's operations, and LU, QR,
+Jacobi's eigenvalues and singular values; slower than LAPACK.
+"""
 
 from __future__ import annotations
 
