@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from plugrt_sdk.conformance import composites, operations
 from plugrt_sdk.conformance.expect import Array, expect_close
 from plugrt_sdk.conformance.operation_cases import CASES, arguments_of, expected_of, program_of
-from plugrt_sdk.conformance.operations import SAMPLES
 from plugrt_sdk.conformance.reference import Reference
 
 SEEDS = (0, 1)
@@ -45,8 +45,8 @@ def test_elementwise_operations(reference: Reference, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_other_operations(reference: Reference, seed: int) -> None:
-    for sample in SAMPLES:
+def test_other_operations_and_composites(reference: Reference, seed: int) -> None:
+    for sample in (*operations.SAMPLES, *composites.SAMPLES):
         for dtype in sample.dtypes if sample.interpreted else ():
             program, wanted = sample.make(dtype, seed)
             agree(reference, program.text(), program.arguments, wanted, sample.ulps,

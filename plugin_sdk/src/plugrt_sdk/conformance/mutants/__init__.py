@@ -30,7 +30,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.declared import DECLARED
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.killers import KILLERS
-    from plugrt_sdk.conformance.mutants.operations import OPERATIONS
+    from plugrt_sdk.conformance.mutants.operations import COMPOSITES, OPERATIONS, RANDOMNESS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
     from plugrt_sdk.conformance.mutants.scales import SCALES
@@ -45,6 +45,8 @@ def mutants() -> Mapping[str, Mutant]:
         **ARRAYS,
         **COMPUTING,
         **OPERATIONS,
+        **RANDOMNESS,
+        **COMPOSITES,
         **OWNERSHIP,
         **BEHAVIOUR,
         **DECLARED,

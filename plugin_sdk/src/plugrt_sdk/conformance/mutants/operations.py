@@ -1,4 +1,4 @@
-"""Mutants of operations: each spoils the results of programs with one operation on one dtype."""
+"""Mutants of operations and composites: each spoils the results of the programs that have them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from plugrt.interface import Program
 from plugrt.stablehlo.element_names import element_name
+from plugrt_sdk.conformance.composites import SAMPLES as COMPOSITE_SAMPLES
 from plugrt_sdk.conformance.expect import Array
 from plugrt_sdk.conformance.mutants.computing import each, spoil, wrong_result
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.conformance.operation_cases import CASES, MLIR_NAMES, Case, case_id
 from plugrt_sdk.conformance.operations import SAMPLES, Sample
+from plugrt_sdk.conformance.random_bits import stored_key, variants
 
 
 def _operation(case: Case, dtype: str) -> Faults:
@@ -62,4 +64,44 @@ OPERATIONS: Mapping[str, Faults] = {
         for sample in SAMPLES
         for dtype in sample.dtypes
     },
+}
+
+
+def _unmoving(array: Array) -> Array:
+    """Returns an array of its first element."""
+    return np.full_like(array, array.reshape(-1)[0])
+
+
+def _random(words: str, change: Callable[[Array], Array]) -> Faults:
+    """Returns a mutant that changes what programs with these words draw."""
+    return wrong_result(lambda text, program: all(w in text for w in words.split()), each(change))
+
+
+RANDOMNESS: Mapping[str, Faults] = {
+    **{
+        f"random.rng_bit_generator.{stored_key(algorithm, dtype).lower()}": _random(
+            f"rng_bit_generator {algorithm} x{element_name(np.dtype(dtype))}>", spoil(0)
+        )
+        for algorithm, dtype in variants()
+    },
+    "random.rng.uniform.float32": _random("stablehlo.rng UNIFORM f32", _unmoving),
+    "random.rng.uniform.int32": _random("stablehlo.rng UNIFORM i32", _unmoving),
+    "random.rng.normal.float32": _random("stablehlo.rng NORMAL", _unmoving),
+}
+
+_COMPOSITE_WORDS = {
+    "attention": "stablehlo.exponential stablehlo.dot_general",
+    "convolutional_step": "stablehlo.convolution stablehlo.reduce_window",
+    "lstm": "stablehlo.while stablehlo.logistic",
+    "sort_merge": "stablehlo.sort stablehlo.gather",
+    "fft_convolution": "RFFT stablehlo.multiply",
+    "threefry": "stablehlo.shift_right_logical stablehlo.xor",
+}
+"""The operations that tell a composite program from others."""
+COMPOSITES: Mapping[str, Faults] = {
+    f"composites.{sample.id}.{dtype}": _random(
+        _COMPOSITE_WORDS[sample.id], _spoil_largest(sample.ulps)
+    )
+    for sample in COMPOSITE_SAMPLES
+    for dtype in sample.dtypes
 }

@@ -88,7 +88,7 @@ def _spread(x: Array, steps: Sequence[int], axes: Sequence[int]) -> Array:
     return found
 
 
-def _convolve(
+def convolve(
     x: Array, kernel: Array, strides: Sequence[int], padding: Pairs, base: Sequence[int],
     window: Sequence[int], groups: int,
 ) -> Array:  # fmt: skip
@@ -119,7 +119,7 @@ def _write_convolution(
     padding: Pairs, base: Sequence[int], window: Sequence[int],
 ) -> Any:  # fmt: skip
     x, kernel = whole(random, (2, 7, 6, 4), dtype), whole(random, (3, 2, 4 // groups, 6), dtype)
-    found = _convolve(wide(x), wide(kernel), strides, padding, base, window, groups)
+    found = convolve(wide(x), wide(kernel), strides, padding, base, window, groups)
     p.apply(
         "convolution", [p.argument(x), p.argument(kernel)], [typed(found.shape, dtype)],
         "dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "

@@ -1,0 +1,50 @@
+"""`expect_as_oracles`: a program's results against NumPy's and the reference interpreter's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plugrt_sdk.conformance.expect import Array, expect_close, expect_equal
+from plugrt_sdk.conformance.operations.sample import Sample
+from plugrt_sdk.conformance.subject import PluginSubject
+
+BOTH = "NumPy's and the reference interpreter's result"
+
+
+def expect_as_oracles(
+    subject: PluginSubject, text: str, arguments: Sequence[Array], wanted: Sequence[Array],
+    ulps: int, of_largest: bool = False, interpreted: bool = True,
+) -> None:  # fmt: skip
+    """Runs a program, whose results must be NumPy's and, within twice the room, the interpreter's,
+    whose own are not rounded once."""
+    found = subject.run(text, *arguments)
+    _compare(found, wanted, ulps, "NumPy's result", of_largest)
+    reference = subject.reference.evaluate(text, arguments) if interpreted else None
+    if reference is not None:
+        _compare(found, reference, 2 * ulps, "the reference interpreter's result", of_largest)
+
+
+def _compare(
+    found: Sequence[Array], wanted: Sequence[Array], ulps: int, what: str, of_largest: bool
+) -> None:
+    expect_equal(len(found), len(wanted), "results:")
+    for i, (result, oracle) in enumerate(zip(found, wanted, strict=True)):
+        which = f"{what} {i}" if len(wanted) > 1 else what
+        expect_close(result, oracle, ulps, which, of_largest=of_largest)
+
+
+def try_sample(subject: PluginSubject, sample: Sample, dtype: str) -> None:
+    """Runs a sample's program on one dtype."""
+    program, wanted = sample.make(dtype, subject.seed)
+    ulps = subject.ulps(dtype, sample.ulps)
+    expect_as_oracles(subject, program.text(), program.arguments, wanted, ulps, sample.of_largest,
+         sample.interpreted)  # fmt: skip
+
+
+def describe_result(sample: Sample) -> str:
+    """Returns whose result a sample must give, how closely, and what is tried of it."""
+    unit = "ulp of the largest" if sample.of_largest else "ulp"
+    within = f" within {sample.ulps} {unit}" if sample.ulps else " exactly"
+    what = sample.what[0].lower() + sample.what[1:] if sample.what[1:2].islower() else sample.what
+    oracle = BOTH if sample.interpreted else "NumPy's result"
+    return f"{oracle}{within}: {what}"
