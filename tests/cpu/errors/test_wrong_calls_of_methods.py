@@ -192,9 +192,7 @@ def callables_of(owner: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
             yield name, getattr(owner, name)
 
 
-@pytest.mark.parametrize(
-    "title", ["array", "lowered", "compiled", "pmap lowered", "program", "traced"]
-)
+@pytest.mark.parametrize("title", ["array", "lowered", "compiled", "pmap lowered", "program"])
 def test_what_takes_no_argument_says_so_in_plugrts_error(title: str) -> None:
     """Named after the class of the object, not after the base that defines the method."""
     owner = OBJECTS[title]

@@ -21,14 +21,21 @@ from plugrt.files import parse_json
 _MAGIC = b"plugrt compilation cache entry 1\n"
 
 
-def encode_entry(body: bytes, facts: Facts) -> bytes:
-    """Returns an entry: a header with these facts, then the backend's bytes."""
-    header = {"facts": asdict(facts), "sha256": hashlib.sha256(body).hexdigest()}
+def encode_entry(body: bytes, facts: Facts, seconds: float = 0.0) -> bytes:
+    """Returns an entry: a header with these facts, then the backend's bytes.
+
+    ``seconds`` is how long the program took to compile.
+    """
+    header = {
+        "facts": asdict(facts), "sha256": hashlib.sha256(body).hexdigest(), "seconds": seconds
+    }  # fmt: skip
     return _MAGIC + json.dumps(header).encode() + b"\n" + body
 
 
-def decode_entry(content: bytes, facts: Facts) -> bytes:
+def decode_entry(content: bytes, facts: Facts) -> tuple[bytes, float]:
     """Returns the backend's bytes of an entry that was made of exactly these facts.
+
+    Beside them, how many seconds the program took to compile.
 
     Raises `DataLoss` for an incomplete or damaged entry, and `FailedPrecondition`, with the fields
     that differ, for the entry of another program, library or machine.
@@ -51,4 +58,5 @@ def decode_entry(content: bytes, facts: Facts) -> bytes:
         )
     if header.get("sha256") != hashlib.sha256(body).hexdigest():
         raise DataLoss(f"the entry of {len(content)} bytes is cut off or damaged")
-    return body
+    seconds = header.get("seconds")
+    return body, float(seconds) if isinstance(seconds, float | int) else 0.0

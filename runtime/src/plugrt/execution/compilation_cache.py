@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from pathlib import Path
 
 from plugrt import files, monitoring
@@ -40,24 +41,25 @@ class CacheEntry:
 
     def load(self) -> LoadedExecutable | None:
         """Returns the cached executable, or None if there is no usable one."""
+        start = time.perf_counter()
         try:
             self._refused = True
             files.private_folder(self.path.parent, make=False)
             self._refused = False
             content = files.read_bytes(self.path, _MOST, own=True)
-            body = decode_entry(content, self._facts)
+            body, compiled_in = decode_entry(content, self._facts)
             executable = self._client.deserialize_executable(body, self._options)
         except FileNotFoundError:
             self._refused = False
-            self._record(monitoring.CACHE_MISS)
+            self._record_miss()
             return None
         except (OSError, PjrtError, ValueError) as error:
             _fault(f"{self.path} cannot be used, and its program is compiled again", error)
-            self._record(monitoring.CACHE_MISS)
+            self._record_miss()
             return None
         with contextlib.suppress(OSError):
             os.utime(self.path)  # the least recently used entries go first
-        self._record(monitoring.CACHE_HIT)
+        self._record_hit(time.perf_counter() - start, compiled_in)
         return executable
 
     def store(self, executable: LoadedExecutable, seconds: float) -> None:
@@ -72,13 +74,21 @@ class CacheEntry:
             if len(body) < config.persistent_cache_min_entry_size_bytes:
                 return
             folder = files.private_folder(self.path.parent)
-            files.write(self.path, encode_entry(body, self._facts))
+            files.write(self.path, encode_entry(body, self._facts, seconds))
             _make_room(folder)
         except (OSError, PjrtError) as error:
             _fault(f"the executable cannot be kept as {self.path}", error)
 
-    def _record(self, event: str) -> None:
-        monitoring.record_event(event, platform=self._client.platform)
+    def _record_hit(self, seconds: float, compiled_in: float) -> None:
+        monitoring.record_event(monitoring.CACHE_HIT, platform=self._client.platform)
+        monitoring.record_event(monitoring.JAX_CACHE_HIT)
+        saved = compiled_in - seconds
+        monitoring.record_event_duration_secs(monitoring.JAX_CACHE_SAVED, saved)
+        monitoring.record_event_duration_secs(monitoring.JAX_CACHE_RETRIEVAL, seconds)
+
+    def _record_miss(self) -> None:
+        monitoring.record_event(monitoring.CACHE_MISS, platform=self._client.platform)
+        monitoring.record_event(monitoring.JAX_CACHE_MISS)
 
 
 def entry_for(client: Client, program: Program, options: CompileOptions) -> CacheEntry | None:
@@ -91,6 +101,7 @@ def entry_for(client: Client, program: Program, options: CompileOptions) -> Cach
     facts = collect_facts(client, program, options)
     if facts is None:
         return None
+    monitoring.record_event(monitoring.JAX_CACHE_REQUEST)
     name = re.sub(r"[^\w.-]", "_", program.name, flags=re.ASCII)[:60]
     path = Path(os.path.expanduser(folder)) / f"{name}-{facts.digest()}{_SUFFIX}"
     return CacheEntry(client, path, facts, options)

@@ -28,9 +28,16 @@ def compile_program(
     Says so in the log at WARNING under ``config.log_compiles`` (else DEBUG), and tells
     `plugrt.monitoring` how long it took. Raises the backend's `PjrtError`.
     """
+    with monitoring.stage(monitoring.COMPILE, program.name):
+        return _compile_or_load(client, program, options, inputs)
+
+
+def _compile_or_load(
+    client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType]
+) -> LoadedExecutable:
     entry = entry_for(client, program, options)
     kept = entry.load() if entry else None
-    level = logging.WARNING if config.log_compiles else logging.DEBUG
+    level = monitoring.compile_log_level()
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
         return bound_launches(kept, program)

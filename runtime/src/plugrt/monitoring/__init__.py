@@ -1,6 +1,7 @@
 """Listeners for events and durations: plugrt's steps and their durations; and timelines.
 
-The functions are those of ``jax.monitoring``; `timeline` is plugrt's own. With no listener
+The functions are those of ``jax.monitoring``; `timeline` is plugrt's own. What JAX records, plugrt
+records under JAX's names too, so that listeners written for JAX work. With no listener
 registered, recording costs one truth test of an empty list, and launches are not looked at.
 """
 
@@ -9,38 +10,65 @@ from __future__ import annotations
 from plugrt.monitoring.listeners import (
     DurationListener,
     EventListener,
+    ScalarListener,
+    TimeSpanListener,
     clear_event_listeners,
     get_event_duration_listeners,
     get_event_listeners,
+    get_event_time_span_listeners,
+    get_scalar_listeners,
     record_event,
     record_event_duration_secs,
+    record_event_time_span,
+    record_scalar,
     register_event_duration_secs_listener,
     register_event_listener,
+    register_event_time_span_listener,
+    register_scalar_listener,
     unregister_event_duration_listener,
     unregister_event_listener,
+    unregister_event_time_span_listener,
+    unregister_scalar_listener,
 )
 from plugrt.monitoring.names import (
     AWAIT,
+    BACKEND_COMPILE_EVENT,
     CACHE_HIT,
     CACHE_MISS,
     CLIENT_CREATED,
     COMPILE,
     DEVICE_PUT,
+    JAX_CACHE_HIT,
+    JAX_CACHE_MISS,
+    JAX_CACHE_REQUEST,
+    JAX_CACHE_RETRIEVAL,
+    JAX_CACHE_SAVED,
+    JAXPR_TO_MLIR_MODULE_EVENT,
+    JAXPR_TRACE_EVENT,
     LAUNCH,
     LOWER,
     PLUGIN_LOAD,
     READ,
     TRACE,
 )
+from plugrt.monitoring.stages import compile_log_level, stage
 from plugrt.monitoring.trace_events import timeline
 
 __all__ = [
     "AWAIT",
+    "BACKEND_COMPILE_EVENT",
     "CACHE_HIT",
     "CACHE_MISS",
     "CLIENT_CREATED",
     "COMPILE",
     "DEVICE_PUT",
+    "JAXPR_TO_MLIR_MODULE_EVENT",
+    "JAXPR_TRACE_EVENT",
+    "JAX_CACHE_HIT",
+    "JAX_CACHE_MISS",
+    "JAX_CACHE_REQUEST",
+    "JAX_CACHE_RETRIEVAL",
+    "JAX_CACHE_SAVED",
     "LAUNCH",
     "LOWER",
     "PLUGIN_LOAD",
@@ -48,14 +76,26 @@ __all__ = [
     "TRACE",
     "DurationListener",
     "EventListener",
+    "ScalarListener",
+    "TimeSpanListener",
     "clear_event_listeners",
+    "compile_log_level",
     "get_event_duration_listeners",
     "get_event_listeners",
+    "get_event_time_span_listeners",
+    "get_scalar_listeners",
     "record_event",
     "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
     "register_event_duration_secs_listener",
     "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "stage",
     "timeline",
     "unregister_event_duration_listener",
     "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
 ]

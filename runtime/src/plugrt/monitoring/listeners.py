@@ -1,13 +1,18 @@
-"""Listeners for events and durations, and recording for them.
+"""Listeners for events, durations, time spans and scalars, and recording for them.
 
-With no listener registered, recording costs one truth test of an empty list.
+With no listener registered, recording costs one truth test of an empty list. A listener that raises
+is named in the log, with its traceback; what was recorded goes on, unlike in JAX.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
+
+logger = logging.getLogger(__name__)
 
 
 class EventListener(Protocol):
@@ -22,30 +27,79 @@ class DurationListener(Protocol):
     def __call__(self, event: str, duration: float, /, **kwargs: str | int) -> None: ...
 
 
+class TimeSpanListener(Protocol):
+    """What `register_event_time_span_listener` takes."""
+
+    def __call__(
+        self, event: str, start_time: float, end_time: float, /, **kwargs: str | int
+    ) -> None: ...
+
+
+class ScalarListener(Protocol):
+    """What `register_scalar_listener` takes."""
+
+    def __call__(self, event: str, value: float, /, **kwargs: str | int) -> None: ...
+
+
 _event_listeners: list[EventListener] = []
 _duration_listeners: list[DurationListener] = []
+_time_span_listeners: list[TimeSpanListener] = []
+_scalar_listeners: list[ScalarListener] = []
 listening = _duration_listeners
 """Non-empty if a duration listener is registered: callers then read the clock."""
+
+
+def is_anyone_listening() -> bool:
+    """Whether a listener of any kind is registered."""
+    return bool(
+        _duration_listeners or _event_listeners or _time_span_listeners or _scalar_listeners
+    )
+
+
+def _tell(listeners: list[Any], event: str, *values: float, **kwargs: str | int) -> None:
+    for listener in tuple(listeners):
+        try:
+            listener(event, *values, **kwargs)
+        except Exception:
+            logger.exception("the listener %r raised at %s, which goes on", listener, event)
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
     """Calls every event listener with ``event`` and ``kwargs``.
 
-    Raises what a listener raises.
+    Raises nothing: a listener's error is logged.
     """
     if _event_listeners:
-        for listener in tuple(_event_listeners):
-            listener(event, **kwargs)
+        _tell(_event_listeners, event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Calls every duration listener with ``event``, ``duration`` in seconds, and ``kwargs``.
 
-    Raises what a listener raises.
+    Raises nothing: a listener's error is logged.
     """
     if _duration_listeners:
-        for listener in tuple(_duration_listeners):
-            listener(event, duration, **kwargs)
+        _tell(_duration_listeners, event, duration, **kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Calls every time span listener with both ends, in seconds since the epoch, and ``kwargs``.
+
+    Raises nothing: a listener's error is logged.
+    """
+    if _time_span_listeners:
+        _tell(_time_span_listeners, event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
+    """Calls every scalar listener with ``event``, ``value`` and ``kwargs``.
+
+    Raises nothing: a listener's error is logged.
+    """
+    if _scalar_listeners:
+        _tell(_scalar_listeners, event, value, **kwargs)
 
 
 def register_event_listener(callback: EventListener) -> None:
@@ -53,8 +107,7 @@ def register_event_listener(callback: EventListener) -> None:
 
     Raises `ArgumentTypeError` for what is no function.
     """
-    _require_callable(callback)
-    _event_listeners.append(callback)
+    _register(_event_listeners, callback)
 
 
 def register_event_duration_secs_listener(callback: DurationListener) -> None:
@@ -62,8 +115,28 @@ def register_event_duration_secs_listener(callback: DurationListener) -> None:
 
     Raises `ArgumentTypeError` for what is no function.
     """
+    _register(_duration_listeners, callback)
+
+
+def register_event_time_span_listener(callback: TimeSpanListener) -> None:
+    """Calls ``callback(event, start, end, **kwargs)`` at each time span from now on.
+
+    Raises `ArgumentTypeError` for what is no function.
+    """
+    _register(_time_span_listeners, callback)
+
+
+def register_scalar_listener(callback: ScalarListener) -> None:
+    """Calls ``callback(event, value, **kwargs)`` at each scalar from now on.
+
+    Raises `ArgumentTypeError` for what is no function.
+    """
+    _register(_scalar_listeners, callback)
+
+
+def _register(listeners: list[Any], callback: Callable[..., None]) -> None:
     _require_callable(callback)
-    _duration_listeners.append(callback)
+    listeners.append(callback)
 
 
 def _require_callable(callback: object) -> None:
@@ -81,23 +154,46 @@ def get_event_duration_listeners() -> list[DurationListener]:
     return list(_duration_listeners)
 
 
+def get_event_time_span_listeners() -> list[TimeSpanListener]:
+    """Returns the registered time span listeners."""
+    return list(_time_span_listeners)
+
+
+def get_scalar_listeners() -> list[ScalarListener]:
+    """Returns the registered scalar listeners."""
+    return list(_scalar_listeners)
+
+
 def unregister_event_listener(callback: EventListener) -> None:
     """Stops calling ``callback``; `ArgumentError` if it is not registered."""
-    _require_callable(callback)
-    if callback not in _event_listeners:
-        raise ArgumentError(f"{callback!r} is not a registered event listener")
-    _event_listeners.remove(callback)
+    _unregister(_event_listeners, callback, "event")
 
 
 def unregister_event_duration_listener(callback: DurationListener) -> None:
     """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    _unregister(_duration_listeners, callback, "duration")
+
+
+def unregister_event_time_span_listener(callback: TimeSpanListener) -> None:
+    """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    _unregister(_time_span_listeners, callback, "time span")
+
+
+def unregister_scalar_listener(callback: ScalarListener) -> None:
+    """Stops calling ``callback``; `ArgumentError` if it is not registered."""
+    _unregister(_scalar_listeners, callback, "scalar")
+
+
+def _unregister(listeners: list[Any], callback: Callable[..., None], kind: str) -> None:
     _require_callable(callback)
-    if callback not in _duration_listeners:
-        raise ArgumentError(f"{callback!r} is not a registered duration listener")
-    _duration_listeners.remove(callback)
+    if callback not in listeners:
+        raise ArgumentError(f"{callback!r} is not a registered {kind} listener")
+    listeners.remove(callback)
 
 
 def clear_event_listeners() -> None:
-    """Forgets every listener of both kinds."""
-    _event_listeners.clear()
-    _duration_listeners.clear()
+    """Forgets every listener of all kinds."""
+    for listeners in (
+        _event_listeners, _duration_listeners, _time_span_listeners, _scalar_listeners
+    ):  # fmt: skip
+        listeners.clear()

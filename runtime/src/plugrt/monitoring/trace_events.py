@@ -61,9 +61,13 @@ class _Timeline(AbstractContextManager[None]):
         self._write()
 
     def _on_event(self, event: str, /, **kwargs: str | int) -> None:
+        if event.startswith("/jax/"):  # recorded under plugrt's name as well
+            return
         self._add(event, kwargs, ph="i", s="t", ts=self._now())
 
     def _on_duration(self, event: str, duration: float, /, **kwargs: str | int) -> None:
+        if event.startswith("/jax/"):
+            return
         end = self._now()
         start = max(end - duration * 1e6, 0.0)  # it may have begun before the block
         self._add(event, kwargs, ph="X", ts=start, dur=end - start)

@@ -250,7 +250,17 @@ class Config(Options):
     )  # fmt: skip
     log_compiles = option(
         "JAX_LOG_COMPILES", BOOLEAN, False,
-        "Whether each compilation is logged with its name, argument types and duration.",
+        "Whether tracing, lowering and compiling are logged as warnings, each with its duration, "
+        "and argument types.",
+    )  # fmt: skip
+    explain_cache_misses = option(
+        "JAX_EXPLAIN_CACHE_MISSES", BOOLEAN, False,
+        "Whether a warning says why a jitted or pmapped function is traced again: what differs "
+        "from the closest call before, and where this one is.",
+    )  # fmt: skip
+    captured_constants_warn_bytes = option(
+        "JAX_CAPTURED_CONSTANTS_WARN_BYTES", integer(-1), 2 * 10**9,
+        "Functions that close over arrays of so many bytes together are warned of; -1 means never.",
     )  # fmt: skip
     record_launches = option(
         "PLUGRT_RECORD_LAUNCHES", BOOLEAN, False,

@@ -52,6 +52,8 @@ class OptionValues(TypedDict, total=False):
     debug_infs: bool
     use_shardy_partitioner: bool
     log_compiles: bool
+    explain_cache_misses: bool
+    captured_constants_warn_bytes: int
     record_launches: bool
     dump_ir_to: str | None
     enable_compilation_cache: bool
@@ -137,6 +139,8 @@ class TypedOptions(Options):
             "jax_use_shardy_partitioner",
             "log_compiles",
             "jax_log_compiles",
+            "explain_cache_misses",
+            "jax_explain_cache_misses",
             "record_launches",
             "enable_compilation_cache",
             "jax_enable_compilation_cache",
@@ -217,6 +221,8 @@ class TypedOptions(Options):
         name: Literal[
             "mock_num_gpu_processes",
             "jax_mock_num_gpu_processes",
+            "captured_constants_warn_bytes",
+            "jax_captured_constants_warn_bytes",
             "compilation_cache_max_size",
             "jax_compilation_cache_max_size",
             "persistent_cache_min_entry_size_bytes",

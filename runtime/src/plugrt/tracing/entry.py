@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from plugrt.execution.plan import Source
 from plugrt.execution.user_frames import warn_user
 from plugrt.interface import TensorType
+from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.stablehlo.dead_code import erase_arguments, is_used, return_only
 from plugrt.stablehlo.modules import rename
@@ -116,6 +118,20 @@ def prune_constants(
     order = [*dict.fromkeys((*fed, *passed))]
     sources[:] = [(origin, order.index(i) if origin == "constant" else i) for origin, i in sources]
     return [captured[i].data for i in order], len(fed)
+
+
+def warn_of_constants(constants: Sequence[Any], name: str) -> None:
+    """Warns where what the function closed over has as many bytes as the settings say."""
+    most = config.captured_constants_warn_bytes
+    nbytes = sum(math.prod(c.shape) * c.dtype.itemsize for c in constants)
+    if 0 <= most <= nbytes and constants:
+        largest = max(constants, key=lambda c: math.prod(c.shape) * c.dtype.itemsize)
+        warn_user(
+            f"{name!r} closes over {len(constants)} arrays with {nbytes / 1e6:.3g} MB together, "
+            f"the largest {TensorType(largest.shape, largest.dtype)}: they stay on the device as "
+            "long as the program. Pass them as arguments, or set captured_constants_warn_bytes "
+            "(JAX_CAPTURED_CONSTANTS_WARN_BYTES) to -1"
+        )
 
 
 def set_type(main: func.FuncOp, block: ir.Block) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +34,7 @@ from plugrt.tracing.entry import (
     prune_constants,
     route_outputs,
     set_type,
+    warn_of_constants,
 )
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
@@ -71,13 +71,10 @@ class Staged:
         """Returns the program as a portable artifact that a reader of ``version`` takes."""
         code = self._artifacts.get(version)
         if code is None:
-            start = time.perf_counter()
-            code = self._artifacts[version] = portable_artifact(self.module, version)
-            if config.dump_ir_to:
-                dump(self.plan.name, self.text)
-            monitoring.record_event_duration_secs(
-                monitoring.LOWER, time.perf_counter() - start, fun_name=self.plan.name
-            )
+            with monitoring.stage(monitoring.LOWER, self.plan.name):
+                code = self._artifacts[version] = portable_artifact(self.module, version)
+                if config.dump_ir_to:
+                    dump(self.plan.name, self.text)
         return Program(code, "mlir", self.plan.name)
 
     @cached_property
@@ -119,7 +116,18 @@ def stage(
     closed over bypass the program if ``forward``.
     Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
     """
-    start = time.perf_counter()
+    with monitoring.stage(monitoring.TRACE, name):
+        return _stage(function, parameters, name, axes, keep_unused, forward)
+
+
+def _stage(
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    name: str,
+    axes: Mapping[str, int] | None,
+    keep_unused: bool,
+    forward: bool,
+) -> Staged:
     trace = Trace(name, axes)
     with trace:
         types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
@@ -132,6 +140,7 @@ def stage(
         types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
         kept = prune(block, parameters, keep_unused)
         constants, fed = prune_constants(trace, block, len(kept), sources)
+        warn_of_constants(constants[:fed], name)
         donated = alias_donated(main, parameters, kept, types_of_results, name)
         set_type(main, block)
         name_results(main, len(results))
@@ -150,9 +159,6 @@ def stage(
         donated=tuple(donated),
         argument_names=tuple(p.name for p in parameters),
         acts=not results and has_effects(block),
-    )
-    monitoring.record_event_duration_secs(
-        monitoring.TRACE, time.perf_counter() - start, fun_name=name
     )
     return Staged(
         plan,

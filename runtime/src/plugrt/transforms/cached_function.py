@@ -26,6 +26,7 @@ from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
 from plugrt.settings.declarations import config
+from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.trace import Trace, _state
 from plugrt.tracing.trace_function import Staged
 from plugrt.transforms.call_arguments import ArgumentRules, Bound
@@ -113,7 +114,7 @@ class CachedFunction(Generic[P, R]):
         run = self._find((_token(), head, *avals)) or self._pipeline.get_runner(
             head,
             avals,
-            self._make_stager(bound),
+            self._stager(bound),
             lambda staged, avals: self._launch(bound, staged, avals),
             self._what,
             self._make_rerun(bound),
@@ -178,6 +179,12 @@ class CachedFunction(Generic[P, R]):
     def _call_in_trace(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function while another one is traced."""
         raise NotImplementedError
+
+    def _stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
+        """Returns `_make_stager`, which explains itself where that is asked for."""
+        head = (bound.spec, bound.static_key)
+        traces, names = self._pipeline.traces, self._rules.names(bound)
+        return explaining(self._make_stager(bound), self._function, head, traces, names)
 
     def _make_stager(self, bound: Bound) -> Callable[[Sequence[ParameterType]], Staged]:
         """Returns a function that traces this one for calls like ``bound``."""

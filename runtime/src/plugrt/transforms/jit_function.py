@@ -72,7 +72,7 @@ class JitFunction(CachedFunction[P, R]):
         bound = self._rules.bind(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.get_traced(head, avals, self._make_stager(bound))
+        staged = self._pipeline.get_traced(head, avals, self._stager(bound))
         rerun = self._make_rerun(bound, self)
         return Traced(
             staged,

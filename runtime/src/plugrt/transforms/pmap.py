@@ -78,7 +78,7 @@ class PmapFunction(CachedFunction[P, R]):
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         mapping = self._mapping(bound, [aval.tensor_type for aval in avals])
         head = (bound.spec, bound.static_key)
-        staged = self._pipeline.get_traced(head, avals, self._make_stager(bound))
+        staged = self._pipeline.get_traced(head, avals, self._stager(bound))
         return PmapTraced(staged, bound.spec, tuple(avals), None, mapping, self._out_axes)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,122 @@
+"""`explain_miss`: why a function is traced again, although it was traced before."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from plugrt.execution.arguments import ParameterType
+from plugrt.execution.user_frames import user_frame
+from plugrt.interface import TensorType
+from plugrt.settings.declarations import config
+from plugrt.settings.options import Token
+
+logger = logging.getLogger("plugrt.compile")
+Key = tuple[Any, ...]
+"""That of a trace: the settings, the call's structure with its static values, and types."""
+
+
+def explain_miss(function: Any, key: Key, known: Iterable[Key], names: Sequence[str]) -> None:
+    """Logs what differs from the closest of the ``known`` keys, and where the call is.
+
+    ``names`` are those of the flat arguments. It is at WARNING, as all that
+    ``config.explain_cache_misses`` asks for.
+    """
+    frame = user_frame()
+    where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
+    of = _define(function)
+    candidates = [_differences(key, other, names) for other in known]
+    if not candidates:
+        logger.warning("TRACING CACHE MISS at %s: never seen %s", where, of)
+        return
+    reasons = min(candidates, key=len)
+    lines = "".join(f"\n  * {reason}" for reason in reasons)
+    logger.warning(
+        "TRACING CACHE MISS at %s: %s was traced before, for calls that differ. From the closest:"
+        "%s",
+        where,
+        of,
+        lines or "\n  * nothing: what was kept of it was cleared, or made room for others",
+    )
+
+
+def _define(function: Any) -> str:
+    """Returns the function's name, and where it is defined."""
+    inner = inspect.unwrap(getattr(function, "func", function))
+    name = getattr(inner, "__name__", repr(inner))
+    code = getattr(inner, "__code__", None)
+    return f"{name} defined at {code.co_filename}:{code.co_firstlineno}" if code else str(name)
+
+
+def _differences(key: Key, other: Key, names: Sequence[str]) -> list[str]:
+    token, head, *types = key
+    token_before, head_before, *types_before = other
+    found = _settings(token, token_before)
+    spec, statics, *rest = head
+    spec_before, statics_before, *rest_before = head_before
+    if spec != spec_before:
+        found.append(f"the structure of the arguments: now {spec}, before {spec_before}")
+    found += _statics(dict(statics), dict(statics_before))
+    if rest != rest_before:
+        found.append("the trace that it is called within: its axes, or whether there is one")
+    if len(types) != len(types_before):
+        found.append(f"now {len(types)} arrays, before {len(types_before)}")
+        return found
+    for name, now, before in zip(names, types, types_before, strict=True):
+        if now != before:
+            found.append(f"at {name}: now {_show(now)}, before {_show(before)}")
+    return found
+
+
+def _settings(token: Token, before: Token) -> list[str]:
+    """Returns which settings that affect tracing differ."""
+    traced = [option.name for option in config.declared().values() if option.traced]
+    [now], [then] = token.values, before.values
+    return [
+        f"config.{name}: now {value!r}, before {other!r}"
+        for name, value, other in zip(traced, now, then, strict=True)
+        if value != other
+    ]
+
+
+def _statics(now: dict[Any, Any], before: dict[Any, Any]) -> list[str]:
+    return [
+        f"static argument {where!r}: now {_value(now, where)}, before {_value(before, where)}"
+        for where in {**now, **before}
+        if now.get(where) != before.get(where)
+    ]
+
+
+def _value(statics: dict[Any, Any], where: Any) -> str:
+    if where not in statics:
+        return "left out"
+    match statics[where]:
+        case (type() as kind, value):  # what `static_key` makes of most values
+            return f"{value!r:.60} of type {kind.__name__}"
+        case key:
+            return f"{key!r:.60}"
+
+
+def _show(kind: ParameterType) -> str:
+    shape, dtype, weak = kind
+    return f"{TensorType(shape, dtype)}{' (a Python scalar)' if weak else ''}"
+
+
+Stager = Callable[[Sequence[ParameterType]], Any]
+
+
+def explaining(
+    trace: Stager, function: Any, head: Any, known: Iterable[Key], names: Sequence[str]
+) -> Stager:
+    """Returns ``trace``, which says why it is called where ``config.explain_cache_misses``."""
+    if not config.explain_cache_misses:
+        return trace
+
+    def trace_explained(types: Sequence[ParameterType]) -> Any:
+        key = (config.token().trace, head, *types)
+        explain_miss(function, key, list(known), names)
+        return trace(types)
+
+    return trace_explained
