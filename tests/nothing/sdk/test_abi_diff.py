@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from plugrt.capi.abi import declarations
 from plugrt.errors import InvalidArgument
-from plugrt_sdk.abi.command import abi
+from plugrt_sdk import BackendClient
+from plugrt_sdk.abi.api import Field
+from plugrt_sdk.abi.command import EXPORTED_EXTENSIONS, abi
 from plugrt_sdk.abi.declared import declared_api
 from plugrt_sdk.abi.difference import Change, compare
 from plugrt_sdk.abi.header import parse_header, read_header
+from plugrt_sdk.export import export_capsule
+from support.exported import find_api
+from support.late_client import Adder
 from support.xla_cpu import header_path, needs_library
 
 HEADER = Path(__file__).parents[3] / "plugin_sdk/core/pjrt.h"
@@ -172,6 +180,112 @@ def test_lines_may_end_as_on_windows_and_a_slot_be_annotated(tmp_path: Path) -> 
     )
     path.write_bytes(text.replace("\n", "\r\n").encode())
     assert compare(read_header(path), declared_api()) == []
+
+
+# --- extensions -----------------------------------------------------------------------------
+
+
+EXTENSIONS = [f"PJRT_{name}_Extension" for name in declarations.EXTENSIONS]
+
+
+def declare(field: Field) -> str:
+    """Returns a field as C: the name of a pointer to a function is within its type."""
+    if "(*)" in field.type:
+        return field.type.replace("(*)", f"(*{field.name})", 1) + ";"
+    return f"{field.type} {field.name};"
+
+
+def upstream(extension: str, version: int = 3) -> str:
+    """Returns what we declare of an extension, written as upstream writes the header of one.
+
+    Functions have types of their own, Layouts' and Shardings' names the prefix twice, and other
+    tables begin as they did before there was a PJRT_Extension_Base.
+    """
+    api = declared_api(extension).restrict()
+    twice = extension in ("PJRT_Layouts_Extension", "PJRT_Shardings_Extension")
+    lines = [f"#define PJRT_API_MINE_EXTENSION_VERSION {version}"]
+    for name, values in api.enums.items():
+        constants = ", ".join(f"{name}_{value} = {number}" for value, number in values.items())
+        lines.append(f"typedef enum {{ {constants} }} {name};")
+    for name, fields in api.structs.items():
+        lines.append(f"struct {name} {{ {' '.join(map(declare, fields))} }};")
+    for name in api.functions:
+        result, _, parameters = api.signatures[name].partition("(")
+        lines.append(f"typedef {result} {name}({parameters};")
+    base = "PJRT_Extension_Base base;"
+    if not twice:
+        base = "size_t struct_size; PJRT_Extension_Type type; const PJRT_Extension_Base* next;"
+    slots = " ".join(f"PJRT_NO_DISCARD {name}* {name.lower()};" for name in api.functions)
+    lines.append(f"typedef struct {extension} {{ {base} {slots} }} PJRT_Mine;")
+    text = "\n".join(lines)
+    if twice:
+        text = re.sub(r"PJRT_(Layouts|Shardings)_(?=[BET]\w+_)", r"PJRT_\1_PJRT_", text)
+    return text
+
+
+def extension_differences(extension: str, text: str) -> list[Change]:
+    return compare(declared_api(extension), parse_header(text, "theirs"))
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_the_header_of_an_extension_is_compared(extension: str) -> None:
+    """As it is, with its last function gone, with a field and with a function more."""
+    text, functions = upstream(extension), declared_api(extension).functions
+    assert parse_header(text, "theirs").version == (3,)
+    assert extension_differences(extension, text) == []
+    last = re.findall(r"PJRT_NO_DISCARD \w+\* \w+;", text)[-1]
+    gone, *_ = extension_differences(extension, text.replace(last, ""))
+    assert (gone.kind, gone.what, gone.name) == ("removed", "function", functions[-1])
+    assert gone.breaks
+    struct = re.findall(r"typedef [^;]*\((\w+_Args)\*\);", text)[-1]
+    longer = re.sub(rf"(struct {struct} \{{.*?) \}};", r"\1 int more; };", text)
+    [more] = extension_differences(extension, longer)
+    assert (more.kind, more.what, more.breaks) == ("added", "field", False)
+    assert more.name.endswith("_Args.more")
+    typedef = "typedef PJRT_Error* PJRT_Other(PJRT_Other_Args* args);\ntypedef struct PJRT"
+    wider = text.replace("typedef struct PJRT", typedef).replace(last, f"{last} PJRT_Other* other;")
+    [added] = extension_differences(extension, wider)
+    assert (added.kind, added.name, added.breaks) == ("added", "PJRT_Other", False)
+
+
+def test_versions_of_an_extension_and_what_is_no_function_of_it() -> None:
+    old = upstream("PJRT_Stream_Extension")
+    new = old.replace("} PJRT_Mine;", "bool reads_traits; } PJRT_Mine;")
+    found = compare(parse_header(old, "old"), parse_header(new, "new"))
+    assert [(c.kind, c.what, c.name, c.breaks) for c in found] == [
+        ("version", "version", "PJRT_Stream_Extension", True),
+        ("added", "field", "PJRT_Stream_Extension.reads_traits", False),
+    ]
+    raised = new.replace("VERSION 3", "VERSION 4")
+    [version, _] = compare(parse_header(old, "old"), parse_header(raised, "new"))
+    assert (version.text, version.breaks) == ("from 3 to 4", False)
+
+
+def test_headers_of_different_things_are_not_compared(tmp_path: Path) -> None:
+    one, other, unknown = tmp_path / "one.h", tmp_path / "other.h", tmp_path / "unknown.h"
+    one.write_text(upstream("PJRT_Stream_Extension"))
+    other.write_text(upstream("PJRT_FFI_Extension"))
+    unknown.write_text(one.read_text().replace("PJRT_Stream_Extension", "PJRT_Mine_Extension"))
+    for arguments, said in (
+        ((one, other), "there is nothing to compare"),
+        ((HEADER, other), "is about PJRT_Api and"),
+        ((unknown,), "plugrt does not declare PJRT_Mine_Extension; name two versions"),
+    ):
+        found = run(*arguments)
+        assert isinstance(found.exception, click.UsageError), found.output
+        assert said in str(found.exception)
+    assert run(unknown, unknown).return_value == 0
+    assert "of an extension that exports do not have" in run(one).output
+
+
+def test_the_extensions_of_exports_are_named() -> None:
+    base = find_api(export_capsule(lambda: BackendClient(Adder()))).extension_start
+    names = declarations.ENUMS["Extension_Type"]
+    found = []
+    while base:
+        found.append(f"PJRT_{names[base.type]}_Extension")
+        base = base.next
+    assert tuple(found) == EXPORTED_EXTENSIONS
 
 
 def run(*arguments: object) -> Result:

@@ -20,9 +20,12 @@ class Api:
     """Names have their prefix ``PJRT_``, as in the header; functions are those of the table."""
 
     source: str
-    version: tuple[int, int]
+    version: tuple[int, ...]
+    """Major and minor; of an extension its one number; empty: not stated."""
+    table: str = "PJRT_Api"
+    """The struct with the functions: an extension's is named after it."""
     functions: list[str] = field(default_factory=list)
-    """The table, in the order of its slots."""
+    """The table, in the order of its slots; what is no function in it has a dot in its name."""
     signatures: dict[str, str] = field(default_factory=dict)
     """Function, or callback of the host's, to ``result(parameters)``."""
     structs: dict[str, list[Field]] = field(default_factory=dict)
@@ -33,12 +36,17 @@ class Api:
     @property
     def title(self) -> str:
         """The version, and where it was read."""
-        return f"{self.version[0]}.{self.version[1]} ({self.source})"
+        return f"{self.number} ({self.source})" if self.version else self.source
+
+    @property
+    def number(self) -> str:
+        """The version as a text."""
+        return ".".join(map(str, self.version))
 
     def restrict(self, opaque: Collection[str] = ()) -> Api:
         """Returns what the table leads to, through no struct in ``opaque``.
 
-        The rest is extensions', which have headers of their own.
+        The rest is of others: extensions have headers of their own, which use the API's types.
         """
         found = {"PJRT_Api_Version"}
         waiting = ["PJRT_Extension_Base", *(f"{name}_Args" for name in self.functions)]

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from plugrt_sdk.abi.api import Api
     from plugrt_sdk.abi.difference import Change
 
+EXPORTED_EXTENSIONS = (
+    "PJRT_Shardings_Extension",
+    "PJRT_Layouts_Extension",
+    "PJRT_MemoryDescriptions_Extension",
+    "PJRT_AbiVersion_Extension",
+)
+"""The tables of the extensions that an exported plugin has, in the order of its chain."""
+
 _FILE = click.Path(path_type=Path)
 
 
@@ -27,9 +35,9 @@ def abi() -> None:
 @click.argument("other", type=_FILE, required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def diff(header: Path, other: Path | None, as_json: bool) -> int:
-    """Compare HEADER, a pjrt_c_api.h, with OTHER, a later one.
+    """Compare HEADER, a pjrt_c_api.h or the header of an extension, with OTHER, a later one.
 
-    Without OTHER, HEADER is compared with the version that plugrt declares; the older is the first.
+    Without OTHER, HEADER is compared with what plugrt declares; the older is the first.
     Functions, fields and enumerators that were added, removed or moved, and types that changed,
     are named; a break is marked with !. What plugrt's export leaves out of the newer table follows.
 
@@ -42,12 +50,13 @@ def diff(header: Path, other: Path | None, as_json: bool) -> int:
 
     try:
         old = read_header(header)
-        new = declared_api() if other is None else read_header(other)
+        extension = old.table if old.table != "PJRT_Api" else ""
+        new = declared_api(extension) if other is None else read_header(other)
+        if other is None and old.version > new.version > ():
+            old, new = new, old
+        changes = compare(old, new)
     except InvalidArgument as error:
         raise click.UsageError(error.message) from error
-    if other is None and old.version > new.version:
-        old, new = new, old
-    changes = compare(old, new)
     unfilled = _find_unfilled(new)
     if as_json:
         _print_json(old, new, changes, unfilled)
@@ -61,20 +70,37 @@ def _find_unfilled(api: Api) -> dict[str, str]:
     from plugrt_sdk.abi.declared import declared_api
     from plugrt_sdk.export._core import refused_functions
 
-    refused, known = set(refused_functions()), set(declared_api().functions)
+    if api.table not in ("PJRT_Api", *EXPORTED_EXTENSIONS):
+        return dict.fromkeys(_functions(api), "of an extension that exports do not have")
+    extension = api.table if api.table != "PJRT_Api" else ""
+    refused, known = set(refused_functions()), set(declared_api(extension).functions)
     reasons = dict.fromkeys(refused, "refused as UNIMPLEMENTED")
     return {
         name: reasons.get(name, "not known to this plugrt-sdk")
-        for name in api.functions
+        for name in _functions(api)
         if name in refused or name not in known
     }
+
+
+def _functions(api: Api) -> list[str]:
+    """Returns the functions of a table, in which extensions have other fields too."""
+    return [name for name in api.functions if "." not in name]
+
+
+def _title(api: Api) -> str:
+    count = len(_functions(api))
+    return f"{api.title}, {count} function{'s' * (count != 1)}"
 
 
 def _print_json(old: Api, new: Api, changes: list[Change], unfilled: dict[str, str]) -> None:
     from plugrt.cli.output import print_json
 
     sides: dict[str, Any] = {
-        name: {"source": api.source, "version": list(api.version), "functions": len(api.functions)}
+        name: {
+            "source": api.source,
+            "version": list(api.version),
+            "functions": len(_functions(api)),
+        }
         for name, api in (("old", old), ("new", new))
     }
     found = [asdict(change) for change in changes]
@@ -85,8 +111,8 @@ def _print_json(old: Api, new: Api, changes: list[Change], unfilled: dict[str, s
 def _print(old: Api, new: Api, changes: list[Change], unfilled: dict[str, str]) -> None:
     from plugrt.cli.output import print_line
 
-    print_line(f"from {old.title}, {len(old.functions)} functions")
-    print_line(f"to   {new.title}, {len(new.functions)} functions\n")
+    print_line(f"from {_title(old)}")
+    print_line(f"to   {_title(new)}\n")
     for change in changes:
         mark = "!" if change.breaks else " "
         print_line(f"{mark} {change.kind:8} {change.what:11} {change.name}: {change.text}")

@@ -1,19 +1,35 @@
-"""`declared_api`: the version of the PJRT C API that plugrt's own declarations describe."""
+"""`declared_api`: the version of the PJRT C API, or of an extension, that plugrt declares."""
 
 from __future__ import annotations
 
 from plugrt.capi.abi import declarations
 from plugrt.capi.abi.generate import cdef
+from plugrt.errors import InvalidArgument
 from plugrt_sdk.abi.api import Api
 from plugrt_sdk.abi.header import parse_header
 
 
-def declared_api() -> Api:
-    """Returns it as a header of it would be read; upstream's types of enumerations included."""
+def declared_api(extension: str = "") -> Api:
+    """Returns it as a header of it would be read; upstream's types of enumerations included.
+
+    ``extension`` is the name of an extension's table, as PJRT_Layouts_Extension. Raises
+    `InvalidArgument` for one that is not declared.
+    """
+    text = cdef()
+    if extension and f"}} {extension};" not in text:
+        raise InvalidArgument(
+            f"plugrt does not declare {extension}; name two versions of its header to compare them"
+        )
     version = f"#define PJRT_API_MAJOR {declarations.API_MAJOR}\n"
     version += f"#define PJRT_API_MINOR {declarations.API_MINOR}\n"
     enums = (
         f"typedef enum {{ {', '.join(f'PJRT_{name}_{value}' for value in values)} }} PJRT_{name};"
         for name, values in declarations.ENUMS.items()
     )
-    return parse_header("\n".join((version, cdef(), *enums)), "plugrt's declarations")
+    whole = "\n".join((version, text, *enums))
+    api = parse_header(whole, "plugrt's declarations", extension)
+    if extension:  # the header of an extension does not have what the API itself has
+        shared = parse_header(whole, "").restrict()
+        api.structs = {k: v for k, v in api.structs.items() if k not in shared.structs}
+        api.enums = {k: v for k, v in api.enums.items() if k not in shared.enums}
+    return api

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from plugrt.errors import InvalidArgument
 from plugrt_sdk.abi.api import Api, Field
 
 
@@ -28,10 +29,16 @@ def compare(old: Api, new: Api) -> list[Change]:
     """Returns all differences: functions in table order, then structs, then enumerations.
 
     A struct that one side keeps opaque is not compared: newer versions describe some handles.
+    Raises `InvalidArgument` for two different tables.
     """
+    if old.table != new.table:
+        raise InvalidArgument(
+            f"{old.source} is about {old.table} and {new.source} about {new.table}: there is "
+            "nothing to compare"
+        )
     old, new = old.restrict(new.opaque), new.restrict(old.opaque)
     changes = [
-        *_sequence("function", "PJRT_Api", old.functions, new.functions),
+        *_sequence("function", old.table, old.functions, new.functions),
         *_signatures(old, new),
         *_structs(old, new),
         *_enums(old, new),
@@ -40,14 +47,17 @@ def compare(old: Api, new: Api) -> list[Change]:
 
 
 def _version(old: Api, new: Api, changes: Sequence[Change]) -> Iterator[Change]:
-    told = f"from {old.version[0]}.{old.version[1]} to {new.version[0]}.{new.version[1]}"
+    name = "PJRT_API" if old.table == "PJRT_Api" else old.table
+    told = f"from {old.number} to {new.number}"
+    if not (old.version and new.version):
+        return  # plugrt's declarations of an extension
     if new.version != old.version:
         went_back = new.version < old.version
         text = f"{told}: it goes back" if went_back else told
-        yield Change("version", "version", "PJRT_API", text, went_back)
+        yield Change("version", "version", name, text, went_back)
     elif changes:
-        text = f"the version is {old.version[0]}.{old.version[1]} in both: it was not raised"
-        yield Change("version", "version", "PJRT_API", text, True)
+        text = f"the version is {old.number} in both: it was not raised"
+        yield Change("version", "version", name, text, True)
 
 
 # --- what has an order: the table's functions, a struct's fields ---------------------------------
@@ -65,22 +75,30 @@ def _sequence(what: str, where: str, old: Sequence[str], new: Sequence[str]) -> 
         if name not in new:
             behind = sum(other in new for other in old[place + 1 :])
             yield Change(
-                "removed", what, _name(what, where, name), _shift(place, behind, "was"), True
+                "removed",
+                _kind(what, name),
+                _name(what, where, name),
+                _shift(place, behind, "was"),
+                True,
             )
         elif name not in stay:
             text = f"from place {place + 1} to {new.index(name) + 1}"
-            yield Change("moved", what, _name(what, where, name), text, True)
+            yield Change("moved", _kind(what, name), _name(what, where, name), text, True)
     last = max((new.index(name) for name in kept_new), default=-1)
     for place, name in enumerate(new):
         if name not in old:
             behind = sum(other in old for other in new[place + 1 :])
             kind = "inserted" if place < last else "added"
             text = _shift(place, behind, "is") if place < last else f"at place {place + 1}"
-            yield Change(kind, what, _name(what, where, name), text, place < last)
+            yield Change(kind, _kind(what, name), _name(what, where, name), text, place < last)
+
+
+def _kind(what: str, name: str) -> str:
+    return "field" if "." in name else what
 
 
 def _name(what: str, where: str, name: str) -> str:
-    return name if what == "function" else f"{where}.{name}"
+    return name if what == "function" or "." in name else f"{where}.{name}"
 
 
 def _shift(place: int, behind: int, verb: str) -> str:
@@ -108,7 +126,7 @@ def _signatures(old: Api, new: Api) -> Iterator[Change]:
     for name, before in old.signatures.items():
         after = new.signatures.get(name, before)
         if before != after and (name in old.functions) == (name in new.functions):
-            what = "function" if name in old.functions else "callback"
+            what = _kind("function", name) if name in old.functions else "callback"
             yield Change("type", what, name, f"from {before} to {after}", True)
 
 
@@ -118,7 +136,7 @@ def _signatures(old: Api, new: Api) -> Iterator[Change]:
 def _structs(old: Api, new: Api) -> Iterator[Change]:
     for name, fields in old.structs.items():
         if name in new.structs:
-            yield from _fields(name, fields, new.structs[name])
+            yield from _fields(name, fields, new.structs[name], {*old.enums, *new.enums})
         elif name.removesuffix("_Args") not in old.functions:
             yield Change("removed", "struct", name, f"had {len(fields)} fields", True)
     for name, fields in new.structs.items():
@@ -126,7 +144,9 @@ def _structs(old: Api, new: Api) -> Iterator[Change]:
             yield Change("added", "struct", name, f"has {len(fields)} fields", False)
 
 
-def _fields(struct: str, old: Sequence[Field], new: Sequence[Field]) -> Iterator[Change]:
+def _fields(
+    struct: str, old: Sequence[Field], new: Sequence[Field], enums: Collection[str]
+) -> Iterator[Change]:
     renamed = _find_renamed(old, new)
     before = [renamed.get(field.name, field.name) for field in old]
     for was, name in renamed.items():
@@ -134,9 +154,14 @@ def _fields(struct: str, old: Sequence[Field], new: Sequence[Field]) -> Iterator
     yield from _sequence("field", struct, before, [field.name for field in new])
     types = {field.name: field.type for field in new}
     for field, name in zip(old, before, strict=True):
-        if name in types and types[name] != field.type:
+        if name in types and _plain(types[name], enums) != _plain(field.type, enums):
             text = f"from {field.type} to {types[name]}"
             yield Change("type", "field", f"{struct}.{name}", text, True)
+
+
+def _plain(type_text: str, enums: Collection[str]) -> str:
+    """Returns what is passed: an enumeration is an int, and some sides say so."""
+    return "int" if type_text in enums else type_text
 
 
 def _find_renamed(old: Sequence[Field], new: Sequence[Field]) -> dict[str, str]:

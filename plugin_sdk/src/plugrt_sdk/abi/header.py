@@ -1,4 +1,4 @@
-"""`read_header`: what a ``pjrt_c_api.h`` declares, read without a preprocessor or a compiler.
+"""`read_header`: what a header of the PJRT C API declares, without preprocessor and compiler.
 
 The header is plain C with few constructs. A construct that is not known within what matters (the
 table, structs, enumerations, function types) is an error, not left out.
@@ -20,6 +20,18 @@ LARGEST = 8 << 20
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _LINES = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 _VERSION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+PJRT_API_(MAJOR|MINOR)[ \t]+(\d+)", re.M)
+_EXTENSION_VERSION = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+PJRT_API_\w+_EXTENSION_VERSION[ \t]+(\d+)", re.M
+)
+_EXTENSION = re.compile(
+    r"struct (?P<tag>\w*) ?\{ ?"
+    r"(?:PJRT_Extension_Base base|size_t struct_size; PJRT_Extension_Type type);[^{}]*"
+    r"\} ?(?P<name>\w*)"
+)
+_INNER_PREFIX = re.compile(r"\bPJRT_(\w*?)_PJRT_")
+"""Extensions' headers write it twice, as in PJRT_Layouts_PJRT_Buffer_MemoryLayout."""
+_BASE = ("base", "struct_size", "type", "next")
+"""The fields with which every extension's table begins, in both spellings."""
 _STRUCT = re.compile(r"(?:typedef )?struct (?P<tag>\w*) ?\{(?P<body>.*)\}(?P<name> ?\w*)", re.S)
 _ENUM = re.compile(r"(?:typedef )?enum (?P<tag>\w*) ?\{(?P<body>.*)\}(?P<name> ?\w*)", re.S)
 _FUNCTION = re.compile(
@@ -30,6 +42,7 @@ _CALLBACK = re.compile(
 )
 _OPAQUE = re.compile(r"typedef struct (?P<name>PJRT_\w+) (?P=name)")
 _SLOT = re.compile(r"(?:[A-Z_]+ )?_PJRT_API_STRUCT_FIELD ?\( ?(\w+) ?\)")
+_TYPED_SLOT = re.compile(r"(?:[A-Z_]+ )?(PJRT_\w+) ?\* ?\w+")
 _POINTER = re.compile(r"(?P<result>.*?)\( ?\* ?(?P<name>\w+) ?\)(?P<parameters>\(.*\))", re.S)
 _FIELD = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>(?:\[[^\]]*\])*)", re.S)
 
@@ -48,24 +61,41 @@ def read_header(path: Path) -> Api:
         raise InvalidArgument(f"{path}: this is no C header: {error}") from error
 
 
-def parse_header(text: str, source: str) -> Api:
-    """Returns what the text of a header declares; ``source`` is what messages call it."""
-    numbers = {name: int(number) for name, number in _VERSION.findall(text)}
+def parse_header(text: str, source: str, extension: str = "") -> Api:
+    """Returns what the text of a header declares; ``source`` is what messages call it.
+
+    ``extension`` is the table to read of a text that has several; without it that is `PJRT_Api`, or
+    the one of an extension's header.
+    """
     bare = _LINES.sub("", _COMMENTS.sub(" ", text))
-    if set(numbers) != {"MAJOR", "MINOR"} or "PJRT_Api" not in bare:
-        raise InvalidArgument(
-            f"{source}: this is no pjrt_c_api.h: it lacks PJRT_API_MAJOR, _MINOR or PJRT_Api"
-        )
-    api = Api(source, (numbers["MAJOR"], numbers["MINOR"]))
+    api = Api(source, (), extension) if extension else _identify(text, bare, source)
+    if api.table != "PJRT_Api":
+        bare = _INNER_PREFIX.sub(r"PJRT_\1_", bare)
     for declaration in _declarations(bare, source):
         _read(api, declaration)
     if not api.functions:
-        raise InvalidArgument(f"{source}: the struct PJRT_Api is missing or has no functions")
+        raise InvalidArgument(f"{source}: the struct {api.table} is missing or has no functions")
     api.opaque -= api.structs.keys()
     for name in api.functions:
         if name not in api.signatures:
             raise InvalidArgument(f"{source}: the type of the function {name} is not declared")
     return api
+
+
+def _identify(text: str, bare: str, source: str) -> Api:
+    """Returns what a header is about, still empty: the API, or one extension."""
+    numbers = {name: int(number) for name, number in _VERSION.findall(text)}
+    if set(numbers) == {"MAJOR", "MINOR"} and "PJRT_Api" in bare:
+        return Api(source, (numbers["MAJOR"], numbers["MINOR"]))
+    version, table = _EXTENSION_VERSION.search(text), _EXTENSION.search(" ".join(bare.split()))
+    if version is None or table is None:
+        raise InvalidArgument(
+            f"{source}: this is no pjrt_c_api.h: it lacks PJRT_API_MAJOR, _MINOR or PJRT_Api; and "
+            "no header of an extension, which has a PJRT_API_…_EXTENSION_VERSION and a struct that "
+            "begins with a PJRT_Extension_Base"
+        )
+    tag, name = table["tag"], table["name"]
+    return Api(source, (int(version[1]),), tag if tag.endswith("_Extension") or not name else name)
 
 
 def _declarations(text: str, source: str) -> Iterator[str]:
@@ -101,7 +131,8 @@ def _read(api: Api, declaration: str) -> None:
     opaque = _OPAQUE.fullmatch(declaration)
     callback, function = _CALLBACK.fullmatch(declaration), _FUNCTION.fullmatch(declaration)
     if struct:
-        _read_struct(api, struct["name"].strip() or struct["tag"], struct["body"])
+        names = [name for name in (struct["name"].strip(), struct["tag"]) if name]
+        _read_struct(api, api.table if api.table in names else names[0], struct["body"])
     elif enum:
         _read_enum(api, enum["name"].strip() or enum["tag"], enum["body"])
     elif callback:
@@ -118,24 +149,36 @@ def _read(api: Api, declaration: str) -> None:
 
 def _read_struct(api: Api, name: str, body: str) -> None:
     members = [part for part in split_fields(body) if part]
-    if name == "PJRT_Api":
+    if name == api.table:
         _read_table(api, members)
     elif name.startswith("PJRT_"):
         api.structs[name] = [_field(api, name, part) for part in members]
 
 
 def _read_table(api: Api, members: list[str]) -> None:
-    """Reads the table: functions are macros upstream, and pointers in what plugrt generates."""
+    """Reads the table: functions are macros or types upstream, pointers in what plugrt generates.
+
+    In an extension's table there may be other fields too.
+    """
     for member in members:
         slot, pointer = _SLOT.fullmatch(member), _POINTER.fullmatch(member)
+        typed = _TYPED_SLOT.fullmatch(member)
         if slot:
             api.functions.append(slot[1])
         elif pointer:
             name = f"PJRT_{pointer['name'].removeprefix('PJRT_')}"
             api.functions.append(name)
             api.signatures[name] = normalize(pointer["result"]) + normalize(pointer["parameters"])
-        elif api.functions:
-            raise InvalidArgument(f"{api.source}: PJRT_Api has {member!r}, which is no function")
+        elif typed and typed[1] in api.signatures:
+            api.functions.append(typed[1])
+        elif api.table == "PJRT_Api":
+            if api.functions:
+                message = f"{api.source}: PJRT_Api has {member!r}, which is no function"
+                raise InvalidArgument(message)
+        elif (field := _field(api, api.table, member)).name not in _BASE:
+            name = f"{api.table}.{field.name}"
+            api.functions.append(name)
+            api.signatures[name] = field.type
 
 
 def _field(api: Api, struct: str, text: str) -> Field:

@@ -1,0 +1,35 @@
+"""The round trip's own suite under ``plugrt trace --check``: no rule of the C API is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.apart import runs_apart
+
+pytestmark = [runs_apart("test-sdk"), pytest.mark.long]
+
+
+def test_a_clean_run_of_the_suite_reports_no_leak(tmp_path: Path) -> None:
+    """NumPy's backend and the cpu plugin, as capsules and as libraries, in one process."""
+    target = tmp_path / "trace.json"
+    suite = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "plugrt", "trace", "--check", "--summary", "--format", "json",
+         "-o", str(target), "--", *suite, str(Path(__file__).with_name("test_round_trip.py"))],
+        capture_output=True, text=True, timeout=600, check=False,
+        env={name: text for name, text in os.environ.items() if "PYTEST" not in name},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "0 findings." in ended.stderr
+    processes = json.loads(target.read_text())["processes"]
+    [whole] = [p for p in processes if len(p["libraries"]) >= 3]
+    launches = whole["functions"]["LoadedExecutable_Execute"]["calls"]
+    buffers = whole["handles"]["Buffer"]
+    assert launches > 100
+    assert buffers["created"] == buffers["destroyed"] > 300
