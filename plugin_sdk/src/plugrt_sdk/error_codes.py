@@ -10,10 +10,12 @@ from plugrt.errors import (
     PlugrtError,
     ResourceExhausted,
     Unimplemented,
+    UnsupportedDtype,
     describe,
 )
 
 _CLASSES: tuple[tuple[type[BaseException], type[PjrtError]], ...] = (
+    (UnsupportedDtype, Unimplemented),  # of another backend the dtype may well be one
     (PlugrtError, InvalidArgument),
     (NotImplementedError, Unimplemented),
     (MemoryError, ResourceExhausted),
