@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.errors import PjrtError, PlugrtError
 from plugrt.interface import CompileOptions, Program
-from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.expect import expect_refusal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import programs
@@ -29,6 +29,56 @@ def nonsense(subject: PluginSubject) -> None:
             lambda c=code: subject.client.compile(Program(c), CompileOptions()),  # type: ignore[misc]
             PlugrtError,
             what=f"compile({code[:20]!r})",
+        )
+
+
+_ADD = "stablehlo.add %a, %b : tensor<3xf32>"
+_SECOND = "%b: tensor<3xf32>"
+BAD: dict[str, tuple[str, str]] = {
+    "types": ("operands of two types", programs.ADD.replace(_SECOND, "%b: tensor<3xi32>")),
+    "shapes": ("operands of two shapes", programs.ADD.replace(_SECOND, "%b: tensor<4xf32>")),
+    "value": ("a value that nothing defines", programs.ADD.replace(_ADD, _ADD.replace("%b", "%c"))),
+    "name": ("an operation that does not exist", programs.ADD.replace("hlo.add", "hlo.ad")),
+    "main": ("no function main", programs.ADD.replace("@main", "@other")),
+    "result": (
+        "a result of another type than it states",
+        programs.ADD.replace("-> tensor<3xf32>", "-> tensor<3xi32>"),
+    ),
+}
+"""Name to what is wrong, and the program; the mutants take these, too."""
+
+
+def _refused_module(subject: PluginSubject, text: str, words: str) -> None:
+    expect_refusal(
+        lambda: subject.client.compile(Program(text.encode()), CompileOptions()),
+        PlugrtError,
+        what=f"compile(a program with {words})",
+    )
+    subject.compile(programs.ADD)
+
+
+for _name, (_words, _text) in BAD.items():
+    CHAPTER.add(
+        f"module.{_name}", f"A program with {_words} is refused, and the next one compiled.",
+        partial(_refused_module, text=_text, words=_words),
+        why="a faulty program crashes the compiler, or is run as another one",
+    )  # fmt: skip
+
+
+@CHAPTER.check(
+    "truncated", why="a file that was not written to its end crashes the compiler",
+    rests_on="StableHLO compatibility: portable artifacts",
+)  # fmt: skip
+def truncated(subject: PluginSubject) -> None:
+    """A portable artifact that ends in its middle is refused."""
+    from plugrt.stablehlo.modules import parse, portable_artifact
+
+    whole = portable_artifact(parse(programs.ADD), subject.declared.stablehlo_current_version)
+    for part in (whole[: len(whole) // 2], whole[: len(whole) * 9 // 10]):
+        expect_refusal(
+            lambda p=part: subject.client.compile(Program(p), CompileOptions()),  # type: ignore[misc]
+            PlugrtError,
+            what=f"compile(the first {len(part)} of {len(whole)} bytes)",
         )
 
 
@@ -91,6 +141,21 @@ def devices(subject: PluginSubject) -> None:
         PjrtError,
         what=f"compile() for {count} replicas",
     )
+
+
+@CHAPTER.check(
+    "arguments.device", needs=Needs.TWO_DEVICES, level=Level.SCALES,
+    capability="multiple_devices", why="a launch reads memory of another device",
+)  # fmt: skip
+def argument_on_another_device(subject: PluginSubject) -> None:
+    """An array on another device than the program's is refused, and the program works on."""
+    program, x = subject.compile_for(programs.ADD, 1), subject.put(ONE, 1)
+    expect_refusal(
+        lambda: program.execute([(subject.put(ONE, 0),), (x,)]), PlugrtError,
+        what="an argument on the first device for a program on the second",
+    )  # fmt: skip
+    [[total]] = program.execute([(x,), (x,)])
+    expect_same_bits(total.to_host(), 2 * ONE, "the launch after the wrong one:")
 
 
 _INTEGERS = ONE.astype(np.int32)

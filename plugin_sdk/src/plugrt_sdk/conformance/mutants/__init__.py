@@ -29,6 +29,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.declared import DECLARED
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
+    from plugrt_sdk.conformance.mutants.forms import FORMS
     from plugrt_sdk.conformance.mutants.killers import KILLERS
     from plugrt_sdk.conformance.mutants.operations import COMPOSITES, OPERATIONS, RANDOMNESS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
@@ -44,6 +45,7 @@ def mutants() -> Mapping[str, Mutant]:
         **EVENTS,
         **ARRAYS,
         **COMPUTING,
+        **FORMS,
         **OPERATIONS,
         **RANDOMNESS,
         **COMPOSITES,
