@@ -59,6 +59,7 @@ void fill_errors(PJRT_Api *api);
 typedef struct Table {
   PJRT_Api api;
   PyObject *bridge; /* plugrt_sdk.export.bridge.Bridge */
+  int makes_topologies;
   Arena arena;
   const PJRT_NamedValue *attributes;
   size_t num_attributes;

@@ -149,6 +149,11 @@ Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *h
   PJRT_Api *api = &table->api;
   if (arena_named_values(&table->arena, attributes, &table->attributes, &table->num_attributes))
     return NULL;
+  PyObject *makes_topologies = PyObject_GetAttrString(bridge, "makes_topologies");
+  if (makes_topologies == NULL)
+    return NULL;
+  table->makes_topologies = makes_topologies == Py_True;
+  Py_DECREF(makes_topologies);
   fill();
   *api = (PJRT_Api){PJRT_SLOTS(GUARDED)};
   fill_errors(api); /* an error about an error would have hosts ask about that, for ever */

@@ -63,9 +63,17 @@ static PJRT_TopologyDescription *make_topology(Table *table, PyObject *descripti
   return made;
 }
 
+/* Without Python: hosts ask with each client that they start. */
+static PJRT_Error *enter_for_topology(const Table *table, Entry *entry, const char *function) {
+  if (!table->makes_topologies)
+    return format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                        "PJRT_%s: the exported plugin cannot compile for absent devices", function);
+  return enter_python(entry, function);
+}
+
 PJRT_Error *topology_create(Table *table, struct PJRT_TopologyDescription_Create_Args *args) {
   Entry entry;
-  PJRT_Error *error = enter_python(&entry, "TopologyDescription_Create");
+  PJRT_Error *error = enter_for_topology(table, &entry, "TopologyDescription_Create");
   if (error != NULL)
     return error;
   PyObject *options = read_named_values(args->create_options, args->num_options), *made = NULL;
@@ -84,7 +92,7 @@ PJRT_Error *topology_create(Table *table, struct PJRT_TopologyDescription_Create
 
 PJRT_Error *topology_read(Table *table, struct PJRT_TopologyDescription_Deserialize_Args *args) {
   Entry entry;
-  PJRT_Error *error = enter_python(&entry, "TopologyDescription_Deserialize");
+  PJRT_Error *error = enter_for_topology(table, &entry, "TopologyDescription_Deserialize");
   if (error != NULL)
     return error;
   PyObject *made = PyObject_CallMethod(

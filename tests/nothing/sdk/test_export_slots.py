@@ -90,6 +90,7 @@ def test_a_function_does_not_touch_what_the_host_has_no_room_for(late: Exported)
         struct.struct_size = 16
         error = getattr(api, name)(struct)
         message = ffi.new("struct PJRT_Error_Message_Args*", {"error": error})
+        message.struct_size = ffi.sizeof(message[0])
         api.Error_Message(message)
         said = ffi.unpack(message.message, message.message_size).decode()
         assert f"PJRT_{name}_Args of the host has 16 bytes; plugins that plugrt_sdk ex" in said

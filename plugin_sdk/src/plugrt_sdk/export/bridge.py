@@ -65,6 +65,8 @@ class Bridge:
         self._factory = factory
         self._platform = platform
         self._topology_factory = topology_factory
+        self.makes_topologies = topology_factory is not None
+        """Read once by the core, which refuses topologies itself where it is False."""
 
     def create_client(
         self, options: dict[str, OptionValue], store: KeyValueStore | None
@@ -176,10 +178,12 @@ class Bridge:
 
     def create_topology(self, name: str, options: dict[str, OptionValue]) -> tuple[Any, ...]:
         """Makes a topology of devices that may not be there, and describes it."""
+        assert self._topology_factory is not None
         return make_topology(self._topology_factory, name, options, self._platform)
 
     def read_topology(self, serialized: bytes) -> tuple[Any, ...]:
         """Makes the topology again of which `serialize_topology` gave the bytes."""
+        assert self._topology_factory is not None
         return read_topology(self._topology_factory, serialized, self._platform)
 
     def serialize_topology(self, topology: MadeTopology | Client) -> bytes:

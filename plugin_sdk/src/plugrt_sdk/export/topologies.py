@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plugrt.errors import ArgumentTypeError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import OptionValue, Topology
 from plugrt_sdk.export.describing import describe_device
 
@@ -32,14 +32,12 @@ class MadeTopology:
 
 
 def make_topology(
-    factory: TopologyFactory | None,
+    factory: TopologyFactory,
     name: str,
     options: Mapping[str, OptionValue],
     platform: str | None,
 ) -> tuple[Any, ...]:
     """Makes a topology and describes it: its name, version, devices and attributes."""
-    if factory is None:
-        raise Unimplemented("the exported plugin cannot compile for absent devices")
     made = factory(name, options)
     if not isinstance(made, Topology):
         raise ArgumentTypeError(
@@ -56,7 +54,7 @@ def make_topology(
 
 
 def read_topology(
-    factory: TopologyFactory | None, serialized: bytes, platform: str | None
+    factory: TopologyFactory, serialized: bytes, platform: str | None
 ) -> tuple[Any, ...]:
     """Makes the topology again that was serialised, and describes it."""
     try:
