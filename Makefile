@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
 .PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-more test-vendors test-xla-cpu test-packages test-sdk \
-	test-core-sanitized test-sdk-long \
+	test-core-sanitized test-sdk-long conform conformance kill-matrix \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
 
@@ -95,12 +95,12 @@ test-sdk-long: $(STAMP)
 
 ## make conform      numpy, cpu and xla_cpu through the conformance kit; reports in build/conform (2 minutes)
 conform: $(STAMP)
-	$(BIN)/python tools/conform.py $(NAMES)
+	$(BIN)/python -m tools.conform $(NAMES)
 
 ## make conformance  every plugin of ours through the kit, cuda and tpu with their vendors' libraries,
 ##                   and their CONFORMANCE.md anew (4 minutes; NAMES="cpu tpu" for some of them)
 conformance: $(STAMP)
-	$(BIN)/python tools/conform.py --pages $(NAMES)
+	$(BIN)/python -m tools.conform --pages $(NAMES)
 
 ## make kill-matrix  each mutant of the conformance kit against its group's checks (25 minutes)
 kill-matrix: $(STAMP)

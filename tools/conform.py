@@ -1,4 +1,4 @@
-"""Puts the plugins of this repository through the conformance kit.
+"""Puts the plugins of this repository through the conformance kit: ``python -m tools.conform``.
 
 Writes reports in every form into build/conform, and exits with 1 if something does not hold that
 no waiver in tools/conformance names. ``--pages`` also writes each plugin's ``CONFORMANCE.md``:
@@ -17,13 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tools.test_vendors import QUIET, make_environment
+
 from plugrt_sdk.conformance.reports.markdown import markdown
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from tools.test_vendors import QUIET, make_environment  # noqa: E402
-
 BUILD = ROOT / "build/conform"
 WAIVERS = ROOT / "tools/conformance"
 NOTE = """\

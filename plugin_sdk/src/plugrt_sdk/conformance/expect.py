@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from plugrt.errors import describe
 
 Array = npt.NDArray[Any]
 _SHOWN = 200
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+(?=>)")
+"""Of an object without a text of its own: two runs would differ in nothing else."""
 
 
 class Mismatch(AssertionError):
@@ -25,7 +28,7 @@ class Mismatch(AssertionError):
 def show(value: object) -> str:
     """Returns a value as one short line."""
     text = np.array2string(value, threshold=8) if isinstance(value, np.ndarray) else repr(value)
-    text = " ".join(text.split())
+    text = _ADDRESS.sub("", " ".join(text.split()))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 

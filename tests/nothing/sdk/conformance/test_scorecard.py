@@ -29,7 +29,7 @@ FAILED, CRASHED = "buffers.put_get.scalar", "programs.add"
 
 PLUGIN = {
     "kind": "object", "name": HOSTILE, "options": {}, "distribution": "", "version": HOSTILE,
-    "entry_point": "", "library": "", "library_sha256": "",
+    "entry_point": "", "library": "", "library_sha256": "", "api_version": "", "hardware": HOSTILE,
 }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def describe_provenance(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "library", f"{plugin['library']} (SHA-256 {plugin['library_sha256']})"
     if plugin["api_version"]:
         yield "PJRT C API", plugin["api_version"]
-    if plugin["hardware"]:
+    if plugin["hardware"] and plugin["kind"] != "library":
         yield "hardware", plugin["hardware"]
     if "platform" in report["client"]:
         yield "platform", "{platform} {platform_version}".format(**report["client"])
