@@ -76,6 +76,11 @@ print(y.to_host())  # [0. 0. 0.]
 - `rng_bit_generator` gives XLA's bits, `rng` numbers that differ from run to run.
 - Programs take and return tokens, which JAX's ordered effects are made of: a token holds nothing,
   and programs are run in the order of their launches.
+- A program states what it costs by the rules of XLA's cost analysis (`flops`, `transcendentals`,
+  `bytes accessed`), before any optimisation: there is none. A device states the bytes of the arrays
+  on it.
+- `plugrt.topology("numpy", "8")` compiles for eight devices that need not be there. JAX's client
+  for that waits with Python's lock held, so that no backend in Python can answer: JAX has none.
 - Replicas, and what is written for single partitions, run in step; a device that leaves a loop sits
   out the rest. A partitioned program is put together, computed and divided again by its shardings.
 - {total} operations are run, {refused} are refused with their name, source line and the reason.

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from plugrt.errors import InvalidArgument, Unimplemented
-from plugrt.interface import CompileOptions, MemoryAnalysis, Program, TensorType
+from plugrt.interface import (
+    CompileOptions,
+    DeviceDescription,
+    MemoryAnalysis,
+    OptionValue,
+    Program,
+    TensorType,
+)
 from plugrt.stablehlo.modules import current_version
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_sdk.compiled import Compiled, Launch
 from plugrt_sdk.numpy_backend.collectives import JOINT
+from plugrt_sdk.numpy_backend.costs import program_costs
 from plugrt_sdk.numpy_backend.data_types import Array
+from plugrt_sdk.numpy_backend.devices import Grid
+from plugrt_sdk.numpy_backend.functions import ModuleCompiler
+from plugrt_sdk.numpy_backend.held_memory import HeldMemory
 from plugrt_sdk.numpy_backend.launches import compile_launch, local_types
 from plugrt_sdk.reading import read_aliases, read_module
 from plugrt_sdk.saved_programs import SavesPrograms
 
+_KIND = "NumPy"
 _MOST_DEVICES = 1 << 16
 
 
@@ -34,10 +46,11 @@ class NumpyBackend(SavesPrograms):
     def __init__(self, num_devices: int | str = 1, check_types: bool = False) -> None:
         self._count = _read_count(num_devices)
         self._check = check_types
+        self._memory = HeldMemory()
         self.stablehlo_version = current_version()
 
     def devices(self) -> Sequence[str]:
-        return ["NumPy"] * self._count
+        return [_KIND] * self._count
 
     def replicas(self) -> int:
         return self._count
@@ -49,7 +62,13 @@ class NumpyBackend(SavesPrograms):
         return [name.removeprefix("stablehlo.") for name in JOINT]
 
     def put(self, array: Array, device: int) -> Array:
-        return array.copy()
+        return self._memory.add(array.copy(), device)
+
+    def delete(self, handle: Array) -> None:
+        self._memory.remove(handle)
+
+    def memory_stats(self, device: int) -> Mapping[str, int]:
+        return self._memory.of(device)
 
     def get(self, handle: Array) -> Array:
         return handle
@@ -58,10 +77,10 @@ class NumpyBackend(SavesPrograms):
         return handle
 
     def alias(self, array: Array, device: int) -> Array:
-        return array
+        return self._memory.add(array, device)
 
     def copy(self, handle: Array, device: int) -> Array:
-        return handle.copy()
+        return self._memory.add(handle.copy(), device)
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
         return read_aliases(program)
@@ -69,15 +88,32 @@ class NumpyBackend(SavesPrograms):
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         _check_names(options.env_overrides)
         launch = compile_launch(program, options, check=self._check)
+        memory = self._memory
+        assert options.device_assignment is not None
+        devices = options.device_assignment.flat
 
         def launch_owned(
             arguments: Sequence[Sequence[Array]], consumed: Collection[int] = ()
         ) -> list[list[Array]]:
             """Launches. What is donated is freed afterwards, for NumPy's next arrays."""
             taken = {id(owner) for shards in arguments for a in shards for owner in (a, a.base)}
-            return [[_own(a, taken) for a in shards] for shards in launch(arguments)]
+            results = [[_own(a, taken) for a in shards] for shards in launch(arguments)]
+            for shards in results:
+                for a, device in zip(shards, devices, strict=True):
+                    memory.add(a, device)
+            for i in consumed:
+                for a in arguments[i]:
+                    memory.remove(a)
+            return results
 
         return launch_owned
+
+    def cost_analysis(self, compiled: Compiled) -> Mapping[str, OptionValue]:
+        module = read_module(compiled.program)
+        legalize_chlo(module)
+        grid = Grid(compiled.options.num_replicas, compiled.options.num_partitions)
+        with module.context:
+            return dict(program_costs(ModuleCompiler(module, grid), grid.partitions))
 
     def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
         return MemoryAnalysis(
@@ -93,6 +129,17 @@ class NumpyBackend(SavesPrograms):
         if "sdy.manual_computation" in text:  # an error for hosts that make HLO of it, as JAX does
             raise Unimplemented("a program with an sdy.manual_computation has no form as HLO")
         return Program(text.encode(), "mlir", compiled.program.name)
+
+    def topologies(
+        self, name: str, options: Mapping[str, OptionValue]
+    ) -> Sequence[DeviceDescription]:
+        """Returns as many devices as the name says in digits; without one, those of the backend."""
+        if options:
+            raise InvalidArgument(
+                f"topologies of the NumPy backend have no options; found {sorted(options)}"
+            )
+        count = _read_count(name, "the name of a topology") if name else self._count
+        return [DeviceDescription(i, 0, _KIND) for i in range(count)]
 
     def device_types(
         self, program: Program, options: CompileOptions
@@ -111,12 +158,12 @@ def _check_names(overrides: Iterable[str]) -> None:
             )
 
 
-def _read_count(given: int | str) -> int:
+def _read_count(given: int | str, what: str = "num_devices") -> int:
     number = isinstance(given, int) or (isinstance(given, str) and given.isdecimal())
     count = int(given) if number else 0
     if not 1 <= count <= _MOST_DEVICES:
         raise InvalidArgument(
-            f"num_devices must be a number from 1 to {_MOST_DEVICES}; {given!r:.60} was given"
+            f"{what} must be a number from 1 to {_MOST_DEVICES}; {given!r:.60} was given"
         )
     return count
 

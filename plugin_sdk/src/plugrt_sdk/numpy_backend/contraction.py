@@ -105,6 +105,12 @@ class Arrangement:
         return x if self._target is None else x.reshape(self._target)
 
 
+def summed_terms(op: Operation) -> int:
+    """Returns how many products make an element of a ``dot_general``."""
+    terms: int = _Dimensions(op).terms
+    return terms
+
+
 def _dot_general(op: Operation) -> Function:
     dims = _Dimensions(op)
     left, right = (kind.dtype for kind in op.operand_types[:2])

@@ -82,6 +82,25 @@ class _Convolution:
         return from_products(result, self.dtype)
 
 
+def multiplications(op: Operation) -> int:
+    """Returns how many products a ``convolution`` adds; those with padding and holes do not count.
+
+    As XLA counts them.
+    """
+    convolution = _Convolution(op)
+    windows, (x, kernel) = convolution.windows, (kind.shape for kind in op.operand_types)
+    batch, features, *sizes = [x[d] for d in convolution.input_order]
+    places = [op.shape[convolution.output_order.index(d)] for d in range(2, 2 + len(sizes))]
+    count: int = kernel[convolution.kernel_order[0]] * (features // convolution.feature_groups)
+    count *= batch // convolution.batch_groups
+    for axis, (size, outputs) in enumerate(zip(sizes, places, strict=True)):
+        at = np.arange(outputs)[:, None] * windows.strides[axis] - windows.padding[axis][0]
+        at = at + np.arange(windows.sizes[axis]) * windows.dilations[axis]
+        element, hole = np.divmod(at, windows.base_dilations[axis])
+        count *= int(np.count_nonzero((hole == 0) & (element >= 0) & (element < size)))
+    return count
+
+
 def _patches(windows: Windows, x: Array) -> Array:
     """Returns a view: batch, feature, places of windows, places within a window."""
     edges = replace(
