@@ -20,7 +20,7 @@ import pytest
 import plugrt
 from plugrt import monitoring
 from plugrt.errors import ConfigError, Internal
-from plugrt.settings.declarations import config
+from plugrt.settings.declarations import Config, config
 from support.distributions import run_python
 from support.platforms import platform_environment
 
@@ -113,10 +113,12 @@ print(np.asarray(plugrt.jit(lambda x: x * 9)(np.ones(2, np.float32))).tolist(), 
         assert done.stdout.strip() == f"[9.0, 9.0] ['{event}']"
 
 
-def test_programs_that_compile_fast_are_not_kept_by_default(tmp_path: Path) -> None:
-    with config.override(compilation_cache_dir=str(tmp_path / "cache")):
+def test_programs_that_compile_fast_are_not_kept(folder: Path) -> None:
+    with config.override(persistent_cache_min_compile_time_secs=100.0):
         _call()
-    assert _entries(tmp_path / "cache") == []
+    assert _entries(folder) == []
+    # Loading takes 3 ms, compiling the smallest program some 20: it pays from 10 on.
+    assert Config.persistent_cache_min_compile_time_secs.default == 0.01
 
 
 def test_small_entries_can_be_left_out_and_the_cache_turned_off(folder: Path) -> None:

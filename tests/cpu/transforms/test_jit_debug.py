@@ -236,20 +236,6 @@ def test_log_compiles(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
-def test_dump_ir_to(tmp_path: Path) -> None:
-    def dumped(x: Any) -> Any:
-        return add(x, 1)
-
-    with config.override(dump_ir_to=str(tmp_path / "new" / "folder")):
-        jit(dumped)(X)
-        jit(lambda x: mul(x, 3))(X)
-    names = sorted(p.name for p in (tmp_path / "new" / "folder").iterdir())
-    assert len(names) == 2
-    (path,) = (tmp_path / "new" / "folder").glob("*_dumped.mlir")
-    assert "module @jit_dumped" in path.read_text()
-    assert "stablehlo.add" in path.read_text()
-
-
 # --- interrupts --------------------------------------------------------------------------------
 
 _CHILD = """

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import os
-import re
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from plugrt import monitoring
 from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
+from plugrt.execution.ir_dumps import dump_executable, dump_program
+from plugrt.execution.program_rewriters import rewrite_program
+from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
 from plugrt.settings.declarations import config
 
 logger = logging.getLogger("plugrt.compile")
-_dumped = itertools.count()
 
 
 def compile_program(
@@ -26,16 +25,27 @@ def compile_program(
     """Returns the program compiled and loaded by ``client``, or loaded from the persistent cache.
 
     Says so in the log at WARNING under ``config.log_compiles`` (else DEBUG), and tells
-    `plugrt.monitoring` how long it took. Raises the backend's `PjrtError`.
+    `plugrt.monitoring` how long it took. Rewriters see the program first (`rewrite_program`).
+    Raises the backend's `PjrtError`.
     """
+    program = rewrite_program(program, client)
+    dump_program(program)
     with monitoring.stage(monitoring.COMPILE, program.name):
-        return _compile_or_load(client, program, options, inputs)
+        executable = _compile_or_load(client, program, options, inputs)
+    dump_executable(program.name, executable.executable)
+    return executable
+
+
+def compile_settings() -> tuple[Any, ...]:
+    """Returns what settings of this thread change of compiled programs, for the keys of caches."""
+    return config.program_rewriters, config.quick_compile_bytes
 
 
 def _compile_or_load(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType]
 ) -> LoadedExecutable:
-    entry = entry_for(client, program, options)
+    quick = add_quick_options(client, program, options)
+    entry = entry_for(client, program, quick)
     kept = entry.load() if entry else None
     level = monitoring.compile_log_level()
     if kept:
@@ -44,7 +54,7 @@ def _compile_or_load(
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
-    executable = client.compile(program, options)
+    executable = compile_or_drop(client, program, options, quick)
     seconds = time.perf_counter() - start
     monitoring.record_event_duration_secs(
         monitoring.COMPILE, seconds, fun_name=program.name, platform=client.platform
@@ -53,15 +63,3 @@ def _compile_or_load(
     if entry:
         entry.store(executable, seconds)
     return bound_launches(executable, program)
-
-
-def dump(name: str, text: str) -> Path | None:
-    """Writes a program's text into ``config.dump_ir_to`` if that is set; returns where."""
-    if not config.dump_ir_to:
-        return None
-    folder = Path(config.dump_ir_to)
-    folder.mkdir(parents=True, exist_ok=True)
-    safe = re.sub(r"[^\w.-]", "_", name)[:100]
-    path = folder / f"plugrt_{os.getpid()}_{next(_dumped):04d}_{safe}.mlir"
-    path.write_text(text)
-    return path

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
-from plugrt.execution.compiler import compile_program, dump
+from plugrt.execution.compiler import compile_program
 from plugrt.execution.index_boxes import Box, box_shape, first_split, relative_box
 from plugrt.interface import (
     Buffer,
@@ -47,7 +47,6 @@ class LoadedPartProgram:
         self._client = self.devices[0].client
 
         def load() -> LoadedExecutable:
-            dump(program.name, program.code.decode())
             rows = tuple((device.id,) for device in self.devices)
             options = CompileOptions(len(rows), device_assignment=DeviceAssignment(rows))
             code = Program(program.code, name=program.name)

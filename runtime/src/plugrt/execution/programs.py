@@ -11,7 +11,7 @@ from plugrt.errors import Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
-from plugrt.execution.compiler import compile_program
+from plugrt.execution.compiler import compile_program, compile_settings
 from plugrt.execution.host_constants import HostConstant
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch, resolve_device, single_device_launch
@@ -45,8 +45,8 @@ class TracedProgram(Protocol):
     @property
     def out_tree(self) -> tree.PyTreeSpec: ...
     @property
-    def loaded(self) -> BoundedCache[Launch, Any]:
-        """The executables compiled from it, by launch."""
+    def loaded(self) -> BoundedCache[Any, Any]:
+        """The executables compiled from it, by launch and the settings that count."""
 
     def program(self, client: Client) -> Program:
         """Returns the program as ``client`` takes it."""
@@ -58,7 +58,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     What the function closed over is put on the launch's devices, once.
     """
     # Whether results are committed makes no difference to what is compiled.
-    key = replace(launch, committed=False)
+    key = (replace(launch, committed=False), compile_settings())
     executable, constants = traced.loaded.get_or_make(
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
     )

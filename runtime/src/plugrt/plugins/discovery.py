@@ -24,17 +24,22 @@ ALIAS_GROUP = "plugrt.aliases"
 COMMAND_GROUP = "plugrt.cli"
 """Entry points of this group name objects that add commands (``plugrt_add_commands``)."""
 
-_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, COMMAND_GROUP))
+REWRITER_GROUP = "plugrt.rewriters"
+"""Entry points of this group name objects with the hook ``plugrt_program_rewriters``."""
+
+_OBJECT_GROUPS = (COMMAND_GROUP, REWRITER_GROUP)
+_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, *_OBJECT_GROUPS))
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 
 @dataclass
 class Discovered:
-    """The result of a scan: candidates, aliases (alias to plugin names), and commands."""
+    """The result of a scan: candidates, aliases (alias to plugin names), commands, rewriters."""
 
     records: list[Record] = field(default_factory=list)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     commands: list[Record] = field(default_factory=list)
+    rewriters: list[Record] = field(default_factory=list)
 
 
 def discover(path: Sequence[str] | None = None) -> Discovered:
@@ -95,7 +100,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
-        if group not in PLUGIN_GROUPS and group != COMMAND_GROUP:
+        if group not in PLUGIN_GROUPS and group not in _OBJECT_GROUPS:
             continue
         if not name or not _VALUE.fullmatch(value):
             fault = f"the entry point {name!r} = {value!r} of the group {group} is malformed"
@@ -106,8 +111,9 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         source = PLUGIN_GROUPS.get(group, Source.ENTRY_POINT)
         record = Record(name, source, distribution.name, distribution.version, value,
                         distribution.location)  # fmt: skip
-        if group == COMMAND_GROUP:
-            found.commands.append(record)
+        if group in _OBJECT_GROUPS:
+            of_group = found.commands if group == COMMAND_GROUP else found.rewriters
+            of_group.append(record)
             continue
         if source.rank > Source.ENTRY_POINT.rank:
             record.name, record.aliases = _names_of_foreign_plugin(name)

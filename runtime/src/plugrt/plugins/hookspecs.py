@@ -1,22 +1,23 @@
 """The hooks of plugrt: what a plugin package may implement besides offering a `Plugin`.
 
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
-entry point names: of the group ``plugrt.plugins`` for the first two, ``plugrt.cli`` for the
-last. Hooks serve registration and life cycle; no call of a computation passes through one.
-An implementation may omit arguments that it does not need.
+entry point names: of the group ``plugrt.plugins`` for the first two, ``plugrt.rewriters`` and
+``plugrt.cli`` for the others. Hooks serve registration and life cycle; no call of a computation
+passes through one. An implementation may omit arguments that it does not need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pluggy
 
-from plugrt.interface import Client
+from plugrt.interface import Client, Program
 from plugrt.plugins.plugin import Plugin
 
 PROJECT = "plugrt"
+ProgramRewriter = Callable[[Program, Client], "Program | str | bytes | None"]
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
@@ -38,6 +39,17 @@ def plugrt_client_created(name: str, client: Client) -> None:
 
     It is called once for each client, under the lock that guards initialisation: do not ask for
     devices here, and do not block.
+    """
+
+
+@hookspec
+def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[empty-body]
+    """Return functions that see each program before it is compiled.
+
+    Each is called with the `Program` and the `Client`, and returns None or what replaces the
+    program: a `Program` with the same parameters and results, or StableHLO as text or bytes.
+    The hook is called once, before the first compilation; a package that raises is left out with a
+    warning. An error of a rewriter fails the compilation.
     """
 
 

@@ -73,6 +73,11 @@ class Table:
         return self._discovered.commands if self.rows is not None and self._discovered else []
 
     @property
+    def rewriters(self) -> list[Record]:
+        """The installed objects that offer program rewriters; none is loaded."""
+        return self._discovered.rewriters if self.rows is not None and self._discovered else []
+
+    @property
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Alias to plugin names in order of preference: built in, from metadata, plugins' own."""
         aliases = dict(vendors.ALIASES)

@@ -16,7 +16,9 @@ from plugrt.settings.option_types import (
     BOOLEAN,
     CREATE_OPTIONS,
     DEVICE,
+    DUMP_MODES,
     FOLDER,
+    FUNCTIONS,
     GPU_SHAPE,
     INTEGERS,
     LOWER,
@@ -270,7 +272,26 @@ class Config(Options):
     )  # fmt: skip
     dump_ir_to = option(
         "JAX_DUMP_IR_TO", TEXT, None,
-        "A folder that every program handed to a backend is written to, as StableHLO text.",
+        "A folder that every program handed to a backend is written to, in numbered files.",
+    )  # fmt: skip
+    dump_ir_modes = option(
+        "JAX_DUMP_IR_MODES", DUMP_MODES, ("stablehlo",),
+        "What is written there of each program: stablehlo (as it is handed over), hlo (the same as "
+        "HLO), optimized (what the backend made of it). JAX's jaxpr and eqn_count_pprof, which are "
+        "of its own representation, are passed over.",
+    )  # fmt: skip
+    program_rewriters = option(
+        "PLUGRT_PROGRAM_REWRITERS", FUNCTIONS, (),
+        "Functions of a program and a client that see each program before it is compiled, and may "
+        "return another.",
+        launched=True,
+    )  # fmt: skip
+    quick_compile_bytes = option(
+        "PLUGRT_QUICK_COMPILE_BYTES", integer(0), 0,
+        "Programs of at most so many bytes (as StableHLO artifacts) are compiled by XLA's CPU "
+        "compiler without its fusion emitters: about 0.6 of the time. Results may differ in the "
+        "last digits, as those of cbrt do. 0 means never.",
+        launched=True,
     )  # fmt: skip
     enable_compilation_cache = option(
         "JAX_ENABLE_COMPILATION_CACHE", BOOLEAN, True,
@@ -286,8 +307,9 @@ class Config(Options):
         "The size in bytes beyond which the least recently used entries go; -1 means no bound.",
     )  # fmt: skip
     persistent_cache_min_compile_time_secs = option(
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 1.0,
-        "Programs that compiled faster than this are not kept in the persistent cache.",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", number(), 0.01,
+        "Programs that compiled faster than this are not kept in the persistent cache. JAX's "
+        "default is 1: but a small program takes 25 ms to compile, and 3 to load.",
     )  # fmt: skip
     persistent_cache_min_entry_size_bytes = option(
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", integer(-1), 0,

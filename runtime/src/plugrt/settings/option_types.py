@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from plugrt.errors import ConfigError
@@ -235,9 +237,53 @@ DEVICE: OptionType[str | Device] = OptionType(
 INTEGERS: OptionType[tuple[int, ...] | None] = OptionType(
     "ints", "all, or whole numbers separated by commas", _parse_integers, _check_integers
 )
+_DUMP_MODES = ("stablehlo", "hlo", "optimized")
+_DUMP_MODES_OF_JAX = ("jaxpr", "eqn_count_pprof")
+
+
+def _check_dump_modes(value: Any) -> tuple[str, ...]:
+    modes = _check_names(value)
+    if unknown := [m for m in modes if m not in (*_DUMP_MODES, *_DUMP_MODES_OF_JAX)]:
+        raise ValueError(f"there is no {', '.join(map(repr, unknown))}")
+    return tuple(mode for mode in modes if mode in _DUMP_MODES)
+
+
+def _parse_dump_modes(text: str) -> tuple[str, ...]:
+    return _check_dump_modes(_parse_names(text))
+
+
+def _check_functions(value: Any) -> tuple[Callable[..., Any], ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError("several functions are given as a tuple")
+    for function in value:
+        if not callable(function):
+            raise ValueError(f"{function!r:.60} is no function")
+    return tuple(value)
+
+
+def _parse_functions(text: str) -> tuple[Callable[..., Any], ...]:
+    return _check_functions([_import_function(name) for name in _parse_names(text)])
+
+
+def _import_function(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        return attrgetter(attribute)(import_module(module))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{name!r} is no module:function ({error})") from error
+
+
 NAMES: OptionType[tuple[str, ...]] = OptionType(
     "names", "names separated by commas", _parse_names, _check_names
 )
+DUMP_MODES: OptionType[tuple[str, ...]] = OptionType(
+    "names", "of stablehlo, hlo and optimized, separated by commas", _parse_dump_modes,
+    _check_dump_modes,
+)  # fmt: skip
+FUNCTIONS: OptionType[tuple[Callable[..., Any], ...]] = OptionType(
+    "functions", "module:function, separated by commas (in Python functions)", _parse_functions,
+    _check_functions,
+)  # fmt: skip
 CREATE_OPTIONS: OptionType[dict[str, OptionValue]] = OptionType(
     "options", "key:value;key:value (in Python a dict)", _parse_create_options,
     _check_create_options,

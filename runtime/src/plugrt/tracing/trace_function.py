@@ -14,11 +14,8 @@ from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
-from plugrt.execution.compiler import dump
-from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, Program, TensorType
-from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError, func, ir
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.modules import Version, portable_artifact
@@ -54,8 +51,8 @@ class Staged:
     weak_outputs: tuple[bool, ...]
     """Whether each flat output stands for a Python scalar."""
     out_tree: tree.PyTreeSpec
-    loaded: BoundedCache[Launch, Any] = field(default_factory=lambda: BoundedCache(64))
-    """What was compiled of it, by launch; see `plugrt.execution.programs.load`."""
+    loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
+    """What was compiled of it, by launch and settings; see `plugrt.execution.programs.load`."""
     _artifacts: dict[Version | None, bytes] = field(default_factory=dict)
 
     @property
@@ -73,8 +70,6 @@ class Staged:
         if code is None:
             with monitoring.stage(monitoring.LOWER, self.plan.name):
                 code = self._artifacts[version] = portable_artifact(self.module, version)
-                if config.dump_ir_to:
-                    dump(self.plan.name, self.text)
         return Program(code, "mlir", self.plan.name)
 
     @cached_property

@@ -12,6 +12,7 @@ from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.compiled import CompiledBase
+from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.interface import (
     CompileOptions,
     Executable,
@@ -53,6 +54,7 @@ def compile_ahead(
 
 def compile_for(program: Program, target: Topology, options: CompileOptions) -> Executable:
     """Returns the program compiled for a topology; logged and timed as any compilation."""
+    dump_program(program)
     logger.debug("Compiling %s for %s, ahead of time", program.name, target.platform)
     start = time.perf_counter()
     try:
@@ -68,6 +70,7 @@ def compile_for(program: Program, target: Topology, options: CompileOptions) -> 
         fun_name=program.name,
         platform=target.platform,
     )
+    dump_executable(program.name, executable)
     return executable
 
 

@@ -1,0 +1,82 @@
+"""Quick compilation of small programs: with which options, and where a library knows none."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt.errors import ConfigError, InvalidArgument
+from plugrt.execution.quick_compile import compile_or_drop
+from plugrt.interface import Client, CompileOptions, Program
+from plugrt.plugins.backends import get_backend
+from plugrt.settings.declarations import config
+from plugrt.transforms.jit import jit
+from support.behaviour import behaviour
+
+X = np.arange(3, dtype=np.float32)
+QUICK = "xla_cpu_use_fusion_emitters"
+
+
+@pytest.fixture
+def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Gives the options by name of each compilation."""
+    found: list[dict[str, Any]] = []
+    client = type(get_backend())
+    real = client.compile
+
+    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
+        found.append(dict(options.env_overrides))
+        return real(self, program, options)
+
+    monkeypatch.setattr(client, "compile", compile)
+    return found
+
+
+@behaviour(
+    13,
+    "`quick_compile_bytes` compiles small programs without fusion emitters, and others as ever",
+    jax="JAX has no such setting",
+)
+def test_small_programs_alone(compiled_with: list[dict[str, Any]]) -> None:
+    if get_backend().platform != "cpu":
+        pytest.skip("only XLA's CPU compiler has a quicker way")
+    f = jit(lambda x: x * 51 + 1)
+    for most in (0, 100_000, 10):
+        with config.override(quick_compile_bytes=most):
+            np.testing.assert_array_equal(f(X), X * 51 + 1)
+    assert compiled_with == [{}, {QUICK: False}, {}]
+    with config.override(quick_compile_bytes=100_000):
+        jit(lambda x: x * 52, compiler_options={QUICK: True})(X)
+    assert compiled_with[3:] == [{QUICK: True}]
+
+
+@behaviour(
+    13,
+    "a library that does not know the option for it compiles without; other errors stay",
+    jax="JAX has no such setting",
+)
+def test_a_library_that_does_not_know_it() -> None:
+    asked: list[CompileOptions] = []
+
+    def compile(program: Program, options: CompileOptions) -> Any:
+        asked.append(options)
+        if options.env_overrides:
+            raise InvalidArgument(f"No such compile option: {[*options.env_overrides]}")
+        return "compiled"
+
+    old: Any = SimpleNamespace(compile=compile)
+    plain, quick = CompileOptions(), CompileOptions(env_overrides={QUICK: False})
+    assert compile_or_drop(old, Program(b"", "mlir", "f"), plain, quick) == "compiled"
+    assert asked == [quick, plain]
+    own = CompileOptions(env_overrides={"mine": 1})
+    with pytest.raises(InvalidArgument, match="mine"):
+        compile_or_drop(old, Program(b"", "mlir", "f"), own, own)
+
+
+@pytest.mark.parametrize("wrong", [-1, "small", 2.5, None])
+def test_wrong_sizes(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="quick_compile_bytes"):
+        config.update("quick_compile_bytes", wrong)
