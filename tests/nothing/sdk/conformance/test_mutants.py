@@ -29,6 +29,7 @@ OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexErro
 ELSEWHERE = {
     "abi.destroy_null", "arguments.extension.error_message", "arguments.name.empty",
     "arguments.name.bounded", "arguments.options.bounded", "events.destroy_null", "ownership.leak",
+    "endurance.cycles", "endurance.programs",
 }  # fmt: skip
 """Checks whose mutants end the process, or take 400 MB."""
 
@@ -36,7 +37,7 @@ ELSEWHERE = {
 def chapters() -> Mapping[str, list[Check]]:
     """Returns the checks that are tried here: of operations one dtype each, by turns.
 
-    `make kill-matrix` tries all, and those that need a process of their own or 400 MB.
+    `make kill-matrix` tries all, and those that need a process of their own or 100 MB.
     """
     found: dict[str, list[Check]] = {}
     seen: dict[str, int] = {}

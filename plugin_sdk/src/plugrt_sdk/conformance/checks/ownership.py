@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from plugrt.errors import DeletedBuffer, PlugrtError
 from plugrt.interface import ExecuteOptions
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import expect, expect_equal, expect_refusal, expect_same_bits
+from plugrt_sdk.conformance.resident import resident_bytes
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.testing import ownership, programs
 from plugrt_sdk.testing.subject import ONE
@@ -90,6 +92,41 @@ def donation_kept(subject: PluginSubject) -> None:
     expect_same_bits(x.to_host(), ONE, "the argument that is kept")
 
 
+@CHAPTER.check(
+    "donation.again", capability="donation", rests_on=_DONATION,
+    why="a second step reads memory that the first one gave away",
+)  # fmt: skip
+def donation_again(subject: PluginSubject) -> None:
+    """An array that was donated is no argument of another launch, donated or not."""
+    donating, adding = subject.compile(programs.DONATING_ADD), subject.compile(programs.ADD)
+    x, y = subject.put(ONE), subject.put(ONE)
+    donating.execute([(x,), (y,)])
+    if not x.is_deleted():
+        subject.refuse("the donation was ignored")
+    arguments = [(x,), (y,)]
+    for program in (donating, adding):
+        launch = partial(program.execute, arguments)
+        expect_refusal(launch, DeletedBuffer, what="a donated argument")
+
+
+@CHAPTER.check(
+    "donation.twice", capability="donation", rests_on=_DONATION,
+    why="f(x, x) writes its result over what it still reads",
+)  # fmt: skip
+def donation_twice(subject: PluginSubject) -> None:
+    """An array that is donated and another argument, too, is refused, or computes right."""
+    x = subject.put(ONE)
+    program = subject.compile(programs.DONATING_ADD)
+    try:
+        [[total]] = program.execute([(x,), (x,)])
+    except PlugrtError:
+        expect_same_bits(x.to_host(), ONE, "the array whose launch was refused")
+    else:
+        if not x.is_deleted():
+            subject.refuse("the donation was ignored")
+        expect_same_bits(total.to_host(), 2 * ONE, "the sum")
+
+
 @CHAPTER.check("argument_unchanged", why="arguments are overwritten by results")
 def argument_unchanged(subject: PluginSubject) -> None:
     """A launch that donates nothing leaves its arguments as they are."""
@@ -116,9 +153,9 @@ def leak(subject: PluginSubject) -> None:
         gc.collect()
 
     cycle(10)
-    before = _resident_bytes()
+    before = resident_bytes()
     cycle(100)
-    grown = _resident_bytes() - before
+    grown = resident_bytes() - before
     expect(
         grown < 40 * source.nbytes,
         "less than 160 MB more after 800 MB of arrays",
@@ -130,14 +167,3 @@ _ADD_LARGE = """func.func public @main(%a: tensor<1048576xf32>) -> tensor<104857
   %0 = stablehlo.add %a, %a : tensor<1048576xf32>
   return %0 : tensor<1048576xf32>
 }"""
-
-
-def _resident_bytes() -> int:
-    """Returns the process's resident memory; where there is no /proc, its peak."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096
-    except OSError:
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -28,6 +28,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.declared import DECLARED
+    from plugrt_sdk.conformance.mutants.endurance import ENDURANCE
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.forms import FORMS
     from plugrt_sdk.conformance.mutants.killers import KILLERS
@@ -51,6 +52,7 @@ def mutants() -> Mapping[str, Mutant]:
         **COMPOSITES,
         **OWNERSHIP,
         **BEHAVIOUR,
+        **ENDURANCE,
         **DECLARED,
         **SCALES,
         **EXECUTABLES,

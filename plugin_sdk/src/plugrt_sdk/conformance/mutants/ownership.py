@@ -72,6 +72,22 @@ def _donate_all(self: BackendLoadedExecutable, arguments: Any, options: Any = No
     return results
 
 
+def _revive(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+    """Launches with zeros for an argument that was donated, and donates the others."""
+    return _with_deleted(self, arguments, options)
+
+
+def _add_three(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+    """Gives a wrong sum, and donates, where one array is both arguments."""
+    if len(arguments) < 2 or arguments[0][0] is not arguments[1][0]:
+        return execute(self, arguments, options)
+    buffer = arguments[0][0]
+    copy = self.client.buffer_from_host(2 * buffer.to_host(), buffer.device)
+    results = execute(self, [arguments[0], (copy,)], options)
+    buffer.delete()
+    return results
+
+
 def _text_of(loaded: BackendLoadedExecutable) -> str:
     return str(read_module(loaded.executable.compiled.program))
 
@@ -102,6 +118,8 @@ OWNERSHIP: Mapping[str, Faults] = {
     "ownership.two_clients": Faults(loaded={"execute": _any_client}),
     "ownership.donation": Faults(capabilities={"donation": False}, loaded={"execute": _donate_all}),
     "ownership.donation.kept": Faults(loaded={"execute": _donate_all}),
+    "ownership.donation.again": Faults(loaded={"execute": _revive}),
+    "ownership.donation.twice": Faults(loaded={"execute": _add_three}),
     "ownership.argument_unchanged": Faults(loaded={"execute": _in_place}),
     "ownership.leak": Faults(backend={"put": _leak}),
 }

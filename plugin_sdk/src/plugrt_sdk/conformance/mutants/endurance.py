@@ -1,0 +1,144 @@
+"""Mutants of what lasts: out of memory, leaks, threads, forks, and the end of the process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import Internal, ResourceExhausted
+from plugrt.interface import CompileOptions, Program, ReadyEvent
+from plugrt_sdk.buffer import BackendBuffer
+from plugrt_sdk.conformance.expect import Array
+from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient, execute
+from plugrt_sdk.loaded_executable import BackendLoadedExecutable
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+
+
+def _other_error(self: MutantClient, array: Array, *rest: Any) -> BackendBuffer:
+    try:
+        return MutantClient.buffer_from_host(self, array, *rest)
+    except ResourceExhausted:
+        raise Internal("the device failed") from None
+
+
+def _stays_full() -> Faults:
+    """Returns a mutant that has no memory for anything once it had none."""
+    full: list[None] = []
+
+    def launch(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+        if full:
+            raise ResourceExhausted("out of memory")
+        try:
+            return execute(self, arguments, options)
+        except ResourceExhausted:
+            full.append(None)
+            raise
+
+    return Faults(loaded={"execute": launch})
+
+
+def _swallow(self: BackendLoadedExecutable, arguments: Any, options: Any = None) -> Any:
+    """Returns an array of one element where there is no memory for the result."""
+    try:
+        return execute(self, arguments, options)
+    except ResourceExhausted:
+        return [[self.client.buffer_from_host(np.zeros(1), self.addressable_devices[0])]]
+
+
+_kept: list[Any] = []
+
+
+def _keep_copies(self: NumpyBackend, array: Array, device: int) -> Array:
+    copy = array.copy()
+    _kept.append([array.copy() for _ in range(8)])
+    return copy
+
+
+def _keep_pages(self: MutantClient, program: Program, options: CompileOptions) -> Any:
+    """Keeps two megabytes for each program."""
+    _kept.append(np.ones(2 << 20, np.uint8))
+    return MutantClient.compile(self, program, options)
+
+
+def _growing() -> Any:
+    calls: list[None] = []
+
+    def memory_stats(self: Any) -> Mapping[str, int]:
+        calls.append(None)
+        return {"bytes_in_use": len(calls) << 20}
+
+    return memory_stats
+
+
+def _compile_latest() -> Any:
+    """Returns a ``compile`` that gives other threads than the first to come its program."""
+    first: list[tuple[int, Any]] = []
+
+    def compile(self: MutantClient, program: Program, options: CompileOptions) -> Any:
+        loaded = MutantClient.compile(self, program, options)
+        if threading.current_thread() is threading.main_thread():
+            return loaded
+        first.append((threading.get_ident(), loaded))
+        return first[0][1]
+
+    return compile
+
+
+def _torn(self: BackendBuffer) -> Array:
+    """Reads something else on other threads than the main one."""
+    found = BackendBuffer.to_host(self)
+    return found if threading.current_thread() is threading.main_thread() else np.zeros_like(found)
+
+
+class _MainThreadOnly(ReadyEvent):
+    """An event that forgets callbacks of other threads."""
+
+    def on_ready(self, callback: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            ReadyEvent.on_ready(self, callback)
+
+
+class _Told:
+    """An array's event that fails whoever reads within the callback."""
+
+    def __init__(self, buffer: BackendBuffer) -> None:
+        self._buffer = buffer
+
+    def is_ready(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        return None
+
+    def on_ready(self, callback: Any) -> None:
+        callback(Internal("it cannot be read yet"))
+
+
+def _exit_with_3() -> None:
+    atexit.register(os._exit, 3)
+
+
+ENDURANCE: Mapping[str, Faults] = {
+    "recovery.put": Faults(client={"buffer_from_host": _other_error}),
+    "recovery.launch": _stays_full(),
+    "recovery.deferred": Faults(loaded={"execute": _swallow}),
+    "endurance.cycles": Faults(backend={"put": _keep_copies}),
+    "endurance.memory_stats": Faults(
+        capabilities={"memory_stats": True}, device={"memory_stats": _growing()}
+    ),
+    "endurance.programs": Faults(client={"compile": _keep_pages}),
+    "endurance.threads.compile": Faults(client={"compile": _compile_latest()}),
+    "endurance.threads.read": Faults(buffer={"to_host": _torn}),
+    "endurance.callback.thread": Faults(result={"ready_event": lambda self: _MainThreadOnly()}),
+    "endurance.callback.reads": Faults(result={"ready_event": lambda self: _Told(self)}),
+    "endurance.fork": Faults(
+        on_start=lambda: os.register_at_fork(after_in_child=lambda: os._exit(3))
+    ),
+    "endurance.exit.at_work": Faults(on_start=_exit_with_3),
+    "endurance.exit.closed": Faults(on_start=_exit_with_3),
+}
