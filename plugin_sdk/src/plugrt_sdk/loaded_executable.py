@@ -96,25 +96,24 @@ class BackendLoadedExecutable(LoadedExecutable):
             what = f"the launch of {self._executable.name!r}"
             raise self._session.explain_exhaustion(what, error) from None
         self._check_results(results)
-        return [
-            tuple(
-                BackendBuffer(self._session, handle, result_type, memory)
+        session, kinds, owned = self._session, self._executable.output_types, []
+        for kind, handles, memories in zip(kinds, results, self._memories, strict=True):
+            made = [
+                BackendBuffer(session, handle, kind, memory)
                 for handle, memory in zip(handles, memories, strict=True)
-            )
-            for handles, memories, result_type in zip(
-                results, self._memories, self._executable.output_types, strict=True
-            )
-        ]
+            ]
+            owned.append(tuple(made))
+        return owned
 
     def _check_results(self, results: Sequence[Sequence[Handle]]) -> None:
         count, devices = len(self._memories), len(self._devices)
         kinds = self._executable.output_types
         try:
-            fits = len(results) == count and not any(
-                len(handles) != devices
-                or (any(handle is None for handle in handles) and not kind.is_token)
-                for handles, kind in zip(results, kinds, strict=True)
-            )
+            fits = len(results) == count
+            for kind, handles in zip(kinds, results, strict=False):
+                fits = fits and len(handles) == devices
+                for handle in handles:
+                    fits = fits and (handle is not None or kind.is_token)
         except TypeError:
             fits = False
         if not fits:
@@ -191,20 +190,21 @@ class BackendLoadedExecutable(LoadedExecutable):
             raise InvalidArgument(
                 f"the program {name!r} takes {len(expected)} arguments; {len(arguments)} were given"
             )
-        checked = []
-        for i, (shards, wanted) in enumerate(zip(arguments, expected, strict=True)):
-            what = f"argument {i} of {name!r}"
-            if len(shards) != len(self._devices):
-                raise InvalidArgument(
-                    f"{what} has {len(shards)} buffers for {len(self._devices)} devices"
-                )
-            buffers = [
-                _require_buffer(buffer, device, what)
-                for buffer, device in zip(shards, self._devices, strict=True)
-            ]
-            for buffer in buffers:
-                if buffer.type != wanted and not (wanted.is_token and buffer.type == _FIRST_TOKEN):
-                    raise InvalidArgument(f"{what} must be {wanted}; {buffer.type} was given")
+        devices, checked = self._devices, []
+        for i, shards in enumerate(arguments):
+            buffers: list[Any] = [*shards]
+            if len(buffers) != len(devices):
+                what, count = f"argument {i} of {name!r}", len(buffers)
+                raise InvalidArgument(f"{what} has {count} buffers for {len(devices)} devices")
+            wanted = expected[i]
+            for place, buffer in enumerate(buffers):
+                if type(buffer) is not BackendBuffer or buffer.device is not devices[place]:
+                    _refuse_place(buffer, devices[place], f"argument {i} of {name!r}")
+                found = buffer.type
+                if found != wanted and not (wanted.is_token and found == _FIRST_TOKEN):
+                    raise InvalidArgument(
+                        f"argument {i} of {name!r} must be {wanted}; {found} was given"
+                    )
             checked.append(buffers)
         return checked
 
@@ -215,13 +215,12 @@ class BackendLoadedExecutable(LoadedExecutable):
         return self._deleted
 
 
-def _require_buffer(buffer: Buffer, device: BackendDevice, what: str) -> BackendBuffer:
-    """Returns a buffer if it is a backend's and lies on ``device``."""
+def _refuse_place(buffer: object, device: BackendDevice, what: str) -> None:
+    """Raises `InvalidArgument` for what is no buffer of a backend on ``device``."""
     if not isinstance(buffer, BackendBuffer):
         raise InvalidArgument(f"{what} must lie on {device!r}; got {buffer!r:.60}")
     if buffer.device is not device:
         raise InvalidArgument(f"{what} must lie on {device!r}; it lies on {buffer.device!r}")
-    return buffer
 
 
 def _claim(shards: Sequence[BackendBuffer]) -> bool:
