@@ -37,7 +37,7 @@ PAGES = {
 NAMESPACES = ("array_api", "lax", "random", "tree")
 """Modules whose functions are made by decorators: listed from the running package."""
 MODULES = (
-    "plugrt.sharding", "plugrt.typing", "plugrt.plugins", "plugrt.monitoring",
+    "plugrt.debug", "plugrt.sharding", "plugrt.typing", "plugrt.plugins", "plugrt.monitoring",
     "plugrt.interface", "plugrt.errors", "plugrt_sdk",
 )  # fmt: skip
 STAGES = {

@@ -127,4 +127,6 @@ def test_the_public_names_are_the_classes_and_values_that_are_defined_there() ->
     here = interface.__name__
     made = {n for n, v in vars(interface).items() if getattr(v, "__module__", "") == here}
     public = {name for name in made if not name.startswith("_")}
-    assert {*interface.__all__} == public | {"OptionValue", "Shards", "VERSION"}
+    assert {*interface.__all__} == public | {
+        "HOST_CALLBACK", "Handler", "HostCallback", "OptionValue", "Shards", "VERSION",
+    }  # fmt: skip

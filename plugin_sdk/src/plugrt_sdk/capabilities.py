@@ -19,6 +19,7 @@ def capabilities_of(session: Session) -> Capabilities:
     several = session.replicas > 1 or session.partitions > 1
     return Capabilities(
         **declared,
+        host_callbacks="register_handler" in methods,
         fingerprint=True,
         executable_serialization={"serialize", "deserialize"} <= methods,
         zero_copy_get="view" in methods,

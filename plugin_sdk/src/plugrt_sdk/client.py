@@ -11,11 +11,14 @@ import numpy.typing as npt
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentTypeError, InvalidArgument, NotAnArray
+from plugrt.host_callbacks import call_numbered
 from plugrt.interface import (
+    HOST_CALLBACK,
     Capabilities,
     Client,
     CompileOptions,
     Device,
+    Handler,
     HostBufferSemantics,
     Memory,
     Program,
@@ -56,6 +59,7 @@ class BackendClient(Client):
         """The author's object."""
         self._session = Session(backend, self)
         self._capabilities = capabilities_of(self._session)
+        self._calls_python = False
 
     @property
     def platform(self) -> str:
@@ -116,6 +120,9 @@ class BackendClient(Client):
         session = self._session
         session.require_open()
         session.require_counts(options)
+        if program.callbacks and not self._calls_python:
+            self.register_handler(HOST_CALLBACK, call_numbered)
+            self._calls_python = True
         assignment = options.device_assignment or self.default_device_assignment(
             options.num_replicas, options.num_partitions
         )
@@ -135,6 +142,15 @@ class BackendClient(Client):
             self._unimplemented("deserialize_executable")
         compiled = deserialize(self.backend, serialized, options)
         return self._load(compiled, self._devices_of(compiled.options))
+
+    def register_handler(self, target: str, handler: Handler | int) -> None:
+        self._session.require_open()
+        if not isinstance(target, str) or not callable(handler):
+            raise ArgumentTypeError(
+                f"register_handler takes a name and a function; got {target!r:.60} and "
+                f"{handler!r:.60}"
+            )
+        self.backend.register_handler(target, handler)
 
     def topology(self) -> BackendTopology:
         return BackendTopology(self.backend, "", {})

@@ -14,6 +14,7 @@ FIELDS = {
     "cost_analysis": "cost_analysis",
     "memory_analysis": "memory_analysis",
     "optimized_program": "optimized_program",
+    "register_handler": "custom_calls",
     "topologies": "topology",
 }
 """Method to the field of `Capabilities` that overriding it declares."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from plugrt.interface import (
     CompileOptions,
     DeviceDescription,
+    Handler,
     MemoryAnalysis,
     OptionValue,
     Program,
@@ -56,6 +57,18 @@ class ProgramMethods:
         each device holds a part. None, the default, means the types of ``main``.
         """
         return None
+
+    def register_handler(self, target: str, handler: Handler) -> None:
+        """Makes programs that are compiled from now on call ``handler`` for a custom call.
+
+        Overriding it declares ``custom_calls`` and ``host_callbacks``. A call to ``target`` with
+        ``api_version = 4`` is ``handler(arguments, results, attributes)``: NumPy arrays that are
+        row-major, arrays of the results' types for it to fill in, and what stands in
+        ``backend_config``, numbers as NumPy scalars. Tokens are left out of both; they keep the
+        order of calls. An exception is the launch's error. Without it custom calls are yours alone,
+        and programs that call Python are `Unimplemented`.
+        """
+        refuse_left_out(self, "register_handler")
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
         """Returns the parameters whose handles launches may take over (``donation``).

@@ -37,7 +37,9 @@ _NAMES = {
     "device_put_sharded": "plugrt.execution.device_put_sharded",
     "devices": "plugrt.plugins.backends",
     "disable_jit": "plugrt.settings.contexts",
+    "effects_barrier": "plugrt.execution.effects",
     "get_backend": "plugrt.plugins.backends",
+    "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.backends",
@@ -47,11 +49,13 @@ _NAMES = {
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
     "process_indices": "plugrt.plugins.backends",
+    "pure_callback": "plugrt.transforms.callbacks",
     "topology": "plugrt.transforms.topology",
     "xla_computation": "plugrt.transforms.xla_computation",
 }
 _MODULES = {
     "array_api": "plugrt.array_api",
+    "debug": "plugrt.debug",
     "errors": "plugrt.errors",
     "interface": "plugrt.interface",
     "lax": "plugrt.lax",
@@ -67,6 +71,7 @@ __all__ = ["__version__", *sorted([*_NAMES, *_MODULES])]
 
 if TYPE_CHECKING:
     from plugrt import array_api as array_api
+    from plugrt import debug as debug
     from plugrt import errors as errors
     from plugrt import interface as interface
     from plugrt import lax as lax
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
     from plugrt.execution.caches import clear_caches as clear_caches
     from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated
     from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded
+    from plugrt.execution.effects import effects_barrier as effects_barrier
     from plugrt.execution.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfer import device_get as device_get
     from plugrt.execution.transfer import device_put as device_put
@@ -103,6 +109,8 @@ if TYPE_CHECKING:
     from plugrt.settings.contexts import disable_jit as disable_jit
     from plugrt.settings.contexts import log_compiles as log_compiles
     from plugrt.settings.declarations import config as config
+    from plugrt.transforms.callbacks import io_callback as io_callback
+    from plugrt.transforms.callbacks import pure_callback as pure_callback
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct

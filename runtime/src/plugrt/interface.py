@@ -18,7 +18,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from plugrt.interface_checks import (
 )
 
 __all__ = [
+    "HOST_CALLBACK",
     "TOKEN_TYPE",
     "VERSION",
     "Buffer",
@@ -50,7 +51,9 @@ __all__ = [
     "Event",
     "Executable",
     "ExecuteOptions",
+    "Handler",
     "HostBufferSemantics",
+    "HostCallback",
     "LoadedExecutable",
     "Memory",
     "MemoryAnalysis",
@@ -74,6 +77,19 @@ would break a plugin that was written before. A plugin states the one that it is
 
 OptionValue = str | bool | int | float | list[int]
 """What a create option or an attribute may hold (``PJRT_NamedValue``)."""
+
+HOST_CALLBACK = "plugrt_host_callback"
+"""The target of the custom calls that call Python; see `Program.callbacks`."""
+
+HostCallback: TypeAlias = Callable[[Sequence[npt.NDArray[Any]]], Sequence[npt.NDArray[Any]]]
+"""Gets the arguments, views that are valid during the call, and returns the results, row-major
+arrays of the custom call's types. What it raises is a `PjrtError`, the error of the launch."""
+
+Handler: TypeAlias = Callable[
+    [Sequence[npt.NDArray[Any]], Sequence[npt.NDArray[Any]], Mapping[str, Any]], None
+]
+"""Gets (arguments, results, attributes): read-only views of the arguments, views of the results
+to be filled in, and the attributes of the program's ``backend_config``. Tokens are left out."""
 
 # --- value types -----------------------------------------------------------------------------
 
@@ -129,14 +145,21 @@ class Program:
 
     ``format`` is PJRT's: ``"mlir"`` (StableHLO as text, MLIR bytecode or portable artifact),
     ``"hlo"`` or ``"hlo_with_config"`` (serialised XLA protos).
+
+    ``callbacks`` are the Python functions that the program calls, by number. The call of number n
+    is a ``stablehlo.custom_call @plugrt_host_callback`` with ``api_version = 4`` and
+    ``backend_config = {index = n : ui64}``; one that is ordered has a token as its first operand
+    and its first result, which the function neither gets nor returns. The numbers are unique in
+    the process. Whoever compiles the program keeps it for as long as launches may run.
     """
 
     code: bytes
     format: str = "mlir"
     name: str = "main"
+    callbacks: Mapping[int, HostCallback] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        require_types(self, {"code": bytes, "format": str, "name": str})
+        require_types(self, {"code": bytes, "format": str, "name": str, "callbacks": Mapping})
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +301,7 @@ class Capabilities:
     strided_put: bool = _capability("strided host arrays can be put without a host-side copy")
     topology: bool = _capability("programs can be compiled for devices that are not there")
     custom_calls: bool = _capability("handlers for custom calls can be registered")
+    host_callbacks: bool = _capability("a program can call Python functions while it runs")
     max_collectives_in_flight: int | None = _capability(
         "launches at once whose devices exchange data (plugrt waits for the oldest)", None
     )
@@ -670,7 +694,8 @@ class LoadedExecutable(_BackendObject, ABC):
 
         The function keeps neither arguments nor results alive, works also if they were deleted or
         donated meanwhile, and raises nothing: errors are raised when a result is read. Required of
-        a backend that states ``max_collectives_in_flight``, optional otherwise.
+        a backend that states ``max_collectives_in_flight`` or ``host_callbacks``, optional
+        otherwise.
         """
         self._unimplemented("execute_with_wait")
 
@@ -900,6 +925,15 @@ class Client(_BackendObject, ABC):
         For backends whose `LoadedExecutable.launcher` returns other objects than `Shards`.
         """
         self._unimplemented("opener")
+
+    def register_handler(self, target: str, handler: Handler | int) -> None:
+        """Makes programs that are compiled from now on call a function. Optional.
+
+        For custom calls of ``target`` with ``api_version = 4``, XLA's typed FFI. An integer is the
+        address of a C function of type ``XLA_FFI_Handler``. The handler stays for the life of the
+        process. Raises `AlreadyExists` or `InvalidArgument` where another has that target.
+        """
+        self._unimplemented("register_handler")
 
     def topology(self) -> Topology:
         """Returns the topology of the client's devices. Optional."""

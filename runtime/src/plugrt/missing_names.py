@@ -24,9 +24,8 @@ _INSTEAD = {
         ("checkpoint", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
          "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),
     **dict.fromkeys(
-        ("debug", "distributed", "effects_barrier", "enable_x64", "eval_shape", "io_callback",
-         "make_mesh", "profiler", "pure_callback", "set_mesh", "shard_map", "transfer_guard"),
-        "it is not there yet"),
+        ("distributed", "enable_x64", "eval_shape", "make_mesh", "profiler", "set_mesh",
+         "shard_map", "transfer_guard"), "it is not there yet"),
 }  # fmt: skip
 
 

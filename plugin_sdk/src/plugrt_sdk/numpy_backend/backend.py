@@ -10,6 +10,7 @@ from plugrt.errors import InvalidArgument, Unimplemented
 from plugrt.interface import (
     CompileOptions,
     DeviceDescription,
+    Handler,
     MemoryAnalysis,
     OptionValue,
     Program,
@@ -47,6 +48,7 @@ class NumpyBackend(SavesPrograms):
         self._count = _read_count(num_devices)
         self._check = check_types
         self._memory = HeldMemory()
+        self._handlers: dict[str, Handler] = {}
         self.stablehlo_version = current_version()
 
     def devices(self) -> Sequence[str]:
@@ -87,7 +89,7 @@ class NumpyBackend(SavesPrograms):
 
     def compile(self, program: Program, options: CompileOptions) -> Launch:
         _check_names(options.env_overrides)
-        launch = compile_launch(program, options, check=self._check)
+        launch = compile_launch(program, options, check=self._check, handlers=dict(self._handlers))
         memory = self._memory
         assert options.device_assignment is not None
         devices = options.device_assignment.flat
@@ -113,7 +115,14 @@ class NumpyBackend(SavesPrograms):
         legalize_chlo(module)
         grid = Grid(compiled.options.num_replicas, compiled.options.num_partitions)
         with module.context:
-            return dict(program_costs(ModuleCompiler(module, grid), grid.partitions))
+            return dict(
+                program_costs(
+                    ModuleCompiler(module, grid, handlers=self._handlers), grid.partitions
+                )
+            )
+
+    def register_handler(self, target: str, handler: Handler) -> None:
+        self._handlers[target] = handler
 
     def memory_analysis(self, compiled: Compiled) -> MemoryAnalysis:
         return MemoryAnalysis(

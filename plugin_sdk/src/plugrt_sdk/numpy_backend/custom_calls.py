@@ -9,6 +9,7 @@ import numpy as np
 from plugrt_sdk.numpy_backend import lapack
 from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function, compute_wide
+from plugrt_sdk.numpy_backend.handlers import lower_call
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
@@ -62,9 +63,13 @@ TARGETS: dict[str, Lowering] = {
 
 def _custom_call(op: Operation) -> Function:
     target = op.string("call_target_name")
+    handler = op.module.handlers.get(target)
+    if handler is not None:
+        return lower_call(op, handler)
     lowering: Any = TARGETS.get(target)
     if lowering is None:
-        op.refuse(f"it has no custom call {target!r}; it has {', '.join(sorted(TARGETS))}")
+        known = sorted({*TARGETS, *op.module.handlers})
+        op.refuse(f"it has no custom call {target!r}; it has {', '.join(known)}")
     function: Function = lowering(op)
     return function
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from plugrt.errors import Internal
+from plugrt.interface import Handler
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt_sdk.numpy_backend.blocks import BlockCompiler
@@ -40,8 +42,16 @@ class ModuleCompiler:
     value the list of the devices' arrays. Each returns a tuple of results.
     """
 
-    def __init__(self, module: ir.Module, grid: Grid, *, check: bool = False) -> None:
+    def __init__(
+        self,
+        module: ir.Module,
+        grid: Grid,
+        *,
+        check: bool = False,
+        handlers: Mapping[str, Handler] = MappingProxyType({}),
+    ) -> None:
         self.grid = grid
+        self.handlers = handlers
         self._check = check
         self.symbols = read_symbols(module)
         self._constants: dict[ir.Value, Array] = {}

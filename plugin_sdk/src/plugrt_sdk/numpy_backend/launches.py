@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.interface import CompileOptions, Handler, Program, TensorType
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_sdk.backend import Launch
@@ -18,13 +19,19 @@ from plugrt_sdk.numpy_backend.partitions import Signature, as_handle, assemble, 
 from plugrt_sdk.reading import read_module
 
 
-def compile_launch(program: Program, options: CompileOptions, *, check: bool = False) -> Launch:
+def compile_launch(
+    program: Program,
+    options: CompileOptions,
+    *,
+    check: bool = False,
+    handlers: Mapping[str, Handler] = MappingProxyType({}),
+) -> Launch:
     """Returns a function from ``arguments[parameter][device]`` to ``results[result][device]``."""
     module = read_module(program)
     legalize_chlo(module)
     grid = Grid(options.num_replicas, options.num_partitions)
     with module.context:
-        launch = _launch(module, ModuleCompiler(module, grid, check=check))
+        launch = _launch(module, ModuleCompiler(module, grid, check=check, handlers=handlers))
     return with_operations_named(launch)
 
 

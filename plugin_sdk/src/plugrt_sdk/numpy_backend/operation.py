@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 from plugrt.errors import Unimplemented, UnsupportedDtype
-from plugrt.interface import TensorType
+from plugrt.interface import Handler, TensorType
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line
@@ -39,6 +39,8 @@ class ModuleView(Protocol):
     """What a lowering needs of the module around an operation."""
 
     grid: Grid
+    handlers: Mapping[str, Handler]
+    """What a host registered for custom calls, by target."""
 
     def function(self, name: str) -> Function:
         """Returns a function of the module, for one device; it returns a tuple."""

@@ -107,15 +107,22 @@ class CpuClient(ClientBase):
         if len(devices) > 1:
             adapter.prepare_several_devices()
         try:
-            code = read_stablehlo(program)
+            code: Any = read_stablehlo(program)
+            functions: dict[str, Any] = {}
+            if program.callbacks:
+                # Not before: it imports StableHLO's bindings.
+                from plugrt_cpu.host_callbacks import bind_callbacks
+
+                code, called = bind_callbacks(code, program.name, program.callbacks)
+                functions["host_callbacks"] = called
             raw = run_uninterrupted(
                 lambda: raw_client.compile_and_load(
-                    code, adapter.device_list([d.raw for d in devices]), raw_options
+                    code, adapter.device_list([d.raw for d in devices]), raw_options, **functions
                 )
             )
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return self._load(raw, program.name, assignment, raw_options)
+        return self._load(raw, program, assignment, raw_options)
 
     @with_argument_errors
     def deserialize_executable(
@@ -138,7 +145,8 @@ class CpuClient(ClientBase):
             )
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
-        return self._load(raw, packed.name, assignment, raw_options, packed.payload)
+        program = Program(b"", name=packed.name)
+        return self._load(raw, program, assignment, raw_options, packed.payload)
 
     def buffer_from_host(
         self,
@@ -288,13 +296,15 @@ class CpuClient(ClientBase):
     def _load(
         self,
         raw: Any,
-        name: str,
+        program: Program,
         assignment: DeviceAssignment,
         raw_options: Any,
         payload: bytes | None = None,
     ) -> CpuLoadedExecutable:
         encoded = raw_options.SerializeAsString()
-        executable = CpuExecutable(raw, name, assignment, encoded, payload)
+        executable = CpuExecutable(
+            raw, program.name, assignment, encoded, payload, calls_python=bool(program.callbacks)
+        )
         devices = self._find_devices(assignment)
         executable_class = CpuLoadedExecutable if len(devices) == 1 else ManyDeviceExecutable
         return executable_class(self, executable, devices)

@@ -12,6 +12,11 @@ _DELETED = re.compile(
     r"has been deleted|deleted or donated|previously donated|on deleted array|Array is null|"
     r"Deleted buffer used"
 )
+_CALLBACK = re.compile(
+    r"CpuCallback error calling callback: Traceback .*?^(?:plugrt\.errors\.)?Internal: INTERNAL: ",
+    re.DOTALL | re.MULTILINE,
+)
+"""What jaxlib puts before the error of a Python function that a program called."""
 
 JAXLIB_ERRORS = (RuntimeError, ValueError, TypeError, BufferError, MemoryError)
 """What jaxlib's bindings raise; the buffer protocol wraps a status in a BufferError."""
@@ -31,6 +36,8 @@ def translate(error: BaseException, default: type[PjrtError] = Internal) -> Plug
     if found is None or cls is None:
         return default(text)
     message = text[found.end() :]
+    if reported := _CALLBACK.match(message):
+        return Internal(message[reported.end() :])
     if _DELETED.search(message):
         return DeletedBuffer(message)
     return cls(message)

@@ -29,6 +29,7 @@ class CpuExecutable(Executable):
         "_name",
         "_payload",
         "assignment",
+        "calls_python",
         "donated",
         "options",
         "output_types",
@@ -45,8 +46,11 @@ class CpuExecutable(Executable):
         assignment: DeviceAssignment,
         options: bytes,
         payload: bytes | None = None,
+        *,
+        calls_python: bool = False,
     ) -> None:
         self.raw = raw
+        self.calls_python = calls_python
         self._name = name
         self.assignment = assignment
         self.options = options
@@ -111,7 +115,12 @@ class CpuExecutable(Executable):
         return int(self._ask(self.raw.size_of_generated_code_in_bytes))
 
     def serialize(self) -> bytes:
-        """Returns bytes that a client of the same jaxlib on the same kind of CPU loads again."""
+        """Returns bytes that a client of the same jaxlib on the same kind of CPU loads again.
+
+        Raises `Unimplemented` for a program that calls Python functions, which have no such form.
+        """
+        if self.calls_python:
+            self._unimplemented(f"serialize() of {self._name!r}, which calls Python functions,")
         # jaxlib 0.10.2 serialises an executable that was itself deserialised without its functions,
         # so that what is loaded of that cannot be launched ("NOT_FOUND: Function … not found (type
         # id: 1)"): the bytes that it came from are kept. No public report of it was found.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -27,6 +29,12 @@ from plugrt_cpu.types import array_type
 _new = object.__new__
 _get_raw = attrgetter("raw")
 _get_type = attrgetter("type")
+
+
+def wait_for_token(token: Any) -> None:
+    """Waits until a launch has ended; a failure is raised where a result is read."""
+    with contextlib.suppress(*JAXLIB_ERRORS):
+        token.block_until_ready()
 
 
 class CpuLoadedExecutable(LoadedExecutable):
@@ -100,6 +108,32 @@ class CpuLoadedExecutable(LoadedExecutable):
             self._check(adopted)
             raws = [argument.raw for argument in adopted]
         return self._run(raws, launch)
+
+    def execute_with_wait(
+        self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
+    ) -> tuple[Sequence[Shards], Callable[[], None]]:
+        launch, tokens = self._launch, []
+        if options is not None:
+            arguments, launch = self._prepare(arguments, options)
+        adopted = self._adopt(self._open(arguments))
+        self._check(adopted)
+
+        def launch_with_token(raws: list[Any]) -> Any:
+            results = launch(raws, with_tokens=True)
+            tokens.append(results.consume_token())
+            return results
+
+        made = self._run([argument.raw for argument in adopted], launch_with_token)
+        return made, partial(wait_for_token, tokens[0])
+
+    def _open(self, arguments: Sequence[Any]) -> Sequence[Shards]:
+        """Returns arguments, some of them jaxlib's arrays, as `launcher` takes them, as shards."""
+        if len(arguments) != len(self._parameter_types):
+            return arguments  # which is refused
+        return [
+            CpuShards(x, kind, self._sources) if type(x) is adapter.RawArray else x
+            for x, kind in zip(arguments, self._parameter_types, strict=True)
+        ]
 
     def _run(self, raws: list[Any], launch: Callable[..., Any]) -> list[CpuShards]:
         """Launches with jaxlib's arrays, and deletes those that are donated."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from plugrt_cpu import adapter
 from plugrt_cpu.device import ClientBase, CpuDevice
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.executable import CpuExecutable
-from plugrt_cpu.loaded_executable import CpuLoadedExecutable
+from plugrt_cpu.loaded_executable import CpuLoadedExecutable, wait_for_token
 from plugrt_cpu.per_device_launch import Replicas
 from plugrt_cpu.scratch import Launcher
 from plugrt_cpu.shards import CpuShards
@@ -36,7 +35,8 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self, client: ClientBase, executable: CpuExecutable, devices: tuple[CpuDevice, ...]
     ) -> None:
         super().__init__(client, executable, devices)
-        self._fresh = True
+        # Of a program that calls Python there is one executable: it cannot be serialised.
+        self._fresh = not executable.calls_python
         self._replicas: Replicas | None = None
 
     @property
@@ -55,7 +55,7 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
     ) -> tuple[Sequence[Shards], Callable[[], None]]:
         results, token = self._execute(arguments, options, with_token=True)
-        return results, _do_nothing if token is None else partial(_wait, token)
+        return results, _do_nothing if token is None else partial(wait_for_token, token)
 
     def _execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None, *, with_token: bool
@@ -123,12 +123,6 @@ class ManyDeviceExecutable(CpuLoadedExecutable):
                 raise InvalidArgument(
                     f"argument {i} of {self._executable.name!r} is donated and passed twice"
                 )
-
-
-def _wait(token: Any) -> None:
-    # A failure is raised where a result is read.
-    with contextlib.suppress(*JAXLIB_ERRORS):
-        token.block_until_ready()
 
 
 def _do_nothing() -> None:

@@ -43,6 +43,7 @@ def find_capabilities(client: ClientBase) -> Capabilities:
     several = len(devices) > 1
     has = library.has
     on_host, zero_copy, viewed = _host_memory(client)
+    handlers = "FFI" in library.extensions and library.extension("FFI").has("FFI_Register_Handler")
     return Capabilities(
         asynchronous_dispatch=True,
         donation=True,
@@ -64,8 +65,8 @@ def find_capabilities(client: ClientBase) -> Capabilities:
         unsafe_pointer=has("Buffer_UnsafePointer"),
         strided_put=True,
         topology=_implements(lambda: _try_topology(client)),
-        custom_calls="FFI" in library.extensions
-        and library.extension("FFI").has("FFI_Register_Handler"),
+        custom_calls=handlers,
+        host_callbacks=handlers and on_host,
         max_collectives_in_flight=_COLLECTIVES_IN_FLIGHT.get(client.platform) if several else None,
         program_formats=("mlir", "hlo"),
         stablehlo_current_version=_version(attributes.get("stablehlo_current_version")),

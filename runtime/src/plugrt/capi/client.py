@@ -25,6 +25,7 @@ from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
+from plugrt.capi.extensions import ffi as ffi_extension
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.host_put import ClosedTransfers, Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
@@ -36,6 +37,7 @@ from plugrt.interface import (
     Capabilities,
     CompileOptions,
     DeviceAssignment,
+    Handler,
     HostBufferSemantics,
     OptionValue,
     Program,
@@ -163,6 +165,10 @@ class Client(ClientBase):
 
     @with_argument_errors
     def compile(self, program: Program, options: CompileOptions) -> LoadedExecutable:
+        if program.callbacks:
+            if not self.capabilities.host_callbacks:
+                self._unimplemented("a program that calls Python functions")
+            ffi_extension.register_host_callbacks(self.library, self.platform)
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:
@@ -173,6 +179,12 @@ class Client(ClientBase):
 
         args = self._compile_defaults.compile(options, compile_with)
         return LoadedExecutable(self, args.executable, may_donate(program))
+
+    @with_argument_errors
+    def register_handler(self, target: str, handler: Handler | int) -> None:
+        if not self.capabilities.custom_calls:
+            self._unimplemented("register_handler")
+        ffi_extension.register(self.library, target, handler, self.platform)
 
     @with_argument_errors
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:

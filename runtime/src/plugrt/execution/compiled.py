@@ -13,6 +13,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, HostAval, ParameterType, read_arguments, widen_scalar
 from plugrt.execution.array import Array
 from plugrt.execution.default_device import gather_device
+from plugrt.execution.effects import refuse_to_save
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
@@ -108,6 +109,11 @@ class CompiledCall(CompiledBase):
                 "compiled for it"
             )
         return loaded.executable
+
+    def serialize(self) -> bytes:
+        """As the method of all compiled programs; `Unimplemented` for one that calls Python."""
+        refuse_to_save(self._program.executable)
+        return super().serialize()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""

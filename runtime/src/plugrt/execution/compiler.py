@@ -10,6 +10,7 @@ from typing import Any
 from plugrt import monitoring
 from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
+from plugrt.execution.effects import require_host_callbacks, track_launches
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
@@ -44,8 +45,10 @@ def compile_settings() -> tuple[Any, ...]:
 def _compile_or_load(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType]
 ) -> LoadedExecutable:
+    require_host_callbacks(client, program)
     quick = add_quick_options(client, program, options)
-    entry = entry_for(client, program, quick)
+    # The functions that a program calls are this process's.
+    entry = None if program.callbacks else entry_for(client, program, quick)
     kept = entry.load() if entry else None
     level = monitoring.compile_log_level()
     if kept:
@@ -62,4 +65,4 @@ def _compile_or_load(
     logger.log(level, "Finished compiling %s in %.3f s", program.name, seconds)
     if entry:
         entry.store(executable, seconds)
-    return bound_launches(executable, program)
+    return track_launches(bound_launches(executable, program), program)

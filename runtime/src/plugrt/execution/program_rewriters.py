@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentTypeError, ProgramError
@@ -46,10 +47,10 @@ def _installed() -> Sequence[ProgramRewriter]:
 
 def _read(returned: Any, program: Program, rewriter: Any) -> Program:
     if isinstance(returned, Program):
-        return returned
+        return replace(returned, callbacks={**program.callbacks, **returned.callbacks})
     if isinstance(returned, str | bytes):
         code = returned.encode() if isinstance(returned, str) else returned
-        return Program(code, "mlir", program.name)
+        return replace(program, code=code, format="mlir")
     raise ArgumentTypeError(
         f"the program rewriter {_name(rewriter)} returned {returned!r:.60} for {program.name!r}; "
         "it returns a Program, StableHLO as text or bytes, or None for the program as it is"
@@ -86,7 +87,7 @@ def _translate(program: Program, client: Client) -> Program:
     module = parse(program.code, program.name)
     legalize_chlo(module)
     version = client.capabilities.stablehlo_current_version
-    return Program(portable_artifact(module, version), "mlir", program.name)
+    return replace(program, code=portable_artifact(module, version), format="mlir")
 
 
 def _can_parse() -> bool:

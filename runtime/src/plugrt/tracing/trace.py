@@ -14,7 +14,7 @@ import numpy as np
 from plugrt.errors import LeakedTracer, UnboundAxis
 from plugrt.execution.casting import cast
 from plugrt.execution.user_frames import user_frame
-from plugrt.interface import TensorType
+from plugrt.interface import HostCallback, TensorType
 from plugrt.stablehlo.bindings import ir, new_context
 from plugrt.stablehlo.element_names import element_name
 from plugrt.stablehlo.types import check_size, ir_type_to_tensor_type
@@ -119,6 +119,8 @@ class Trace:
         """What the function closed over and is a trailing parameter of the program, by id."""
         self.aliases: dict[int, Captured] = {}
         """Other objects that are the same as one of these, by id."""
+        self.callbacks: dict[int, HostCallback] = {}
+        """The Python functions that the program calls, by number."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
         self._types: dict[ir.Type, TensorType] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,10 +14,16 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.plan import Plan
-from plugrt.interface import Client, Program, TensorType
+from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.stablehlo.bindings import MLIRError, func, ir
+from plugrt.stablehlo.callbacks import (
+    callback_number,
+    has_ordered,
+    host_callbacks,
+    order_callbacks,
+)
 from plugrt.stablehlo.dead_code import remove_dead_code
-from plugrt.stablehlo.modules import Version, portable_artifact
+from plugrt.stablehlo.modules import Version, bytecode, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
@@ -51,6 +56,10 @@ class Staged:
     weak_outputs: tuple[bool, ...]
     """Whether each flat output stands for a Python scalar."""
     out_tree: tree.PyTreeSpec
+    callbacks: Mapping[int, HostCallback] = field(default_factory=dict)
+    """The Python functions that the program calls, by number."""
+    unordered: bytes | None = None
+    """The module before ordered calls had their tokens, where it has such calls."""
     loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
     """What was compiled of it, by launch and settings; see `plugrt.execution.programs.load`."""
     _artifacts: dict[Version | None, bytes] = field(default_factory=dict)
@@ -70,14 +79,12 @@ class Staged:
         if code is None:
             with monitoring.stage(monitoring.LOWER, self.plan.name):
                 code = self._artifacts[version] = portable_artifact(self.module, version)
-        return Program(code, "mlir", self.plan.name)
+        return Program(code, "mlir", self.plan.name, self.callbacks)
 
     @cached_property
     def bytecode(self) -> bytes:
-        """The module as MLIR bytecode, for another context of this process."""
-        stream = io.BytesIO()
-        self.module.operation.write_bytecode(stream)
-        return stream.getvalue()
+        """The module as MLIR bytecode, for another trace; its ordered calls are ordered there."""
+        return bytecode(self.module) if self.unordered is None else self.unordered
 
     @cached_property
     def text(self) -> str:
@@ -143,6 +150,7 @@ def _stage(
             drop_uncalled(trace.module)
         if trace.uses_chlo:
             legalize_chlo(trace.module)
+        callbacks, unordered = _settle_callbacks(trace, block)
         _verify(trace.module, name)
     plan = Plan(
         name=name,
@@ -163,7 +171,27 @@ def _stage(
         tuple(TensorType(o.shape, o.dtype) for o in outputs),
         tuple(o.weak for o in outputs),
         out_tree,
+        callbacks,
+        unordered,
     )
+
+
+def _settle_callbacks(
+    trace: Trace, block: ir.Block
+) -> tuple[dict[int, HostCallback], bytes | None]:
+    """Orders the calls of Python functions that are ordered.
+
+    Returns the functions that are called, and, if any is ordered, the module before.
+    """
+    if not trace.callbacks:
+        return {}, None
+    numbers = {callback_number(call) for call in host_callbacks(trace.module)}
+    used: dict[int, HostCallback] = {n: trace.callbacks[n] for n in sorted(numbers)}
+    if not has_ordered(trace.module, block):
+        return used, None
+    unordered = bytecode(trace.module)
+    order_callbacks(trace.module, block)
+    return used, unordered
 
 
 def _verify(module: ir.Module, name: str) -> None:

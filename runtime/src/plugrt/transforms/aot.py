@@ -12,6 +12,7 @@ from plugrt import monitoring
 from plugrt.argument_errors import with_checked_methods
 from plugrt.errors import FailedPrecondition, PjrtError
 from plugrt.execution.compiled import CompiledBase
+from plugrt.execution.effects import refuse_callbacks
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.interface import (
     CompileOptions,
@@ -49,6 +50,10 @@ def compile_ahead(
         inputs = [staged.parameters[i].type for i in plan.kept]
         inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
         program = staged.program_at(version)
+    if program.callbacks:
+        raise refuse_callbacks(
+            program, "what is compiled for a topology runs elsewhere, without this process's Python"
+        )
     return AheadOfTime(program, target, compile_for(program, target, options), inputs, out_info)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
-from plugrt.capi.extensions.ffi import register_handler
 from plugrt.errors import PlugrtError, describe
-from plugrt.interface import CompileOptions, HostBufferSemantics, Program
+from plugrt.host_callbacks import NumberedCallback
+from plugrt.interface import HOST_CALLBACK, CompileOptions, HostBufferSemantics, Program
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
@@ -112,25 +113,18 @@ def strided_put(subject: PluginSubject) -> None:
 @CHAPTER.check(
     "custom_calls", capability="custom_calls", rests_on="PJRT_FFI_Register_Handler",
     why="functions of the host cannot be called from programs, and nothing says so",
+    covers=("Client.register_handler",),
 )  # fmt: skip
 def custom_calls(subject: PluginSubject) -> None:
     """A handler for custom calls is registered; a program calls it where it can see the arrays."""
-    library = getattr(subject.client, "library", None)
-    if library is None or "FFI" not in library.extensions:
-        subject.refuse("the client is of no PJRT library with the extension FFI")
 
     def double(arguments: Any, results: Any, attributes: Any) -> None:
         results[0][...] = 2 * arguments[0]
 
-    on_host = subject.declared.dlpack
-    register_handler(library, _TARGET, double, "Host" if on_host else _device_platform(subject))
-    if on_host:
+    subject.client.register_handler(_TARGET, double)
+    if subject.declared.host_callbacks:  # then a Python function can see the arrays
         [found] = subject.run(_CALLS_HANDLER, ONE)
         expect_same_bits(found, 2 * ONE, "what the handler wrote")
-
-
-def _device_platform(subject: PluginSubject) -> str:
-    return subject.client.platform.upper()
 
 
 _TARGET = "plugrt_conformance_double"
@@ -138,4 +132,70 @@ _CALLS_HANDLER = f"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> 
   %0 = stablehlo.custom_call @{_TARGET}(%a) {{api_version = 4 : i32, backend_config = {{}}}}
     : (tensor<3xf32>) -> tensor<3xf32>
   return %0 : tensor<3xf32>
+}}"""
+
+
+@CHAPTER.check(
+    "host_callbacks", capability="host_callbacks", rests_on="plugrt.interface.Program.callbacks",
+    why="a Python function in a program gets other arguments, or its results go elsewhere",
+)  # fmt: skip
+def host_callbacks(subject: PluginSubject) -> None:
+    """A program calls a Python function, and computes with what that returns."""
+
+    def subtract(a: Any, b: Any) -> list[Any]:
+        return [a - b, a * b]
+
+    x, y = 7 * ONE, np.array([1, 2, 3], np.float32)
+    difference, product = _run_python(subject, _CALLS_PYTHON, subtract, x, y)
+    expect_same_bits(difference, 2 * (x - y), "twice the first result")
+    expect_same_bits(product, x * y, "the second result")
+
+
+@CHAPTER.check(
+    "host_callbacks.order", capability="host_callbacks",
+    rests_on="plugrt.interface.Program.callbacks",
+    why="a line is printed twice, or after the next one",
+)  # fmt: skip
+def host_callbacks_order(subject: PluginSubject) -> None:
+    """Calls that hand on a token are each made once, in its order."""
+    seen: list[float] = []
+
+    def see(value: Any) -> list[Any]:
+        seen.append(float(value[0]))
+        return []
+
+    _run_python(subject, _CALLS_IN_ORDER, see, ONE)
+    expect_equal(seen, [float(ONE[0]), float(2 * ONE[0])], "what the function was called with")
+
+
+def _run_python(
+    subject: PluginSubject, text: str, function: Callable[..., Any], *arrays: Any
+) -> list[Any]:
+    callback = NumberedCallback(function, "the check's function", has_effect=False)
+    program = Program(
+        text.replace("NUMBER", str(callback.number)).encode(),
+        callbacks={callback.number: callback},
+    )
+    loaded = subject.client.compile(program, CompileOptions())
+    results, wait = loaded.execute_with_wait([(subject.put(array),) for array in arrays])
+    wait()
+    return [shards[0].to_host() for shards in results]
+
+
+_PYTHON = f"""stablehlo.custom_call @{HOST_CALLBACK}"""
+_NUMBERED = """{api_version = 4 : i32, backend_config = {index = NUMBER : ui64},
+    has_side_effect = true}"""
+_CALLS_PYTHON = f"""func.func public @main(%a: tensor<3xf32>, %b: tensor<3xf32>)
+    -> (tensor<3xf32>, tensor<3xf32>) {{
+  %0:2 = {_PYTHON}(%a, %b) {_NUMBERED}
+    : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+  %1 = stablehlo.add %0#0, %0#0 : tensor<3xf32>
+  return %1, %0#1 : tensor<3xf32>, tensor<3xf32>
+}}"""
+_CALLS_IN_ORDER = f"""func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = stablehlo.create_token : !stablehlo.token
+  %1 = {_PYTHON}(%0, %a) {_NUMBERED} : (!stablehlo.token, tensor<3xf32>) -> !stablehlo.token
+  %2 = stablehlo.add %a, %a : tensor<3xf32>
+  %3 = {_PYTHON}(%1, %2) {_NUMBERED} : (!stablehlo.token, tensor<3xf32>) -> !stablehlo.token
+  return %2 : tensor<3xf32>
 }}"""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from plugrt.interface import CompileOptions, MemoryAnalysis, Program
+from plugrt.interface import HOST_CALLBACK, CompileOptions, Handler, MemoryAnalysis, Program
 from plugrt_sdk.conformance.mutants.faults import Faults, MutantClient
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
 def _liar(capability: str, **members: Any) -> Faults:
@@ -29,6 +30,32 @@ def _misread_hlo(self: MutantClient, program: Program, options: CompileOptions) 
     if program.format == "hlo":
         program = Program(ADD.replace("stablehlo.add", "stablehlo.multiply").encode())
     return MutantClient.compile(self, program, options)
+
+
+def _handlers(applies: Callable[[str], bool], change: Callable[[Handler], Handler]) -> Faults:
+    """Returns a mutant that calls other functions than were registered for some targets."""
+
+    def register_handler(self: NumpyBackend, target: str, handler: Handler) -> None:
+        kept = change(handler) if applies(target) else handler
+        NumpyBackend.register_handler(self, target, kept)
+
+    return Faults(backend={"register_handler": register_handler})
+
+
+def _forget(handler: Handler) -> Handler:
+    return lambda arguments, results, attributes: None
+
+
+def _reverse(handler: Handler) -> Handler:
+    return lambda arguments, results, attributes: handler(arguments[::-1], results, attributes)
+
+
+def _repeat(handler: Handler) -> Handler:
+    def call(arguments: Any, results: Any, attributes: Any) -> None:
+        handler(arguments, results, attributes)
+        handler(arguments, results, attributes)
+
+    return call
 
 
 DECLARED: Mapping[str, Faults] = {
@@ -71,5 +98,7 @@ DECLARED: Mapping[str, Faults] = {
     ),
     "accepts.zero_copy_put": Faults(backend={"alias": lambda self, array, device: array.copy()}),
     "accepts.strided_put": _liar("strided_put"),
-    "accepts.custom_calls": _liar("custom_calls"),
+    "accepts.custom_calls": _handlers(lambda target: target != HOST_CALLBACK, _forget),
+    "accepts.host_callbacks": _handlers(lambda target: target == HOST_CALLBACK, _reverse),
+    "accepts.host_callbacks.order": _handlers(lambda target: target == HOST_CALLBACK, _repeat),
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +13,18 @@ from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
-
-Handler: TypeAlias = Callable[
-    [Sequence[npt.NDArray[Any]], Sequence[npt.NDArray[Any]], Mapping[str, Any]], None
-]
-"""Gets (arguments, results, attributes): read-only views of the arguments, views of the results
-to be filled in, and the attributes of the program's ``backend_config``."""
+from plugrt.host_callbacks import call_numbered
+from plugrt.interface import HOST_CALLBACK, Handler
 
 _ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
 _METADATA = 1
 _EXECUTE = 3
 _API_MAJOR, _API_MINOR = 0, 1
 _INTERNAL = 13
+_TOKEN = 17
+
+_calling_python: set[int] = set()
+"""The function tables of the libraries that know `HOST_CALLBACK`."""
 
 _DTYPES: dict[int, int] = {
     1: 1, 30: 30, 26: 24, 21: 21, 2: 2, 3: 3, 4: 4, 5: 5, 31: 31, 27: 25, 22: 22, 6: 6, 7: 7,
@@ -33,6 +32,23 @@ _DTYPES: dict[int, int] = {
     23: 18, 24: 19, 25: 20, 32: 29, 33: 28,
 }  # fmt: skip
 """``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
+
+
+def register(library: Library, target: str, handler: Handler | int, platform: str) -> None:
+    """Registers a Python function or the address of a C function, for clients of a platform."""
+    where = "Host" if platform == "cpu" else platform.upper()  # XLA's own names
+    if isinstance(handler, int):
+        register_c_handler(library, target, handler, where)
+    else:
+        register_handler(library, target, handler, where)
+
+
+def register_host_callbacks(library: Library, platform: str) -> None:
+    """Makes a library call Python functions by their numbers; a second call does nothing."""
+    table = int(ffi.cast("uintptr_t", library.api))
+    if table not in _calling_python:
+        register(library, HOST_CALLBACK, call_numbered, platform)
+        _calling_python.add(table)
 
 
 def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:
@@ -89,14 +105,18 @@ def _answer_metadata(frame: Any) -> bool:
 
 
 def _call(handler: Handler, frame: Any) -> None:
-    arguments = [_array(frame.args.values[i], False) for i in range(frame.args.size)]
-    results = [_array(frame.rets.values[i], True) for i in range(frame.rets.size)]
-    handler(arguments, results, _attributes(frame.attrs))
+    arguments = _arrays(frame.args, False)
+    handler(arguments, _arrays(frame.rets, True), _attributes(frame.attrs))
 
 
-def _array(pointer: Any, writeable: bool) -> npt.NDArray[Any]:
+def _arrays(buffers: Any, writeable: bool) -> list[npt.NDArray[Any]]:
+    """Returns the arrays among arguments or results; tokens, which have no data, are left out."""
+    found = [ffi.cast("XLA_FFI_Buffer*", buffers.values[i]) for i in range(buffers.size)]
+    return [_array(buffer, writeable) for buffer in found if buffer.dtype != _TOKEN]
+
+
+def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
     """Returns a view of a buffer, valid during the call."""
-    buffer = ffi.cast("XLA_FFI_Buffer*", pointer)
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
     dtype = element_type_to_dtype(_DTYPES.get(buffer.dtype, 0))
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

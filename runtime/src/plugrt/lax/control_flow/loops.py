@@ -16,6 +16,7 @@ from plugrt.lax.control_flow.eager import launch
 from plugrt.lax.control_flow.loop_carry import Carry, scalar_predicate
 from plugrt.lax.control_flow.python_control_flow import run_counted, run_while
 from plugrt.lax.control_flow.regions import region_holder
+from plugrt.stablehlo.callbacks import has_ordered
 from plugrt.tracing.emit import active_trace, compare, constant, convert, emit, hlo, strong, wrap
 from plugrt.tracing.promotion import default_int, dtype_kind, result_dtype
 from plugrt.tracing.tracer import Tracer
@@ -49,7 +50,7 @@ def emit_while(
     title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
 ) -> Any:
     """Adds a ``stablehlo.while`` to the current trace and returns the value it ends with."""
-    carry = Carry(title, init)
+    carry, trace = Carry(title, init), active_trace()
     while True:
         with region_holder(2) as holder:
             body = holder.trace(
@@ -65,15 +66,32 @@ def emit_while(
                     )
                 ],
             )
+            if trace.callbacks and has_ordered(trace.module, cond.block):
+                return _emit_while_asking_first(title, cond_fun, body_fun, init)
             operation = hlo.WhileOp(
                 [x.value.type for x in carry.leaves],
                 [x.value for x in carry.leaves],
-                loc=active_trace().location(),
+                loc=trace.location(),
             )
             cond.move(operation.regions[0])
             body.move(operation.regions[1])
             ended = wrap(operation)
             return carry.rebuild(carry.finish([ended] if type(ended) is Tracer else ended))
+
+
+def _emit_while_asking_first(
+    title: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any
+) -> Any:
+    """Adds a loop whose ``cond_fun`` calls Python in order: it runs in the body, and before.
+
+    The region of a condition returns a boolean and nothing else, no token either.
+    """
+
+    def step(state: Any) -> Any:
+        value = body_fun(state[1])
+        return cond_fun(value), value
+
+    return emit_while(title, lambda state: state[0], step, (cond_fun(init), init))[1]
 
 
 @with_argument_errors

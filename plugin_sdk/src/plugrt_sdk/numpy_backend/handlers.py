@@ -1,0 +1,78 @@
+"""Custom calls to functions that a host registered: their attributes, arguments and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import Handler
+from plugrt.stablehlo.attributes import text_of
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.types import ir_type_to_dtype
+from plugrt_sdk.numpy_backend.data_types import Array, Function
+from plugrt_sdk.numpy_backend.operation import Operation
+
+_TYPED_FFI = 4
+_ARRAYS: dict[Any, Any] = {
+    ir.DenseBoolArrayAttr: np.bool_,
+    ir.DenseI8ArrayAttr: np.int8,
+    ir.DenseI16ArrayAttr: np.int16,
+    ir.DenseI32ArrayAttr: np.int32,
+    ir.DenseI64ArrayAttr: np.int64,
+    ir.DenseF32ArrayAttr: np.float32,
+    ir.DenseF64ArrayAttr: np.float64,
+}
+"""The attributes that are vectors, to the type of their elements."""
+
+
+def lower_call(op: Operation, handler: Handler) -> Function:
+    """Returns the function of a custom call that a registered handler runs.
+
+    A token is None: operands without it are handed over, and it is a result where one is asked for.
+    """
+    version = op.integer("api_version")
+    if version != _TYPED_FFI:
+        op.refuse(f"registered handlers have api_version {_TYPED_FFI}; the call has {version}")
+    config = op.attribute("backend_config") if op.has("backend_config") else None
+    attributes = {} if config is None else read_attributes(op, config)
+    kinds = op.result_types
+    for kind, result in zip(kinds, op.ir.results, strict=True):
+        if kind is None and str(result.type) != "!stablehlo.token":
+            op.refuse(f"a handler returns arrays of known shapes, not {result.type}")
+
+    def call(*operands: Array | None) -> Any:
+        given = [_view(operand) for operand in operands if operand is not None]
+        results = [None if kind is None else np.zeros(kind.shape, kind.dtype) for kind in kinds]
+        handler(given, [result for result in results if result is not None], attributes)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return call
+
+
+def _view(operand: Array) -> Array:
+    """Returns a row-major array that handlers cannot write to."""
+    view = np.asarray(operand, order="C").view()
+    view.flags.writeable = False
+    return view
+
+
+def read_attributes(op: Operation, found: ir.DictAttr) -> dict[str, Any]:
+    """Returns attributes by name: text, NumPy scalars and vectors, and dicts of them."""
+    named = [found[i] for i in range(len(found))]
+    return {each.name: _read_attribute(op, each.name, each.attr) for each in named}
+
+
+def _read_attribute(op: Operation, name: str, found: ir.Attribute) -> Any:
+    if isinstance(found, ir.DictAttr):
+        return read_attributes(op, found)
+    if isinstance(found, ir.StringAttr):
+        return text_of(found)
+    if isinstance(found, ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr):
+        return ir_type_to_dtype(found.type).type(found.value)
+    if isinstance(found, ir.DenseElementsAttr):
+        return np.array(found).reshape(-1)
+    element = next((e for kind, e in _ARRAYS.items() if isinstance(found, kind)), None)
+    if element is None:
+        op.refuse(f"the attribute {name!r} is {found!s:.60}")
+    return np.array([*found], element)

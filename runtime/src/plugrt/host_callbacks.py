@@ -1,0 +1,111 @@
+"""The Python functions that programs call while they run, and the numbers that stand for them."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.errors import Internal, PjrtError
+
+logger = logging.getLogger("plugrt.callbacks")
+
+_numbers = itertools.count(1)
+_alive: weakref.WeakValueDictionary[int, NumberedCallback] = weakref.WeakValueDictionary()
+_failures: deque[PjrtError] = deque(maxlen=64)
+_state = threading.local()
+
+
+class NumberedCallback:
+    """A Python function as programs call it (`plugrt.interface.HostCallback`), and its number.
+
+    ``title`` names it in errors, with the user's line that put it into the program. ``function``
+    gets copies of the arguments, which it may keep. With ``has_effect`` a failure is also logged
+    and kept for `take_failure`: there may be no result at which it could be raised. It lives as
+    long as a program that calls it.
+    """
+
+    __slots__ = ("__weakref__", "_function", "has_effect", "number", "ordered", "title")
+
+    def __init__(
+        self,
+        function: Callable[..., Sequence[npt.NDArray[Any]]],
+        title: str,
+        *,
+        has_effect: bool,
+        ordered: bool = False,
+    ) -> None:
+        self._function = function
+        self.has_effect = has_effect
+        self.ordered = ordered
+        self.title = title
+        self.number = next(_numbers)
+        _alive[self.number] = self
+
+    def __call__(self, arguments: Sequence[npt.NDArray[Any]]) -> Sequence[npt.NDArray[Any]]:
+        _state.depth = callback_depth() + 1
+        try:
+            return self._function(*map(np.array, arguments))
+        except BaseException as error:
+            failure = Internal(f"{self.title} raised {_describe(error)}")
+            if self.has_effect:
+                logger.error("%s", failure.message)
+                _failures.append(Internal(failure.message))  # without the frames of the cause
+            raise failure from error
+        finally:
+            _state.depth -= 1
+
+
+def callback_depth() -> int:
+    """How many calls from programs are under way on this thread."""
+    depth: int = getattr(_state, "depth", 0)
+    return depth
+
+
+def take_failure() -> PjrtError | None:
+    """Returns the oldest failure of a callback with an effect, and forgets all of them."""
+    try:
+        failure = _failures.popleft()
+    except IndexError:
+        return None
+    _failures.clear()
+    return failure
+
+
+def call_numbered(
+    arguments: Sequence[npt.NDArray[Any]],
+    results: Sequence[npt.NDArray[Any]],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Calls the callback of the number ``index``; the `Handler` of the target `HOST_CALLBACK`.
+
+    For backends that know custom calls by their names and not by `Program.callbacks`.
+    """
+    callback = _alive.get(int(attributes["index"]))
+    if callback is None:
+        raise Internal(
+            f"a program called the Python function of number {attributes['index']}, which no "
+            "program of this process has any more: whoever launched it did not keep the program "
+            "until the launch had ended"
+        )
+    for place, result in zip(results, callback(arguments), strict=True):
+        place[...] = result
+
+
+def _describe(error: BaseException) -> str:
+    """Returns an exception with its traceback, from the first frame that is not plugrt's."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(
+        "plugrt."
+    ):
+        frames = frames.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+    return f"{type(error).__name__}: {error}\n{text}"

@@ -1,0 +1,200 @@
+"""Calls of Python functions in a module: which there are, and the order of those that have one.
+
+A call that is ordered is emitted with a mark, as control flow and inner functions can be traced
+without a thought for it. `order_callbacks` gives a finished module the tokens that keep the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import HOST_CALLBACK
+from plugrt.stablehlo.attributes import text_of
+from plugrt.stablehlo.bindings import hlo, ir
+from plugrt.stablehlo.regions import (
+    callee,
+    functions_by_name,
+    return_values,
+    returned_values,
+    retype,
+)
+
+ORDERED = "plugrt.ordered"
+"""The attribute that marks a call which is ordered, until it has its token."""
+
+
+def add_callback(
+    number: int,
+    operands: Sequence[ir.Value],
+    results: Sequence[ir.Type],
+    *,
+    effect: bool,
+    ordered: bool,
+    location: ir.Location,
+) -> Any:
+    """Adds the call of a Python function to the current block, with row-major arrays.
+
+    With ``effect`` it is made even if nothing uses its results; ``ordered`` calls have an effect.
+    """
+    made = hlo.CustomCallOp(
+        results,
+        operands,
+        call_target_name=HOST_CALLBACK,
+        has_side_effect=effect or ordered,
+        backend_config=ir.DictAttr.get(
+            {"index": ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), number)}
+        ),
+        api_version=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4),
+        called_computations=ir.ArrayAttr.get([]),
+        operand_layouts=_row_major([value.type for value in operands]),
+        result_layouts=_row_major(results),
+        loc=location,
+    )
+    if ordered:
+        made.operation.attributes[ORDERED] = ir.UnitAttr.get()
+    return made
+
+
+def _row_major(types: Sequence[ir.Type]) -> ir.ArrayAttr:
+    ranks = [ir.RankedTensorType(each).rank for each in types]
+    return ir.ArrayAttr.get([_layout(rank) for rank in ranks])
+
+
+def _layout(rank: int) -> ir.Attribute:
+    order = np.arange(rank, dtype=np.int64)[::-1]  # from the dimension that varies fastest
+    return ir.DenseIntElementsAttr.get(order.copy(), type=ir.IndexType.get())
+
+
+def host_callbacks(module: ir.Module) -> list[ir.Operation]:
+    """Returns the calls of Python functions in a module."""
+    return [op for op in _operations(module.operation) if _is_callback(op)]
+
+
+def callback_number(call: ir.Operation) -> int:
+    """Returns the number of the function that a call calls."""
+    return int(call.attributes["backend_config"]["index"].value)
+
+
+def has_ordered(module: ir.Module, block: ir.Block) -> bool:
+    """Whether a block has a call that is ordered, also in a region or a function that it calls."""
+    return _Order(module).is_ordered(block)
+
+
+def order_callbacks(module: ir.Module, main: ir.Block) -> None:
+    """Makes the ordered calls of a module run in the order in which it has them.
+
+    Each takes the token of the one before. Loops carry it, branches and functions return it. The
+    condition of a loop has no ordered call: a region for it returns its one value.
+    """
+    with ir.InsertionPoint.at_block_begin(main), ir.Location.unknown(module.context):
+        token = hlo.create_token()
+    _Order(module).thread(main, token)
+
+
+class _Order:
+    """One walk over a module, which takes a token from each ordered operation to the next."""
+
+    def __init__(self, module: ir.Module) -> None:
+        self._functions = functions_by_name(module)
+        self._ordered: dict[str, bool] = {}
+        self._done: set[str] = set()
+
+    def thread(self, block: ir.Block, token: ir.Value) -> ir.Value:
+        """Takes a token through a block; returns the one after it."""
+        for view in list(block.operations)[:-1]:
+            op = view.operation
+            if self._is_ordered(op):
+                token = self._step(op, token)
+        return token
+
+    def is_ordered(self, block: ir.Block) -> bool:
+        """Whether any operation of a block is ordered."""
+        return any(self._is_ordered(view.operation) for view in block.operations)
+
+    def _is_ordered(self, op: ir.Operation) -> bool:
+        if op.name == "func.call":
+            return self._function_is_ordered(callee(op))
+        if _is_callback(op):
+            return ORDERED in op.attributes
+        return any(self.is_ordered(block) for region in op.regions for block in region.blocks)
+
+    def _function_is_ordered(self, symbol: str) -> bool:
+        found = self._ordered.get(symbol)
+        if found is None:
+            body = self._functions[symbol].operation.regions[0].blocks[0]
+            found = self._ordered[symbol] = self.is_ordered(body)
+        return found
+
+    def _step(self, op: ir.Operation, token: ir.Value) -> ir.Value:
+        if _is_callback(op):
+            return self._thread_callback(op, token)
+        if op.name == "func.call":
+            self._thread_function(callee(op))
+        elif op.name == "stablehlo.while":
+            condition, body = (region.blocks[0] for region in op.regions)
+            condition.add_argument(token.type, op.location)
+            self._thread_and_return(body, body.add_argument(token.type, op.location))
+        else:  # branches see the values around them
+            for region in op.regions:
+                self._thread_and_return(region.blocks[0], token)
+            return _with_token(op, [*op.operands], token)
+        return _with_token(op, [*op.operands, token], token)
+
+    def _thread_callback(self, op: ir.Operation, token: ir.Value) -> ir.Value:
+        del op.attributes[ORDERED]
+        layouts = {
+            name: ir.ArrayAttr.get([_layout(0), *op.attributes[name]])
+            for name in ("operand_layouts", "result_layouts")
+        }
+        results = [token.type, *(result.type for result in op.results)]
+        after, *made = retype(op, [token, *op.operands], results, **layouts).results
+        _replace(op, made)
+        return after
+
+    def _thread_function(self, symbol: str) -> None:
+        if symbol in self._done:
+            return
+        self._done.add(symbol)
+        function = self._functions[symbol].operation
+        block = function.regions[0].blocks[0]
+        token = block.add_argument(hlo.TokenType.get(), function.location)
+        self._thread_and_return(block, token)
+        results = [value.type for value in returned_values(block)]
+        function_type = ir.FunctionType.get([a.type for a in block.arguments], results)
+        function.attributes["function_type"] = ir.TypeAttr.get(function_type)
+
+    def _thread_and_return(self, block: ir.Block, token: ir.Value) -> None:
+        after = self.thread(block, token)
+        return_values(block, [*returned_values(block), after])
+
+
+def _with_token(op: ir.Operation, operands: list[ir.Value], token: ir.Value) -> ir.Value:
+    """Replaces an operation by one that also returns a token, its last result."""
+    *made, after = retype(op, operands, [*(r.type for r in op.results), token.type]).results
+    _replace(op, made)
+    return after
+
+
+def _replace(op: ir.Operation, made: list[ir.Value]) -> None:
+    for old, new in zip(list(op.results), made, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+def _is_callback(op: ir.Operation) -> bool:
+    return (
+        op.name == "stablehlo.custom_call"
+        and text_of(op.attributes["call_target_name"]) == HOST_CALLBACK
+    )
+
+
+def _operations(op: Any) -> Iterator[ir.Operation]:
+    """Yields an operation and all within it."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield from _operations(view.operation)

@@ -1,0 +1,182 @@
+"""`pure_callback` and `io_callback`: calls of Python functions from compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.execution.effects import await_ordered
+from plugrt.execution.host_values import as_array
+from plugrt.execution.placement import resolve_device
+from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.transfer import put
+from plugrt.execution.user_frames import describe_call_site
+from plugrt.host_callbacks import NumberedCallback
+from plugrt.stablehlo.callbacks import add_callback
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.tracer import Tracer
+from plugrt.transforms.callback_results import ResultTypes
+
+_VMAP_METHODS = (
+    None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
+)  # fmt: skip
+
+
+@with_argument_errors
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: SingleDeviceSharding | None = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Returns ``callback(*args, **kwargs)``, called by the program while it runs.
+
+    ``callback`` is a function without side effects: the compiler may call it more than once, or
+    not at all. It gets NumPy arrays of its own (JAX: its arrays, on a CPU) in the pytrees of
+    ``args`` and ``kwargs``, and returns arrays like the leaves of ``result_shape_dtypes``, a
+    pytree of things with shape and dtype (`ShapeDtypeStruct`). It may itself use plugrt.
+
+    Under ``jit``, ``pmap`` and control flow the program calls it; number, shapes and dtypes of what
+    it returns are checked then, and an exception is the `Internal` error of the launch, with the
+    traceback of the function and the line of this call. Elsewhere Python calls it at once (JAX:
+    by a program), on any backend, and exceptions are its own. ``sharding`` names the one device of
+    a program that has one; ``vmap_method`` is checked and of no account, since plugrt has no
+    ``vmap``. Raises `Unimplemented` where the program is compiled for a backend that cannot call
+    Python. As ``jax.pure_callback``.
+
+    >>> plugrt.pure_callback(np.sort, plugrt.ShapeDtypeStruct((3,), "int32"), xp.asarray([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    if vmap_method not in _VMAP_METHODS:
+        raise ArgumentError(
+            f"vmap_method of pure_callback must be one of {_VMAP_METHODS}; got {vmap_method!r}"
+        )
+    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, sharding)
+
+
+@with_argument_errors
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: SingleDeviceSharding | None = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """As `pure_callback`, of a function with side effects: it is called exactly once.
+
+    Calls that are ``ordered`` happen in the order of the program, and after those of programs that
+    this thread launched before on the same devices; under ``pmap`` (where JAX refuses them) in the
+    order of each device. `effects_barrier` waits for all of them, and raises the error of one that
+    failed; so does the end of the interpreter wait. As ``jax.experimental.io_callback``.
+
+    >>> seen = []
+    >>> f = plugrt.jit(lambda x: plugrt.io_callback(seen.append, None, x, ordered=True))
+    >>> f(1), f(2), plugrt.effects_barrier(), [int(x) for x in seen]
+    (None, None, None, [1, 2])
+    """
+    return _call(
+        "io_callback", callback, result_shape_dtypes, args, kwargs, sharding,
+        effect=True, ordered=bool(ordered),
+    )  # fmt: skip
+
+
+def _call(
+    title: str,
+    callback: Callable[..., Any],
+    promised: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    sharding: Any,
+    *,
+    effect: bool = False,
+    ordered: bool = False,
+) -> Any:
+    require_function(title, callback)
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise ArgumentTypeError(
+            f"sharding of {title} is None or a SingleDeviceSharding; got {sharding!r:.60}"
+        )
+    leaves, spec = tree.flatten((args, kwargs))
+    names = [f"argument {path} of {title}" for path, _ in tree.flatten_with_paths((args, kwargs))]
+    results = ResultTypes(title, promised)
+
+    def call(*values: Any) -> Any:
+        args, kwargs = tree.unflatten(spec, values)
+        return callback(*args, **kwargs)
+
+    call.__name__ = getattr(callback, "__name__", repr(callback))
+    return call_python(title, call, results, leaves, names, effect=effect, ordered=ordered)
+
+
+def require_function(title: str, callback: Any) -> None:
+    """Raises `ArgumentTypeError` unless ``callback`` can be called."""
+    if not callable(callback):
+        raise ArgumentTypeError(f"{title} takes a function; got {callback!r:.60}")
+
+
+def call_python(
+    title: str,
+    function: Callable[..., Any],
+    results: ResultTypes,
+    leaves: Sequence[Any],
+    names: Sequence[str],
+    *,
+    effect: bool,
+    ordered: bool,
+) -> Any:
+    """Returns what a function returns for these arguments: in a trace the program calls it."""
+    trace = current_trace()
+    if trace is None:
+        arrays = [as_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
+        return _call_now(title, function, results, arrays, names, ordered)
+    tracers = [as_tracer(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
+    described = f"{function.__name__!r} of {title}{describe_call_site()}"
+    callback = NumberedCallback(
+        lambda *values: results.check(function(*values)),
+        described,
+        has_effect=effect,
+        ordered=ordered,
+    )
+    return _add_call(trace, callback, results, tracers)
+
+
+def _add_call(
+    trace: Trace, callback: NumberedCallback, results: ResultTypes, operands: Sequence[Tracer]
+) -> Any:
+    trace.callbacks[callback.number] = callback
+    made = add_callback(
+        callback.number,
+        [x.value for x in operands],
+        [trace.mlir_type(t.shape, t.dtype) for t in results.types],
+        effect=callback.has_effect,
+        ordered=callback.ordered,
+        location=trace.location(),
+    )
+    return tree.unflatten(results.spec, [Tracer(value, trace) for value in made.results])
+
+
+def _call_now(
+    title: str,
+    function: Callable[..., Any],
+    results: ResultTypes,
+    arrays: Sequence[Array],
+    names: Sequence[str],
+    ordered: bool,
+) -> Any:
+    """Calls a function outside of any trace; its results are where the arguments are."""
+    avals = [array._signature for array in arrays]
+    device, committed = resolve_device(avals, lambda i: names[i], None, title)
+    if ordered:
+        await_ordered([device])
+    returned = results.check(function(*[np.array(array) for array in arrays]))
+    return tree.unflatten(results.spec, [put(host, device, committed) for host in returned])

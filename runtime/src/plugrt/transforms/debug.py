@@ -1,0 +1,146 @@
+"""`debug.callback` and `debug.print`: a look at values while a program runs."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError
+from plugrt.execution import tree
+from plugrt.tracing.operation import ARRAYS
+from plugrt.transforms.callback_results import ResultTypes
+from plugrt.transforms.callbacks import call_python, require_function
+
+
+@with_argument_errors
+def callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Calls ``callback(*args, **kwargs)`` from the program, for its side effect alone.
+
+    It gets NumPy arrays of its own for arrays and numbers, and everything else as it is. Calls that
+    are ``ordered`` happen in the order of the program. What it returns is of no account. Without a
+    function it returns one with these settings, which takes the function and its arguments.
+    ``partitioned`` makes no difference here, where a program sees the arrays of its own device.
+    Otherwise as `io_callback`; as ``jax.debug.callback``.
+    """
+    if callback is not None:
+        _call("debug.callback", callback, args, kwargs, ordered)
+        return None
+    _refuse_arguments("debug.callback", args, kwargs)
+
+    def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        _call("debug.callback", callback, args, kwargs, ordered)
+
+    return call
+
+
+@with_argument_errors
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Prints ``fmt.format(*args, **kwargs)`` from the program.
+
+    ``fmt`` is no f-string: it is filled in while the program runs. Without placeholders in it, the
+    arguments follow it, if ``skip_format_check`` lets them. Arrays are printed by the
+    ``np.printoptions`` of the call. Raises `ArgumentError` for arguments that ``fmt`` does not
+    use, and Python's error for those that it lacks. The rest is as in `callback`; as
+    ``jax.debug.print``.
+
+    >>> plugrt.jit(lambda x: plugrt.debug.print("x = {x:.1f}", x=x))(2)
+    >>> plugrt.effects_barrier()
+    x = 2.0
+    """
+    if fmt is not None:
+        _print(fmt, args, kwargs, ordered, skip_format_check)
+        return None
+    _refuse_arguments("debug.print", args, kwargs)
+
+    def call(fmt: str, *args: Any, **kwargs: Any) -> None:
+        _print(fmt, args, kwargs, ordered, skip_format_check)
+
+    return call
+
+
+def _refuse_arguments(title: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if args or kwargs:
+        raise ArgumentError(
+            f"{title} without its first argument takes settings only; got {args=} {kwargs=}"
+        )
+
+
+def _call(
+    title: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
+) -> None:
+    require_function(title, function)
+    leaves, spec = tree.flatten((args, kwargs))
+    traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
+
+    def call(*values: Any) -> None:
+        given = list(leaves_kept)
+        for i, value in zip(traced, values, strict=True):
+            given[i] = value
+        args, kwargs = tree.unflatten(spec, given)
+        function(*args, **kwargs)
+
+    # Without the arrays: a program keeps the function, and those of a trace are no one's.
+    leaves_kept = [None if isinstance(leaf, ARRAYS) else leaf for leaf in leaves]
+    call.__name__ = getattr(function, "__name__", repr(function))
+    arrays = [leaves[i] for i in traced]
+    names = [f"argument {i} of {title}" for i in traced]
+    call_python(
+        title, call, ResultTypes(title, None), arrays, names, effect=True, ordered=bool(ordered)
+    )
+
+
+class _Checker(string.Formatter):
+    """Formats nothing, and refuses arguments that the text does not use."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [x for i, x in enumerate(args) if i not in used_args]
+        if unused:
+            raise ArgumentError(f"arguments that debug.print's text does not use: {unused}")
+        if names := [name for name in kwargs if name not in used_args]:
+            raise ArgumentError(
+                f"keyword arguments that debug.print's text does not use: {names}. The text is "
+                'no f-string: "{x}", not f"{x}"'
+            )
+
+
+def _print(
+    fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool, skip_check: bool
+) -> None:
+    if not isinstance(fmt, str):
+        raise ArgumentError(f"debug.print takes a text to be filled in; got {fmt!r:.60}")
+    if not skip_check:
+        _Checker().vformat(fmt, args, kwargs)
+    fills = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
+    options = np.get_printoptions()
+
+    def write(*args: Any, **kwargs: Any) -> None:
+        with np.printoptions(**options):
+            text = fmt.format(*args, **kwargs) if fills else " ".join((fmt, *map(str, args)))
+        sys.stdout.write(f"{text}\n")
+
+    _call("debug.print", write, args, kwargs, ordered)
