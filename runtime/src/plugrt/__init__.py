@@ -51,6 +51,10 @@ _NAMES = {
     "process_indices": "plugrt.plugins.backends",
     "pure_callback": "plugrt.transforms.callbacks",
     "topology": "plugrt.transforms.topology",
+    "transfer_guard": "plugrt.settings.contexts",
+    "transfer_guard_device_to_device": "plugrt.settings.contexts",
+    "transfer_guard_device_to_host": "plugrt.settings.contexts",
+    "transfer_guard_host_to_device": "plugrt.settings.contexts",
     "xla_computation": "plugrt.transforms.xla_computation",
 }
 _MODULES = {
@@ -108,6 +112,16 @@ if TYPE_CHECKING:
     from plugrt.settings.contexts import default_device as default_device
     from plugrt.settings.contexts import disable_jit as disable_jit
     from plugrt.settings.contexts import log_compiles as log_compiles
+    from plugrt.settings.contexts import transfer_guard as transfer_guard
+    from plugrt.settings.contexts import (
+        transfer_guard_device_to_device as transfer_guard_device_to_device,
+    )
+    from plugrt.settings.contexts import (
+        transfer_guard_device_to_host as transfer_guard_device_to_host,
+    )
+    from plugrt.settings.contexts import (
+        transfer_guard_host_to_device as transfer_guard_host_to_device,
+    )
     from plugrt.settings.declarations import config as config
     from plugrt.transforms.callbacks import io_callback as io_callback
     from plugrt.transforms.callbacks import pure_callback as pure_callback

@@ -25,7 +25,7 @@ _INSTEAD = {
          "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),
     **dict.fromkeys(
         ("distributed", "enable_x64", "eval_shape", "make_mesh", "profiler", "set_mesh",
-         "shard_map", "transfer_guard"), "it is not there yet"),
+         "shard_map"), "it is not there yet"),
 }  # fmt: skip
 
 

@@ -24,8 +24,12 @@ from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.deletion import Deletion
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
+from plugrt.execution.transfer_guard import check_transfer
 from plugrt.interface import Buffer, Device, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
+from plugrt.settings.declarations import config
+
+_token = config.token
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +180,8 @@ class Array(Conversions, metaclass=ArrayMeta):
         held = self._held()
         host: npt.NDArray[Any] | None = self._extra
         if host is None:
+            if _token().guarded:
+                self._check_read(explicit=False)
             start = time.perf_counter() if listening else 0.0
             shards = self._open_shards(held)
             sharding = self._signature.sharding
@@ -192,6 +198,14 @@ class Array(Conversions, metaclass=ArrayMeta):
                     monitoring.READ, time.perf_counter() - start, bytes=host.nbytes
                 )
         return host
+
+    def _check_read(self, *, explicit: bool) -> None:
+        """Has the transfer guard look at a read, unless that is a view, or was made before."""
+        sharding = self._signature.sharding
+        client = sharding.devices[0].client
+        if self._extra is None and not client.capabilities.zero_copy_get:
+            what = f"{self._signature.tensor_type}, from {sharding!r}"
+            check_transfer("device_to_host", what, explicit=explicit)
 
     def _assemble(self, shards: Shards) -> npt.NDArray[Any]:
         sharding = self._signature.sharding

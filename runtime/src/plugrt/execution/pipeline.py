@@ -11,6 +11,7 @@ from plugrt.bounded_cache import BoundedCache
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.float_checks import Rerun, add_float_checks, float_checks_enabled
+from plugrt.execution.guarded_launches import guard_launches
 from plugrt.execution.loaded_program import LoadedProgram, Run
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import TracedProgram, load
@@ -86,6 +87,8 @@ def make_runner(
 ) -> Runner:
     """Returns the runner: places arguments of these avals, launches, checks, builds results."""
     run = _make_unrecorded(program, out_tree, avals, what, rerun, is_operation)
+    if config.token().guarded:
+        run = guard_launches(run, program, avals)
     return _record_launches(run, program) if config.record_launches else run
 
 

@@ -21,8 +21,10 @@ from plugrt.execution.resharding import exchange, reshard
 from plugrt.execution.sharded_transfer import gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
+from plugrt.execution.transfer_guard import check_transfer
 from plugrt.interface import Device, HostBufferSemantics
 from plugrt.monitoring.listeners import listening
+from plugrt.settings.declarations import config
 from plugrt.typing import ArrayLike, DeviceLike
 
 T = TypeVar("T")
@@ -74,6 +76,8 @@ def device_put(
         require_flag("device_put", "may_alias", may_alias, optional=True)
     if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
         device = device.device
+    if config.token().guarded:
+        _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
     # An array by itself is the usual case.
     put_all = _put_host if type(x) is np.ndarray else _put_tree
@@ -82,6 +86,19 @@ def device_put(
         seconds = time.perf_counter() - start
         monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds)
     return result
+
+
+def _check_puts(x: Any, to: Device | Sharding | None) -> None:
+    """Has the transfer guard look at what `device_put` is asked for."""
+    there = SingleDeviceSharding(to) if isinstance(to, Device) else to
+    for leaf in tree.flatten(x)[0]:
+        if type(leaf) is Array:
+            if there is not None and leaf.sharding != there:
+                what = f"{leaf._signature.tensor_type}, from {leaf.sharding!r} to {there!r}"
+                check_transfer("device_to_device", what, explicit=True)
+        elif not isinstance(leaf, Array):
+            what = f"{leaf!r:.40}, to {there or default_device()!r}"
+            check_transfer("host_to_device", what, explicit=True)
 
 
 def _put_tree(
@@ -179,6 +196,16 @@ def device_get(x: Any) -> Any:
     >>> plugrt.device_get({"x": xp.asarray([1, 2])})
     {'x': array([1, 2], dtype=int32)}
     """
+    if not config.token().guarded:
+        return _get(x)
+    for leaf in tree.flatten(x)[0]:
+        if type(leaf) is Array:
+            leaf._check_read(explicit=True)
+    with config.override(transfer_guard_device_to_host="allow"):
+        return _get(x)
+
+
+def _get(x: Any) -> Any:
     leaves, spec = tree.flatten(x)
     for leaf in leaves:
         if type(leaf) is Array:

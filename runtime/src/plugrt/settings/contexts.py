@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.settings.declarations import config
 
 if TYPE_CHECKING:
     from plugrt.interface import Device
+
+GuardLevel = Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
+"""What `transfer_guard` takes."""
 
 
 @with_argument_errors
@@ -82,3 +85,47 @@ def default_device(device: Device | str | None) -> AbstractContextManager[None]:
     True
     """
     return config.override(default_device=device)
+
+
+@with_argument_errors
+def transfer_guard(level: GuardLevel) -> AbstractContextManager[None]:
+    """Logs or refuses transfers in its block, of all directions, as ``jax.transfer_guard``.
+
+    ``"log"`` and ``"disallow"`` are about those that happen by the way: host data as arguments,
+    arrays on another device, ``np.asarray(x)``. ``"log_explicit"`` and ``"disallow_explicit"``
+    include `plugrt.device_put` and `plugrt.device_get`. ``"allow"`` ends a guard around the block.
+    A refused transfer raises `InvalidArgument` with the user's line; the log is
+    ``plugrt.execution.transfer_guard``. Raises `ConfigError` for another level.
+
+    Reading arrays is no transfer where the host sees the device's memory, as on cpu.
+
+    >>> with plugrt.transfer_guard("disallow"):  # doctest: +ELLIPSIS
+    ...     plugrt.jit(lambda x: x + 1)(np.ones(2))
+    Traceback (most recent call last):
+        ...
+    plugrt.errors.InvalidArgument: INVALID_ARGUMENT: Disallowed host-to-device transfer: ...
+    """
+    return config.override(
+        transfer_guard=level,
+        transfer_guard_host_to_device=None,
+        transfer_guard_device_to_device=None,
+        transfer_guard_device_to_host=None,
+    )
+
+
+@with_argument_errors
+def transfer_guard_host_to_device(level: GuardLevel) -> AbstractContextManager[None]:
+    """`transfer_guard` for data of the host that are put on a device; `ConfigError` as there."""
+    return config.override(transfer_guard_host_to_device=level)
+
+
+@with_argument_errors
+def transfer_guard_device_to_device(level: GuardLevel) -> AbstractContextManager[None]:
+    """`transfer_guard` for arrays that go to another device; `ConfigError` as there."""
+    return config.override(transfer_guard_device_to_device=level)
+
+
+@with_argument_errors
+def transfer_guard_device_to_host(level: GuardLevel) -> AbstractContextManager[None]:
+    """`transfer_guard` for arrays that are read on the host; `ConfigError` as there."""
+    return config.override(transfer_guard_device_to_host=level)

@@ -32,12 +32,14 @@ from plugrt.settings.option_types import (
     number,
     seconds,
 )
+from plugrt.settings.options import Token
 
 if TYPE_CHECKING:
     from plugrt.settings.typed_options import TypedOptions as Options  # generated from this file
 else:
     from plugrt.settings.options import Options
 
+GUARD = choice("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _NO_OPTIONS: Mapping[str, OptionValue] = MappingProxyType({})
 _NO_PLUGINS: Mapping[str, Mapping[str, OptionValue]] = MappingProxyType({})
 
@@ -245,6 +247,25 @@ class Config(Options):
         "Whether results are checked for infinities, and the operation that made one is found.",
         launched=True,
     )  # fmt: skip
+    transfer_guard = option(
+        "JAX_TRANSFER_GUARD", GUARD, None,
+        "What is done with transfers that no call of device_put or device_get asks for: allow, log "
+        "or disallow; the levels with _explicit include those that one does ask for.",
+        launched=True,
+    )  # fmt: skip
+    transfer_guard_host_to_device = option(
+        "JAX_TRANSFER_GUARD_HOST_TO_DEVICE", GUARD, None,
+        "As transfer_guard, for data of the host; unset, that holds.", launched=True,
+    )  # fmt: skip
+    transfer_guard_device_to_device = option(
+        "JAX_TRANSFER_GUARD_DEVICE_TO_DEVICE", GUARD, None,
+        "As transfer_guard, for arrays on another device.", launched=True,
+    )  # fmt: skip
+    transfer_guard_device_to_host = option(
+        "JAX_TRANSFER_GUARD_DEVICE_TO_HOST", GUARD, None,
+        "As transfer_guard, for reading arrays; not where the host sees the device's memory.",
+        launched=True,
+    )  # fmt: skip
     use_shardy_partitioner = option(
         "JAX_USE_SHARDY_PARTITIONER", BOOLEAN, True,
         "Whether programs over several devices are partitioned by Shardy rather than GSPMD.",
@@ -368,6 +389,19 @@ class Config(Options):
         "Threads of XLA's CPU clients; unset, plugrt starts them with two a device or one a core.",
         at_start=True,
     )  # fmt: skip
+
+    def _make_token(self) -> Token:
+        token = super()._make_token()
+        token.guarded = any(
+            level not in (None, "allow")
+            for level in (
+                self.transfer_guard,
+                self.transfer_guard_host_to_device,
+                self.transfer_guard_device_to_device,
+                self.transfer_guard_device_to_host,
+            )
+        )
+        return token
 
 
 config = Config()

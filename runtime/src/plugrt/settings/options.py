@@ -25,12 +25,14 @@ class Token:
     ``trace`` is the token of those settings that affect what is traced.
     """
 
-    __slots__ = ("__weakref__", "trace", "values")
+    __slots__ = ("__weakref__", "guarded", "trace", "values")
 
     trace: Token
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.values = values
+        self.guarded = False
+        """Whether transfers are logged or refused: those who make one look here first."""
 
     def __repr__(self) -> str:
         return f"<settings {self.values}>"

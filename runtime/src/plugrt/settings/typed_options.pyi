@@ -51,6 +51,16 @@ class OptionValues(TypedDict, total=False):
     disable_jit: bool
     debug_nans: bool
     debug_infs: bool
+    transfer_guard: Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
+    transfer_guard_host_to_device: (
+        Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
+    )
+    transfer_guard_device_to_device: (
+        Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
+    )
+    transfer_guard_device_to_host: (
+        Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
+    )
     use_shardy_partitioner: bool
     log_compiles: bool
     explain_cache_misses: bool
@@ -262,6 +272,21 @@ class TypedOptions(Options):
         self,
         name: Literal["default_matmul_precision", "jax_default_matmul_precision"],
         value: Literal["default", "bfloat16", "high", "tensorfloat32", "highest", "float32"] | None,
+    ) -> None: ...
+    @overload
+    def update(
+        self,
+        name: Literal[
+            "transfer_guard",
+            "jax_transfer_guard",
+            "transfer_guard_host_to_device",
+            "jax_transfer_guard_host_to_device",
+            "transfer_guard_device_to_device",
+            "jax_transfer_guard_device_to_device",
+            "transfer_guard_device_to_host",
+            "jax_transfer_guard_device_to_host",
+        ],
+        value: Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None,
     ) -> None: ...
     @overload
     def update(

@@ -1,0 +1,187 @@
+"""The transfer guard: which transfers are logged and refused, by direction and level."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt.errors import ConfigError, InvalidArgument
+from plugrt.execution.array import Array
+from plugrt.plugins.backends import devices, get_backend
+from plugrt.settings.declarations import config
+from plugrt.transforms.jit import jit
+from plugrt.transforms.pmap import pmap
+from support.behaviour import behaviour
+from support.platforms import capabilities
+
+X = np.arange(3, dtype=np.float32)
+LOGGER = "plugrt.execution.transfer_guard"
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def put(number: int) -> Array:
+    found: Array = plugrt.device_put(X, devices()[number])
+    return found
+
+
+def refused(call: Callable[[], Any], says: str) -> None:
+    """Asserts that a call is refused with these words, and this file's line."""
+    with pytest.raises(InvalidArgument, match=says) as error:
+        call()
+    assert re.search(rf"called at {re.escape(__file__)}:\d+", str(error.value))
+
+
+@behaviour(11, "`disallow` refuses host data as arguments, at first and warm calls, and says where")
+@pytest.mark.parametrize("warm", [False, True])
+def test_host_data_as_arguments(warm: bool) -> None:
+    f, mapped, there = jit(add), pmap(lambda x: x + 1), put(0)
+    compiled = jit(add).lower(X, X).compile()
+    calls: dict[str, Callable[[], Any]] = {
+        r"argument x of 'add', float32\[3\], to": lambda: f(X, X),
+        r"argument y of 'add', float32\[\], to": lambda: f(there, 2.0),
+        r"argument x of '<lambda>', float32\[1,3\]": lambda: mapped(X[None]),
+        r"Disallowed host-to-device transfer: .*float32\[3\]": lambda: there * X,
+        r"argument x of 'add', float32": lambda: compiled(X, X),
+    }
+    for says, call in calls.items():
+        if warm:
+            call()
+        with plugrt.transfer_guard("disallow"):
+            refused(call, says)
+        call()
+
+
+@behaviour(11, "arrays that are where they are needed pass, and so do device_put and device_get")
+def test_what_passes() -> None:
+    x, y = put(0), put(0)
+    with plugrt.transfer_guard("disallow"):
+        np.testing.assert_array_equal(plugrt.device_get(jit(add)(x, y)), 2 * X)
+        assert plugrt.device_put(X, devices()[1]).device == devices()[1]
+        assert plugrt.device_put(x, devices()[1]).device == devices()[1]
+        assert plugrt.device_put(x) is x
+        np.testing.assert_array_equal(plugrt.device_get([xp.add(x, y)])[0], 2 * X)
+
+
+@behaviour(11, "an array on another device is refused as device-to-device")
+def test_arrays_on_another_device() -> None:
+    here, there = plugrt.device_put(X), put(1)
+    with plugrt.transfer_guard("disallow"):
+        refused(lambda: jit(add)(here, there), r"device-to-device transfer: argument x of 'add'")
+    with plugrt.transfer_guard_host_to_device("disallow"):
+        np.testing.assert_array_equal(jit(add)(here, there), 2 * X)
+
+
+@behaviour(11, "`disallow_explicit` refuses device_put and device_get as well")
+def test_explicit_transfers() -> None:
+    x = put(0)
+    with plugrt.transfer_guard("disallow_explicit"):
+        refused(lambda: plugrt.device_put(X), r"host-to-device.*transfer_guard\('allow'\)")
+        refused(lambda: plugrt.device_put({"a": 1.0}), "host-to-device transfer: 1.0")
+        refused(lambda: plugrt.device_put(x, devices()[1]), r"device-to-device .*to .*1")
+        assert plugrt.device_put(x) is x
+        with plugrt.transfer_guard("allow"):
+            plugrt.device_put(X)
+
+
+def set_zero_copy_get(monkeypatch: pytest.MonkeyPatch, whether: bool) -> None:
+    """Has the backend declare whether the host sees its devices' memory."""
+    client = get_backend()
+    declared = dataclasses.replace(capabilities(), zero_copy_get=whether)
+    where = client if "capabilities" in getattr(client, "__dict__", ()) else type(client)
+    monkeypatch.setattr(where, "capabilities", declared)
+
+
+@behaviour(
+    11,
+    "reading is refused and logged on backends whose memory the host does not see",
+    jax="the same: on JAX's cpu reading is no transfer",
+)
+def test_reads(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    set_zero_copy_get(monkeypatch, False)
+    reads: list[Callable[[Array], Any]] = [
+        np.asarray,
+        repr,
+        lambda x: x.tolist(),
+        lambda x: x.tobytes(),
+    ]
+    for read in reads:
+        with plugrt.transfer_guard_device_to_host("disallow"):
+            refused(lambda read=read: read(put(0)), r"device-to-host transfer: float32\[")  # type: ignore[misc]
+    with plugrt.transfer_guard("disallow"):
+        np.testing.assert_array_equal(plugrt.device_get(put(0)), X)
+    with plugrt.transfer_guard("disallow_explicit"):
+        refused(lambda: plugrt.device_get([put_before]), "device-to-host")
+    with caplog.at_level(logging.WARNING, LOGGER), plugrt.transfer_guard("log"):
+        np.asarray(put(0))
+    assert "device-to-host transfer: float32[3], from" in caplog.text
+
+
+put_before = put(0)
+
+
+def test_reads_of_the_hosts_memory_are_no_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_zero_copy_get(monkeypatch, True)
+    x = put(0)
+    with plugrt.transfer_guard("disallow_explicit"):
+        np.testing.assert_array_equal(np.asarray(x), X)
+        np.testing.assert_array_equal(plugrt.device_get(x), X)
+
+
+@behaviour(11, "`log` and `log_explicit` log each transfer with its line, and the call goes on")
+def test_levels_that_log(caplog: pytest.LogCaptureFixture) -> None:
+    f = jit(add)
+    with caplog.at_level(logging.WARNING, LOGGER):
+        with plugrt.transfer_guard("log"):
+            np.testing.assert_array_equal(f(X, put(0)), 2 * X)
+        [record] = caplog.records
+        assert record.levelno == logging.WARNING
+        assert "host-to-device transfer: argument x of 'add'" in record.getMessage()
+        assert f"called at {__file__}:" in record.getMessage()
+        caplog.clear()
+        with plugrt.transfer_guard("log_explicit"):
+            plugrt.device_put(X)
+        assert "host-to-device transfer" in caplog.text
+
+
+@behaviour(11, "the innermost guard holds; a direction's own setting wins; threads have their own")
+def test_settings_and_blocks() -> None:
+    f, there = jit(add), put(0)
+    with plugrt.transfer_guard_host_to_device("disallow"), plugrt.transfer_guard("allow"):
+        f(X, there)
+    with plugrt.transfer_guard("disallow"), plugrt.transfer_guard_host_to_device("allow"):
+        f(X, there)
+    config.update("transfer_guard", "disallow")
+    try:
+        refused(lambda: f(X, there), "transfer_guard is 'disallow'")
+    finally:
+        config.update("transfer_guard", None)
+    f(X, there)
+
+
+@behaviour(11, "under `disable_jit` the operations' own transfers are guarded")
+def test_without_jit() -> None:
+    with plugrt.disable_jit(), plugrt.transfer_guard("disallow"):
+        refused(lambda: jit(add)(put(0), X), "host-to-device")
+
+
+@pytest.mark.parametrize("wrong", ["deny", "", 1, True])
+def test_wrong_levels(wrong: Any) -> None:
+    for context in (
+        plugrt.transfer_guard,
+        plugrt.transfer_guard_host_to_device,
+        plugrt.transfer_guard_device_to_device,
+        plugrt.transfer_guard_device_to_host,
+    ):
+        with pytest.raises(ConfigError, match=r"allow \| log \| disallow"), context(wrong):
+            pass
