@@ -23,20 +23,26 @@ PROFILES: Mapping[str, Sequence[str]] = {
     "minimal": _MINIMAL,
     "jax": (
         *_MINIMAL, "buffers.*", "programs.*", "ownership.*", "behaviour.*",
-        "buffers.put_get.dtypes.bool", "operations.*.float32", "operations.*.int32",
+        "buffers.put_get.dtypes.bool", "operations.*.float32", "operations.*.int32", "forms.*",
+        "composites.*", "random.rng_bit_generator.*", "executables.launcher", "recovery.put",
+        "recovery.launch", "endurance.cycles", "endurance.threads.*", "endurance.callback.*",
+        "endurance.fork", "endurance.exit.*",
     ),
     "torch_xla": (
         *_MINIMAL, "programs.*", "ownership.*", "buffers.put_get.dtypes.bfloat16",
         "buffers.put_get.dtypes.int64", "operations.*.float32", "operations.*.bfloat16",
     ),
     "aot": ("programs.*", "declared.serialization*", "declared.fingerprint"),
-    "multi-device": ("scales.*", "buffers.copy.*", "devices.*"),
+    "multi-device": (
+        "scales.*", "buffers.copy.*", "devices.*", "collectives.*.float32",
+        "collectives.collective_permute.*", "collectives.replica_id", "collectives.sharding.*",
+    ),
 }  # fmt: skip
 """Name of a profile to patterns of ids. A profile needs what its host cannot do without."""
 
 _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "jax": ("buffers.copy.devices", "buffers.put_get.dtypes.*", "buffers.size"),
-    "multi-device": ("devices.memories.put",),
+    "multi-device": ("devices.memories.put", "collectives.collective_broadcast.*"),
 }
 """What the patterns of a profile name too much."""
 

@@ -11,6 +11,7 @@ from plugrt_sdk.conformance.checks import (
     behaviour,
     buffers,
     client,
+    collectives,
     composites,
     declared,
     devices,
@@ -54,5 +55,6 @@ CHAPTERS: tuple[Chapter, ...] = (
     executables.CHAPTER,
     topologies.CHAPTER,
     scales.CHAPTER,
+    collectives.CHAPTER,
     ahead_of_time.CHAPTER,
 )

@@ -26,6 +26,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.arguments import ARGUMENTS, EVENTS
     from plugrt_sdk.conformance.mutants.arrays import ARRAYS
     from plugrt_sdk.conformance.mutants.behaviour import BEHAVIOUR
+    from plugrt_sdk.conformance.mutants.collectives import COLLECTIVE
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.declared import DECLARED
     from plugrt_sdk.conformance.mutants.endurance import ENDURANCE
@@ -55,6 +56,7 @@ def mutants() -> Mapping[str, Mutant]:
         **ENDURANCE,
         **DECLARED,
         **SCALES,
+        **COLLECTIVE,
         **EXECUTABLES,
         **TOPOLOGIES,
         **AHEAD_OF_TIME,

@@ -1,0 +1,62 @@
+"""Mutants of collectives and shardings: the second device has something else in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.interface import CompileOptions, Program
+from plugrt.stablehlo.element_names import element_name
+from plugrt_sdk.conformance.checks import collectives as checks
+from plugrt_sdk.conformance.collectives import COLLECTIVES
+from plugrt_sdk.conformance.mutants.computing import spoil
+from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.numpy_backend.backend import NumpyBackend
+from plugrt_sdk.reading import read_module
+
+
+def _spoil_second(*words: str, devices: int = 2) -> Faults:
+    """Returns a mutant that spoils the second device's result, in programs with these words."""
+
+    def compile(self: NumpyBackend, program: Program, options: CompileOptions) -> Any:
+        launch = NumpyBackend.compile(self, program, options)
+        text = str(read_module(program))
+        several = options.num_replicas * options.num_partitions > 1
+        if not several or not all(re.search(word, text) for word in words):
+            return launch
+
+        def run(*given: Any) -> Sequence[Any]:
+            change = spoil(0)
+            return [[s[0], change(s[1]), *s[2:]] for s in launch(*given)]
+
+        return run
+
+    return Faults(backend={"compile": compile}, devices=devices)
+
+
+def _typed(dtype: str) -> str:
+    return rf"[<x]{re.escape(element_name(np.dtype(dtype)))}>"
+
+
+COLLECTIVE: Mapping[str, Faults] = {
+    **{
+        f"collectives.{found.id}.{dtype}": _spoil_second(f"stablehlo.{found.name}", _typed(dtype))
+        for found in COLLECTIVES
+        for dtype in found.dtypes
+    },
+    **{
+        f"collectives.{found.id}.groups.{name}": _spoil_second(
+            f"stablehlo.{found.name}", groups, devices=4
+        )
+        for found in COLLECTIVES
+        if found.variant in ("", "add")
+        for name, groups in (("alone", "tensor<2x1xi64>"), ("pairs", "tensor<2x2xi64>"))
+    },
+    "collectives.collective_permute.swap": _spoil_second("collective_permute", "tensor<2x2xi64>"),
+    "collectives.collective_permute.shift": _spoil_second("collective_permute", "tensor<1x2xi64>"),
+    "collectives.replica_id": _spoil_second("replica_id"),
+    **{check.id: _spoil_second("sdy.mesh") for check in checks.CHAPTER if ".sharding." in check.id},
+}
