@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from packaging.version import Version
 
 from plugrt_sdk.export.library import export_library
 from support import children
@@ -57,8 +55,6 @@ def test_the_numpy_backend(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
         library = export_library("numpy", tmp_path / "libpjrt_numpy.so")
         monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"np:{library}")
     functions = [*COMPLETE]
-    if Version(version("jaxlib")) >= Version("0.12"):  # whose replica groups by mesh axes are new
-        functions.remove("several_devices")
     if name == "numpy":  # the entry point gives JAX rules for it, which a library cannot
         functions.insert(-1, "linear_algebra")
     run(name, *functions)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import FailedPrecondition
+from plugrt.stablehlo.replica_groups import read_replica_groups
 from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Active
@@ -26,10 +27,16 @@ def _channel(op: Operation) -> bool:
     return bool(found and int(found[1]) > 0)
 
 
+def _rows(op: Operation) -> list[list[int]]:
+    if not op.has("replica_groups"):
+        return []
+    return read_replica_groups(op.attribute("replica_groups"), op.module.symbols)
+
+
 def _groups(op: Operation) -> list[list[int]]:
     """Returns the groups of an operation whose channel joins replicas and partitions."""
     return op.module.grid.groups(
-        op.table("replica_groups"),
+        _rows(op),
         channel=_channel(op),
         flattened=op.has("use_global_device_ids"),
     )
@@ -134,7 +141,7 @@ def _all_gather(op: Operation) -> Function:
 
 
 def _all_to_all(op: Operation) -> Function:
-    groups = _groups_of_either(op, op.table("replica_groups"))
+    groups = _groups_of_either(op, _rows(op))
     split, join = op.integer("split_dimension"), op.integer("concat_dimension")
     parts = op.integer("split_count")
 
@@ -178,7 +185,7 @@ def _collective_permute(op: Operation) -> Function:
 
 
 def _collective_broadcast(op: Operation) -> Function:
-    groups = _groups_of_either(op, op.table("replica_groups"))
+    groups = _groups_of_either(op, _rows(op))
 
     what = _describe(op)
 

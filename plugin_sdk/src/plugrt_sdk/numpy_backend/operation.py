@@ -12,6 +12,7 @@ from plugrt.interface import Handler, TensorType
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.locations import file_and_line
+from plugrt.stablehlo.replica_groups import read_table
 from plugrt.stablehlo.types import check_size, ir_type_to_dtype
 from plugrt_sdk.numpy_backend.data_types import Dtype, Function
 from plugrt_sdk.numpy_backend.devices import Grid
@@ -145,17 +146,7 @@ class Operation:
         """Returns a two-dimensional attribute of integers, row by row; [] where it is missing."""
         if not self.has(name):
             return []
-        attribute = self.attribute(name)
-        if not isinstance(attribute, ir.DenseElementsAttr):  # axes of a mesh, since StableHLO 1.22
-            self.refuse(f"{name} is not a table of integers: {attribute!s:.60}")
-        rows, columns = ir.RankedTensorType(attribute.type).shape
-        splat = attribute.is_splat
-        flat = (
-            [int(attribute.get_splat_value().value)] * (rows * columns)
-            if splat and rows * columns
-            else list(map(int, attribute))
-        )
-        return [flat[r * columns : (r + 1) * columns] for r in range(rows)]
+        return read_table(self.attribute(name))
 
     def integer(self, name: str, default: int = 0) -> int:
         """Returns an integer attribute."""

@@ -1,0 +1,104 @@
+"""`read_replica_groups`: the devices that a collective joins: rows of ids, or axes of a mesh."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ProgramError
+from plugrt.stablehlo.bindings import hlo, ir, shardy
+
+Rows = list[list[int]]
+
+
+def read_replica_groups(attribute: ir.Attribute, symbols: dict[str, Any]) -> Rows:
+    """Returns the groups of a ``replica_groups`` attribute, row by row; -1 fills a short one.
+
+    ``#stablehlo.replica_group_mesh_axes`` (StableHLO 1.13, which JAX 0.12 writes) names axes of a
+    mesh instead: a group is of the devices that differ in these alone, in the order of the axes,
+    the first the slowest. ``symbols`` are the module's operations by name, for a mesh of Shardy's
+    that is stated there. Raises `ProgramError` for axes that the mesh lacks.
+    """
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return read_table(attribute)
+    return _read_axes(hlo.ReplicaGroupMeshAxesAttr(attribute), symbols)
+
+
+def read_table(attribute: ir.DenseElementsAttr) -> Rows:
+    """Returns a two-dimensional attribute of integers, row by row."""
+    rows, columns = ir.RankedTensorType(attribute.type).shape
+    splat = attribute.is_splat
+    flat = (
+        [int(attribute.get_splat_value().value)] * (rows * columns)
+        if splat and rows * columns
+        else list(map(int, attribute))
+    )
+    return [flat[r * columns : (r + 1) * columns] for r in range(rows)]
+
+
+def _read_axes(attribute: Any, symbols: dict[str, Any]) -> Rows:
+    sizes, devices = _read_mesh(attribute.mesh, symbols)
+    # An axis of which a part is named is split in three: what is before it, it, and the rest.
+    shape: list[int] = []
+    places: dict[tuple[str, int], int] = {}
+    named = [_read_axis(axis, sizes) for axis in attribute.axes]
+    for name, size in sizes.items():
+        cuts = {1, size}
+        for other, before, count in named:
+            if other == name:
+                cuts |= {before, before * count}
+        ordered = sorted(cuts)
+        for before, after in pairwise(ordered):
+            places[name, before] = len(shape)
+            shape.append(after // before)
+    joined = [place for axis in named for place in _parts(*axis, places, shape)]
+    rest = [place for place in range(len(shape)) if place not in joined]
+    count = math.prod(shape[place] for place in joined)
+    rows: Rows = (
+        np.array(devices).reshape(shape).transpose(rest + joined).reshape(-1, count).tolist()
+    )
+    return rows
+
+
+def _read_mesh(mesh: ir.Attribute, symbols: dict[str, Any]) -> tuple[dict[str, int], list[int]]:
+    """Returns the sizes of a mesh's axes by name, and its devices, row-major."""
+    if isinstance(mesh, ir.FlatSymbolRefAttr):  # Shardy's
+        sdy = shardy()
+        stated = sdy.MeshAttr(symbols[mesh.value].attributes["mesh"])
+        sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, stated.axes)}
+        listed = list(stated.device_ids)
+    else:
+        stated = hlo.MeshAttr(mesh)
+        sizes = {axis.name: axis.size for axis in map(hlo.MeshAxisAttr, stated.axes)}
+        found = stated.device_ids
+        listed = [] if found is None else list(map(int, ir.DenseIntElementsAttr(found)))
+    return sizes, listed or list(range(math.prod(sizes.values())))
+
+
+def _read_axis(attribute: ir.Attribute, sizes: dict[str, int]) -> tuple[str, int, int]:
+    """Returns an axis's name, the product of what is before it in its mesh axis, and its size."""
+    axis = hlo.AxisRefAttr(attribute)
+    name = axis.name
+    if name not in sizes:
+        raise ProgramError(f"a collective is over the axis {name!r}; its mesh has {list(sizes)}")
+    if axis.sub_axis_info is None:
+        return name, 1, sizes[name]
+    part = hlo.SubAxisInfoAttr(axis.sub_axis_info)
+    if sizes[name] % (part.pre_size * part.size):
+        raise ProgramError(f"{attribute} is no part of an axis of size {sizes[name]}")
+    return name, part.pre_size, part.size
+
+
+def _parts(
+    name: str, before: int, count: int, places: dict[tuple[str, int], int], shape: list[int]
+) -> list[int]:
+    """Returns the places in the shape that make an axis, the slowest first."""
+    found, reached = [], before
+    while reached < before * count:
+        place = places[name, reached]
+        found.append(place)
+        reached *= shape[place]
+    return found
