@@ -35,6 +35,7 @@ _NEEDS = {
     Needs.CLIENT: "",
     Needs.TWO_DEVICES: "two devices",
     Needs.LIBRARY: "a PJRT library",
+    Needs.LIBRARY_CLIENT: "a PJRT library with a client",
     Needs.PROCESS: "a process of its own",
 }
 

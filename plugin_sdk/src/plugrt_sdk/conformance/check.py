@@ -39,8 +39,15 @@ class Needs(enum.StrEnum):
     """A client with two devices or more; one that has fewer must refuse to launch on two."""
     LIBRARY = "library"
     """The function table of a PJRT library; a plugin that is none has nothing to show here."""
+    LIBRARY_CLIENT = "library client"
+    """The function table of a PJRT library, of which the check makes a client of its own."""
     PROCESS = "process"
     """A client in a process of its own, whose end is part of the check."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether only PJRT libraries are tried."""
+        return self in (Needs.LIBRARY, Needs.LIBRARY_CLIENT)
 
     @property
     def has_client(self) -> bool:

@@ -56,7 +56,7 @@ def judge(check: Check, subject: PluginSubject) -> Result:
 
 
 def _try(check: Check, subject: PluginSubject) -> Result:
-    if check.needs is Needs.LIBRARY:
+    if check.needs.has_table:
         _require_library(subject.plugin)
     if check.needs is Needs.TWO_DEVICES and len(subject.client.addressable_devices()) < 2:
         return _refuses_two_devices(subject)
@@ -68,7 +68,7 @@ def _try(check: Check, subject: PluginSubject) -> Result:
         if declared and not may_refuse:
             what = f"it works: {check.capability} is declared" if check.capability else "it works"
             raise Mismatch(what, f"it was refused: {describe(error)}") from error
-        if check.needs.has_client:
+        if check.needs.has_client and not check.needs.has_table:
             _expect_alive(subject)
         return Result(Verdict.REFUSED, got=describe(error))
     if not declared and subject.states(check.capability):

@@ -19,6 +19,7 @@ from plugrt_sdk.conformance.checks import (
     events,
     executables,
     forms,
+    handles,
     host,
     operations,
     ownership,
@@ -28,6 +29,7 @@ from plugrt_sdk.conformance.checks import (
     recovery,
     refusals,
     scales,
+    table_programs,
     topologies,
 )
 
@@ -54,6 +56,8 @@ CHAPTERS: tuple[Chapter, ...] = (
     accepts.CHAPTER,
     executables.CHAPTER,
     topologies.CHAPTER,
+    handles.CHAPTER,
+    table_programs.CHAPTER,
     scales.CHAPTER,
     collectives.CHAPTER,
     ahead_of_time.CHAPTER,

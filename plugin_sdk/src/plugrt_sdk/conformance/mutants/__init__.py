@@ -1,6 +1,7 @@
 """Plugins with one defect each, on which the checks are tested: each check must find its own.
 
-`MUTANTS` has one for each check; `KILLERS` are plugins that end or hang the process.
+`mutants` has one for each check; `KILLERS` are plugins that end or hang the process, and `LIARS`
+declare what they lack or deny what they do.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.endurance import ENDURANCE
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.forms import FORMS
+    from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS
     from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.liars import LIARS
     from plugrt_sdk.conformance.mutants.operations import COMPOSITES, OPERATIONS, RANDOMNESS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
@@ -45,6 +48,8 @@ def mutants() -> Mapping[str, Mutant]:
         **TABLES,
         **ARGUMENTS,
         **EVENTS,
+        **HANDLES,
+        **TABLE_PROGRAMS,
         **ARRAYS,
         **COMPUTING,
         **FORMS,
@@ -61,6 +66,7 @@ def mutants() -> Mapping[str, Mutant]:
         **TOPOLOGIES,
         **AHEAD_OF_TIME,
         **LIBRARIES,
+        **LIARS,
         **KILLERS,
         **SICK,
     }

@@ -1,0 +1,255 @@
+"""Level 2 of PJRT libraries: programs by calls of the function table that no host corrects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.checks.handles import expect_stable, expect_text
+from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.table_client import TableClient, text_at
+from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter(
+    "table_programs", Level.COMPUTES, "pjrt_c_api.h: PJRT_Program, PJRT_*Executable_*",
+    needs=Needs.LIBRARY_CLIENT,
+)  # fmt: skip
+
+_ADD = programs.ADD.encode()
+
+
+def _launch(client: TableClient, args: Any, outputs: Any) -> Any:
+    failed = client.try_args("LoadedExecutable_Execute", args)
+    expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
+    return client.get(outputs[0], ONE.size)
+
+
+@CHAPTER.check("bounded", why="a host whose strings do not end with NUL crashes it")
+def program_is_bounded(subject: PluginSubject) -> None:
+    """Program, format and options are read for their sizes, and no further."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(_ADD)
+    args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))
+    expect_same_bits(_launch(client, args, outputs), ONE + ONE, "the sum")
+
+
+@CHAPTER.check("forgotten", why="a host that frees a program after compiling it crashes")
+def program_is_forgotten(subject: PluginSubject) -> None:
+    """Program and options need live no longer than the call that compiles them."""
+    client = TableClient.of(subject)
+    text = ffi.new("char[]", _ADD)
+    program = client.program(_ADD)
+    program.code, program.code_size = text, len(_ADD)
+    made = client.call("Client_Compile", **client.compile_fields(program))
+    ffi.memmove(text, b"x" * len(_ADD), len(_ADD))
+    program.format, program.format_size = ffi.NULL, 0
+    args, outputs = client.execute_args(made.executable, client.put(ONE), client.put(ONE))
+    expect_same_bits(_launch(client, args, outputs), ONE + ONE, "the sum")
+
+
+def _refuses(subject: PluginSubject, program: Any, what: str) -> None:
+    client = TableClient.of(subject)
+    error = client.refused("Client_Compile", **client.compile_fields(program(client)))
+    expect(error, f"PJRT_Client_Compile to refuse {what}", "no error")
+
+
+@CHAPTER.check("format.unknown", why="a program is taken for one of another language")
+def unknown_format(subject: PluginSubject) -> None:
+    """A format that does not exist is refused."""
+    _refuses(subject, lambda client: client.program(_ADD, b"no such format"), "its format")
+
+
+@CHAPTER.check("format.prefix", why="a program is taken for one of another language")
+def format_prefix(subject: PluginSubject) -> None:
+    """A format is compared as a whole: neither its beginning nor a longer word is it."""
+    for form in (b"", b"ml", b"mlir2"):
+        _refuses(subject, lambda client, form=form: client.program(_ADD, form), f"{form!r}")
+
+
+@CHAPTER.check("empty", why="a host crashes on a file that was not written")
+def empty_program(subject: PluginSubject) -> None:
+    """A program of no bytes is refused or is an empty module's error, at an address or at NULL."""
+    for null in (False, True):
+
+        def make(client: TableClient, null: bool = null) -> Any:
+            program = client.program(b"")
+            program.code = ffi.NULL if null else program.code
+            return program
+
+        _refuses(subject, make, "a program of no bytes")
+
+
+@CHAPTER.check("name", why="a host that kept the pointer reads freed memory")
+def names_are_stable(subject: PluginSubject) -> None:
+    """An executable's name is at one address as long as it lives."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(_ADD)
+    expect_text(client, "Executable_Name", "executable_name", executable=executable)
+
+
+@CHAPTER.check("outputs", why="a host that kept the pointer reads freed memory")
+def outputs_are_stable(subject: PluginSubject) -> None:
+    """Dtypes and dimensions of the results are at one address as long as the executable lives."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(_ADD)
+    expect_stable(
+        client, "Executable_OutputElementTypes", "output_types", "num_output_types",
+        executable=executable,
+    )  # fmt: skip
+    expect_stable(
+        client, "Executable_OutputDimensions", "dims", "dim_sizes", "num_outputs",
+        executable=executable,
+    )  # fmt: skip
+
+
+@CHAPTER.check(
+    "optimized.two_calls",
+    refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Executable_OptimizedProgram",
+    why="hosts make room for too few bytes",
+)
+def optimized_in_two_calls(subject: PluginSubject) -> None:
+    """The optimised program is asked for twice: its size without room, then its bytes."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(_ADD)
+    program = client.keep(ffi.new("PJRT_Program*"))
+    program.struct_size = ffi.sizeof("PJRT_Program")
+    client.call("Executable_OptimizedProgram", executable=executable, program=program)
+    size = int(program.code_size)
+    expect(size > 0, "the size of a program", size)
+    room = client.keep(ffi.new("char[]", size + 8))
+    ffi.memmove(room, b"\xa5" * (size + 8), size + 8)
+    program.code = room
+    client.call("Executable_OptimizedProgram", executable=executable, program=program)
+    held = bytes(ffi.buffer(room))
+    expect(held[:size] != b"\xa5" * size, "a program", "nothing was written")
+    expect_equal(held[size:], b"\xa5" * 8, "what is behind the room:")
+
+
+def _owned(
+    client: TableClient, name: str, given: dict[str, Any], owner: str, deleter: str
+) -> tuple[Callable[[], bytes], Callable[[], None]]:
+    """Returns what reads the bytes that a library gave, and what frees them, to be called once."""
+    args = client.call(name, **given)
+    free, held = getattr(args, deleter), getattr(args, owner)
+    expect(free != ffi.NULL, f"of PJRT_{name}, a function that frees the bytes", "NULL")
+    return (
+        lambda: text_at(args.serialized_bytes, args.serialized_bytes_size),
+        lambda: free(held),
+    )
+
+
+def _expect_owned(client: TableClient, name: str, owner: str, deleter: str, **given: Any) -> None:
+    """Two results are two: freeing one leaves the other, and the executable, as they were."""
+    first, free_first = _owned(client, name, given, owner, deleter)
+    second, free_second = _owned(client, name, given, owner, deleter)
+    expect(first() and second(), f"bytes from PJRT_{name}", first())
+    before = second()
+    free_first()
+    expect(second() == before, "the other result to be as it was", "other bytes")
+    free_second()
+    third, free_third = _owned(client, name, given, owner, deleter)
+    expect(third(), "bytes once more", third())
+    free_third()
+
+
+@CHAPTER.check("serialized", refusable=True, why="bytes are freed twice, or never")
+def serialized_is_owned(subject: PluginSubject) -> None:
+    """A serialised executable is the caller's, who frees it with the function beside it."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(_ADD)
+    _expect_owned(
+        client, "Executable_Serialize", "serialized_executable", "serialized_executable_deleter",
+        executable=executable,
+    )  # fmt: skip
+
+
+@CHAPTER.check("assignment", refusable=True, why="bytes are freed twice, or never")
+def assignment_is_owned(subject: PluginSubject) -> None:
+    """A program's device assignment is the caller's, who frees it with the function beside it."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(_ADD)
+    _expect_owned(
+        client, "LoadedExecutable_GetDeviceAssignment", "serialized_device_assignment",
+        "serialized_device_assignment_deleter", executable=loaded,
+    )  # fmt: skip
+
+
+@CHAPTER.check("fingerprint", refusable=True, why="a host that kept the pointer reads freed memory")
+def fingerprint_is_stable(subject: PluginSubject) -> None:
+    """An executable's fingerprint is at one address as long as it lives."""
+    client = TableClient.of(subject)
+    _, executable = client.compile(_ADD)
+    found = client.call("Executable_Fingerprint", executable=executable)
+    expect(found.executable_fingerprint_size > 0, "a fingerprint", "none")
+    expect_stable(
+        client, "Executable_Fingerprint", "executable_fingerprint", "executable_fingerprint_size",
+        executable=executable,
+    )  # fmt: skip
+
+
+@CHAPTER.check("launch.events", why="a host waits for an event that is not there")
+def launch_gives_events(subject: PluginSubject) -> None:
+    """A launch that is asked for an event gives one, which becomes ready without an error."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(_ADD)
+    args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))
+    events = client.keep(ffi.new("PJRT_Event*[1]"))
+    args.device_complete_events = events
+    result = _launch(client, args, outputs)
+    expect(events[0] != ffi.NULL, "an event in device_complete_events", "NULL")
+    expect_equal(client.finish(events[0]), None, "no error of the launch:")
+    expect_same_bits(result, ONE + ONE, "the sum")
+
+
+@CHAPTER.check("launch.lists", why="a host that reuses its lists launches on the wrong arrays")
+def launch_forgets_lists(subject: PluginSubject) -> None:
+    """Lists of arguments and options need live no longer than the call."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(_ADD)
+    args, outputs = client.execute_args(loaded, client.put(ONE), client.put(2 * ONE))
+    failed = client.try_args("LoadedExecutable_Execute", args)
+    expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
+    args.argument_lists[0][0] = args.argument_lists[0][1] = ffi.NULL
+    args.options.struct_size = 0
+    expect_same_bits(client.get(outputs[0], ONE.size), ONE + 2 * ONE, "the sum")
+
+
+@CHAPTER.check(
+    "launch.older_options",
+    rests_on="pjrt_c_api.h: PJRT_ExecuteOptions, which grew at its end",
+    why="an older host crashes where it launches a program",
+)
+def launch_takes_older_options(subject: PluginSubject) -> None:
+    """Launch options shorter than known are taken or refused, and not read behind their end."""
+    client = TableClient.of(subject)
+    loaded, _ = client.compile(_ADD)
+    args, outputs = client.execute_args(loaded, client.put(ONE), client.put(ONE))
+    end = ffi.offsetof("PJRT_ExecuteOptions", "context")
+    ffi.memmove(ffi.cast("char*", args.options) + end, b"\xa5" * 8, 8)
+    args.options.struct_size = end
+    if client.try_args("LoadedExecutable_Execute", args) is None:
+        expect_same_bits(client.get(outputs[0], ONE.size), ONE + ONE, "the sum")
+
+
+@CHAPTER.check("destroyed", why="a host that frees an executable loses the arrays that it made")
+def results_outlive_their_program(subject: PluginSubject) -> None:
+    """Results outlive the program that made them, and their arguments."""
+    client = TableClient.of(subject)
+    loaded, executable = client.compile(_ADD)
+    first, second = client.put(ONE), client.put(ONE)
+    args, outputs = client.execute_args(loaded, first, second)
+    failed = client.try_args("LoadedExecutable_Execute", args)
+    expect(failed is None, "PJRT_LoadedExecutable_Execute to succeed", failed)
+    client.call("Executable_Destroy", executable=executable)
+    client.call("LoadedExecutable_Destroy", executable=loaded)
+    for buffer in (first, second):
+        client.call("Buffer_Destroy", buffer=buffer)
+    found = client.get(outputs[0], ONE.size)
+    expect_same_bits(np.asarray(found), ONE + ONE, "the sum")

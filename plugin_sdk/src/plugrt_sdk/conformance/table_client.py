@@ -1,0 +1,183 @@
+"""`TableClient`: a client of a PJRT library, by calls of its function table and nothing else.
+
+plugrt's own host corrects and refuses much of what a library does wrong; here nothing is between a
+check and the library. What is made lives until the process ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.c_values import data, named_values
+from plugrt.capi.abi.proto_wire import compile_options
+from plugrt.interface import CompileOptions
+from plugrt.plugins.table import Table
+from plugrt_sdk.conformance.expect import Mismatch, expect
+from plugrt_sdk.conformance.function_table import (
+    call,
+    has_slot,
+    initialized_table,
+    is_error,
+    new_args,
+    take_error,
+)
+from plugrt_sdk.conformance.guarded_memory import Guarded
+from plugrt_sdk.conformance.subject import PluginSubject
+
+FLOAT32, UNIMPLEMENTED = 11, 12
+_DURING_CALL = 0
+
+
+class TableClient:
+    """A started client; ``api`` is its table, ``handle`` the ``PJRT_Client*``."""
+
+    def __init__(self, subject: PluginSubject) -> None:
+        self._subject = subject
+        self.api = initialized_table(subject)
+        self._kept: list[Any] = []
+        options = {**subject.plugin.client_options(Table().config), **subject.target.options}
+        array, count, kept = named_values(options)
+        self._kept += [array, kept]
+        made = self.call(
+            "Client_Create", create_options=array if count else ffi.NULL, num_options=count
+        )
+        self.handle = made.client
+
+    @classmethod
+    def of(cls, subject: PluginSubject) -> TableClient:
+        """Returns the client of the checks of one process."""
+        if not isinstance(subject.kept, TableClient):
+            subject.kept = cls(subject)
+        return subject.kept
+
+    def keep(self, made: Any) -> Any:
+        """Returns an object that now lives as long as the client."""
+        self._kept.append(made)
+        return made
+
+    def args(self, name: str, **fields: Any) -> Any:
+        """Returns the argument struct of a function, filled in."""
+        args, memory = new_args(name)
+        self._kept.append(memory)
+        for field, value in fields.items():
+            setattr(args, field, value)
+        return args
+
+    def call(self, name: str, **fields: Any) -> Any:
+        """Calls a function that must succeed; returns its arguments with what it filled in.
+
+        One that the library lacks or calls unimplemented is refused, which only `Check.refusable`
+        checks allow.
+        """
+        args = self.args(name, **fields)
+        refused = self.try_args(name, args)
+        if refused is not None:
+            code, said = refused
+            if code == UNIMPLEMENTED:
+                self._subject.refuse(said)
+            raise Mismatch(f"PJRT_{name} to succeed", f"code {code}: {said.partition(chr(10))[0]}")
+        return args
+
+    def refused(self, name: str, **fields: Any) -> tuple[int, str] | None:
+        """Calls a function; returns code and message of its error, which is freed."""
+        return self.try_args(name, self.args(name, **fields))
+
+    def try_args(self, name: str, args: Any) -> tuple[int, str] | None:
+        """Calls a function with arguments; returns code and message of its error."""
+        if not has_slot(self.api, name):
+            self._subject.refuse(f"the table is of a version without PJRT_{name}")
+        error = call(self.api, name, args)
+        return take_error(self.api, error) if is_error(error) else None
+
+    # --- what checks need of it --------------------------------------------------------------
+
+    def devices(self) -> list[Any]:
+        """Returns the ``PJRT_Device*`` that this process can use."""
+        found = self.call("Client_AddressableDevices", client=self.handle)
+        return list(ffi.unpack(found.addressable_devices, found.num_addressable_devices))
+
+    def memories(self) -> list[Any]:
+        """Returns the ``PJRT_Memory*`` that this process can use."""
+        found = self.call("Client_AddressableMemories", client=self.handle)
+        return list(ffi.unpack(found.addressable_memories, found.num_addressable_memories))
+
+    def put_args(self, array: Any) -> Any:
+        """Returns the arguments that put an array of float32 on the first device."""
+        memory = self.keep(Guarded(np.ascontiguousarray(array).tobytes()))
+        dims = self.keep(ffi.new("int64_t[]", array.shape)) if array.ndim else ffi.NULL
+        return self.args(
+            "Client_BufferFromHostBuffer", client=self.handle, data=memory.pointer, type=FLOAT32,
+            dims=dims, num_dims=array.ndim, host_buffer_semantics=_DURING_CALL,
+            device=self.devices()[0],
+        )  # fmt: skip
+
+    def put(self, array: Any) -> Any:
+        """Puts an array of float32 on the first device; returns the ``PJRT_Buffer*``."""
+        args = self.put_args(array)
+        failed = self.try_args("Client_BufferFromHostBuffer", args)
+        expect(failed is None, "PJRT_Client_BufferFromHostBuffer to succeed", failed)
+        self.finish(args.done_with_host_buffer)
+        return args.buffer
+
+    def finish(self, event: Any) -> tuple[int, str] | None:
+        """Waits for an event, which may be NULL, and destroys it; returns its error."""
+        if event == ffi.NULL:
+            return None
+        found = self.refused("Event_Await", event=event)
+        self.call("Event_Destroy", event=event)
+        return found
+
+    def get(self, buffer: Any, count: int) -> Any:
+        """Returns the float32 numbers that a buffer holds."""
+        found = np.zeros(count, np.float32)
+        read = self.call(
+            "Buffer_ToHostBuffer", src=buffer, dst=ffi.from_buffer(found), dst_size=found.nbytes
+        )
+        failed = self.finish(read.event)
+        expect(failed is None, "the read to succeed", failed)
+        return found
+
+    def program(self, text: bytes, form: bytes = b"mlir") -> Any:
+        """Returns a ``PJRT_Program``, neither of whose strings ends with NUL."""
+        code, name = self.keep(Guarded(text)), self.keep(Guarded(form))
+        program = self.keep(ffi.new("PJRT_Program*"))
+        program.struct_size = ffi.sizeof("PJRT_Program")
+        program.code, program.code_size = code.pointer, code.size
+        program.format, program.format_size = name.pointer, name.size
+        return program
+
+    def compile_fields(self, program: Any) -> dict[str, Any]:
+        """Returns the fields of ``PJRT_Client_Compile_Args``."""
+        options = self.keep(Guarded(compile_options(CompileOptions())))
+        return {
+            "client": self.handle, "program": program, "compile_options": options.pointer,
+            "compile_options_size": options.size,
+        }  # fmt: skip
+
+    def compile(self, text: bytes) -> tuple[Any, Any]:
+        """Compiles a program; returns its ``PJRT_LoadedExecutable*`` and ``PJRT_Executable*``."""
+        made = self.call("Client_Compile", **self.compile_fields(self.program(text)))
+        loaded = made.executable
+        found = self.call("LoadedExecutable_GetExecutable", loaded_executable=loaded)
+        return loaded, found.executable
+
+    def execute_args(self, loaded: Any, *buffers: Any) -> tuple[Any, Any]:
+        """Returns the arguments of a launch of one result on one device, and the result's place."""
+        options = self.keep(ffi.new("PJRT_ExecuteOptions*"))
+        options.struct_size = ffi.sizeof("PJRT_ExecuteOptions")
+        inner = self.keep(ffi.new("PJRT_Buffer*[]", list(buffers)))
+        outputs = self.keep(ffi.new("PJRT_Buffer*[1]"))
+        args = self.args(
+            "LoadedExecutable_Execute", executable=loaded, options=options,
+            argument_lists=self.keep(ffi.new("PJRT_Buffer**[]", [inner])), num_devices=1,
+            num_args=len(buffers), output_lists=self.keep(ffi.new("PJRT_Buffer**[]", [outputs])),
+        )  # fmt: skip
+        return args, outputs
+
+
+def text_at(pointer: Any, size: int) -> bytes:
+    """Returns the bytes that a library gave; `InvalidReply` where there is no memory."""
+    return data(pointer, size)
