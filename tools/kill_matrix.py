@@ -1,68 +1,158 @@
 """Puts each mutant of the conformance kit through the checks of its group, in processes of its own.
 
-Prints a line for each mutant and writes build/kill-matrix.json; exits with 1 if a mutant survives
-the check that it was made for. WORDS on the command line: only mutants whose name has them. FULL=1
-runs all checks on each mutant (hours) instead of its group's.
+Prints a line for each mutant and writes build/kill-matrix.json and build/kill-matrix.md; exits with
+1 if a mutant survives the check that it was made for. WORDS on the command line: only mutants whose
+name has them. FULL=1 runs all checks on each mutant (hours) instead of its group's.
+
+Beside it the mutants are exported as PJRT libraries, and put through the same checks and through
+``pypjrt.conform`` where that is installed (`support.peer_kit`): a defect that is seen through the C
+API by one of the two and not by the other is counted.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Check
-from plugrt_sdk.conformance.mutants import mutants
-from plugrt_sdk.conformance.mutants.killers import AT, KILLERS
-from plugrt_sdk.conformance.mutants.tables import SICK
-from plugrt_sdk.conformance.runner import Runner
-from plugrt_sdk.conformance.target import Target
-from plugrt_sdk.conformance.worker import START
-
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import plugrt.programs.loading  # noqa: E402, F401  # before the forks, each of which needs it
+from plugrt.plugins.library import LibraryPlugin  # noqa: E402
+from plugrt.plugins.plugin import Plugin  # noqa: E402
+from plugrt_sdk.conformance import registry  # noqa: E402
+from plugrt_sdk.conformance.check import Check, Level, Needs  # noqa: E402
+from plugrt_sdk.conformance.judge import judge  # noqa: E402
+from plugrt_sdk.conformance.mutants import mutants  # noqa: E402
+from plugrt_sdk.conformance.mutants.faults import Faults  # noqa: E402
+from plugrt_sdk.conformance.mutants.killers import AT, KILLERS  # noqa: E402
+from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY  # noqa: E402
+from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TableFaults  # noqa: E402
+from plugrt_sdk.conformance.reference import Reference  # noqa: E402
+from plugrt_sdk.conformance.runner import Runner  # noqa: E402
+from plugrt_sdk.conformance.subject import PluginSubject  # noqa: E402
+from plugrt_sdk.conformance.target import Target  # noqa: E402
+from plugrt_sdk.conformance.verdict import Result  # noqa: E402
+from plugrt_sdk.conformance.worker import START  # noqa: E402
+from support.forks import Ended, run_forks  # noqa: E402
+from support.peer_kit import PeerKit, export, why_no_peer  # noqa: E402
+
 SECONDS = 20.0
+FULL = os.environ.get("FULL") == "1"
+FORK_SECONDS = 3600.0 if FULL else 120.0
 MUTANT = "plugrt_sdk.conformance.mutants:mutant"
+
+
+@dataclass
+class Row:
+    """What was found of one mutant. ``through_c`` and ``peer`` are None where it has no C form."""
+
+    mutant: str
+    check: str
+    verdict: str = ""
+    got: str = ""
+    checks: int = 0
+    others: Mapping[str, str] = field(default_factory=dict)
+    """The other checks of the group that it fails, with their verdicts."""
+    through_c: bool | None = None
+    """Whether its group notices it in the exported library."""
+    peer: Sequence[str] | None = None
+    """The checks of the peer that it fails and that a sound backend does not."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether its own check noticed it."""
+        return self.verdict in ("FAIL", "CRASH", "TIMEOUT")
+
+    def take(self, results: Mapping[str, Result]) -> None:
+        """Takes the results of the group."""
+        own = results.get(self.check)
+        self.verdict, self.got = (str(own.verdict), own.got) if own else ("NOT-RUN", "")
+        self.checks = len(results)
+        self.others = {
+            key: str(result.verdict)
+            for key, result in results.items()
+            if result.verdict.is_bad and key != self.check
+        }
+
+
+class Recorded(Reference):
+    """The reference interpreter, with the answers that it gave before."""
+
+    def __init__(self, known: Mapping[bytes, Any]) -> None:
+        super().__init__()
+        self.known = dict(known)
+
+    def evaluate(self, text: str, arguments: Sequence[Any]) -> Any:
+        """Returns what `Reference.evaluate` does, which takes a tenth of a second."""
+        key = pickle.dumps((text, list(arguments)))
+        if key not in self.known:
+            self.known[key] = super().evaluate(text, arguments)
+        return self.known[key]
+
+
+REFERENCE = Recorded({})
+
+
+def record_answers(checks: Sequence[Check]) -> None:
+    """Makes `REFERENCE` know what the interpreter says to these checks on a sound backend."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answers"
+        for _, ended in run_forks(partial(_record, checks), [path], FORK_SECONDS):
+            if ended.how == "returned":
+                REFERENCE.known = pickle.loads(path.read_bytes())  # our own copy's
+
+
+def _record(checks: Sequence[Check], path: Path) -> None:
+    subject = PluginSubject(Target("object", "sound"), load=lambda: sound(2))
+    subject.reference = REFERENCE
+    for check in checks:
+        judge(check, subject)
+    path.write_bytes(pickle.dumps(REFERENCE.known))
 
 
 def main() -> int:
     """Runs the mutants, two at a time, and returns the exit code."""
     words = sys.argv[1:]
-    names = [name for name in mutants() if all(word in name for word in words)]
-    if not names:
+    rows = {name: Row(name, own_check(name)) for name in mutants()}
+    rows = {name: row for name, row in rows.items() if all(word in name for word in words)}
+    if not rows:
         print(f"no mutant has {' and '.join(words)} in its name", file=sys.stderr)
         return 2
-    with ThreadPoolExecutor(2) as pool:
-        rows = [show(row) for row in pool.map(run, names)]
-    path = ROOT / "build" / "kill-matrix.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(rows, indent=2) + "\n")
-    survivors = [row["mutant"] for row in rows if not row["killed"]]
-    print(f"{len(rows) - len(survivors)} of {len(rows)} mutants killed by their check; {path}")
-    return 1 if survivors else 0
+    asked = {check.id: check for row in rows.values() for check in group(row.check)}
+    record_answers([c for c in asked.values() if c.level is Level.COMPUTES])
+    for row in run_kit(rows):
+        others = f"; also {', '.join(row.others)}" if row.others else ""
+        print(
+            f"{'killed' if row.killed else 'ALIVE '} {row.mutant}: {row.verdict}{others}",
+            flush=True,
+        )
+    why = why_no_peer()
+    run_through_c(rows)
+    if not why:
+        run_peer(rows)
+    write(rows, why)
+    return 0 if all(row.killed for row in rows.values()) else 1
 
 
-def run(name: str) -> dict[str, Any]:
-    """Returns what the checks of a mutant's group say of it."""
-    own = own_check(name)
-    results = Runner(Target("object", MUTANT, argument=name), group(own), SECONDS).run()
-    bad = {key: str(result.verdict) for key, result in results.items() if result.verdict.is_bad}
-    verdict = results[own].verdict
-    return {
-        "mutant": name, "check": own, "verdict": str(verdict), "killed": verdict.is_bad,
-        "got": results[own].got, "checks": len(results),
-        "others": {key: value for key, value in bad.items() if key != own},
-    }  # fmt: skip
+# --- which mutant is of which checks -------------------------------------------------------------
 
 
 def own_check(name: str) -> str:
     """Returns the check that a mutant was made for."""
     if name in SICK:
         return "abi.slots"
+    if name in CAUGHT_BY:
+        return CAUGHT_BY[name]
     if name not in KILLERS:
         return name
     return START if name.endswith("_at_start") else AT
@@ -70,18 +160,172 @@ def own_check(name: str) -> str:
 
 def group(own: str) -> Sequence[Check]:
     """Returns the checks of a check's group: its chapter; of operations the same operation."""
-    if os.environ.get("FULL") == "1":
+    if FULL:
         return list(registry.checks().values())
     prefix = own.rpartition(".")[0] if own.startswith("operations.") else own.partition(".")[0]
     return [check for check in registry.checks().values() if check.id.startswith(f"{prefix}.")]
 
 
-def show(row: dict[str, Any]) -> dict[str, Any]:
-    """Prints one line of the matrix."""
-    others = f"; also {', '.join(row['others'])}" if row["others"] else ""
-    state = "killed" if row["killed"] else "ALIVE "
-    print(f"{state} {row['mutant']}: {row['verdict']}{others}", flush=True)
+def ends_its_process(row: Row) -> bool:
+    """Whether only the kit's runner can tell what a mutant does."""
+    alone = registry.find(row.check).needs is Needs.PROCESS
+    return alone or row.mutant in KILLERS or row.mutant in LIBRARIES or row.check == START
+
+
+def sound(devices: int = 1) -> Plugin:
+    """Returns the backend of which the mutants are, without a defect."""
+    return Faults(devices=devices).plugin_of()
+
+
+# --- the kit -------------------------------------------------------------------------------------
+
+
+def run_kit(rows: Mapping[str, Row]) -> Iterator[Row]:
+    """Yields the rows, with what the checks of the group say of each mutant.
+
+    Most run in copies of this process. A mutant that ends its copy, or hangs it, is one for the
+    kit's own runner, which starts fresh processes.
+    """
+    sick = [row for row in rows.values() if ends_its_process(row)]
+    well = [row for row in rows.values() if row not in sick]
+    for row, ended in run_forks(judge_group, well, FORK_SECONDS):
+        if ended.how != "returned":
+            sick.append(row)
+            continue
+        row.take({key: Result.from_dict(found) for key, found in ended.value.items()})
+        yield row
+    with ThreadPoolExecutor(2) as pool:  # no forks from here on
+        yield from pool.map(run_alone, sick)
+
+
+def judge_group(row: Row) -> dict[str, Any]:
+    """Returns the results of a group, of those checks that need no process of their own."""
+    plugin = mutants()[row.mutant].plugin_of
+    return judge_all(PluginSubject(Target("object", row.mutant), load=plugin), row)
+
+
+def judge_all(subject: PluginSubject, row: Row) -> dict[str, Any]:
+    """Returns check to result, its own check first."""
+    subject.reference = REFERENCE
+    checks = sorted(group(row.check), key=lambda check: check.id != row.check)
+    return {
+        check.id: judge(check, subject).as_dict()
+        for check in checks
+        if check.needs is not Needs.PROCESS
+    }
+
+
+def run_alone(row: Row) -> Row:
+    """Returns the row of a mutant that the kit's runner has tried."""
+    target = Target("object", MUTANT, argument=row.mutant)
+    row.take(Runner(target, group(row.check), SECONDS).run())
     return row
+
+
+# --- through the C API, by the kit and by its peer -----------------------------------------------
+
+
+def exportable(row: Row) -> bool:
+    """Whether a mutant can be a PJRT library: not where the defect is of the plugin around it."""
+    found = mutants()[row.mutant]
+    return isinstance(found, TableFaults) or (
+        isinstance(found, Faults) and not found.plugin and not row.mutant.startswith("host.")
+    )
+
+
+def run_through_c(rows: Mapping[str, Row]) -> None:
+    """Notes which mutants their group notices in the exported library."""
+    tried = [row for row in rows.values() if exportable(row)]
+    kinds = {usual_kind(row): row for row in tried}
+    usual = {}
+    for row, ended in run_forks(judge_usual, kinds.values(), FORK_SECONDS):
+        usual[usual_kind(row)] = set(ended.value)
+    for row, ended in run_forks(judge_exported, tried, FORK_SECONDS):
+        failed = ended.how != "returned" or set(ended.value) - usual[usual_kind(row)]
+        row.through_c = bool(failed)
+
+
+def usual_kind(row: Row) -> tuple[str, int]:
+    """Returns what the sound backend of a mutant depends on: its first check, and its devices."""
+    found = mutants()[row.mutant]
+    return group(row.check)[0].id, found.devices if isinstance(found, Faults) else 1
+
+
+def judge_usual(row: Row) -> list[str]:
+    """Returns the checks of a mutant's group that a sound backend fails as a library."""
+    return fails_exported(sound(usual_kind(row)[1]), row)
+
+
+def judge_exported(row: Row) -> list[str]:
+    """Returns the checks of its group that an exported mutant fails."""
+    return fails_exported(mutants()[row.mutant].plugin_of(), row)
+
+
+def fails_exported(plugin: Plugin, row: Row) -> list[str]:
+    """Returns the checks of a group that a plugin fails when a host meets it as a library."""
+    library = LibraryPlugin("mutant", c_api=export(plugin))
+    found = judge_all(PluginSubject(Target("object", "exported"), load=lambda: library), row)
+    return [key for key, result in found.items() if Result.from_dict(result).verdict.is_bad]
+
+
+def run_peer(rows: Mapping[str, Row]) -> None:
+    """Notes which checks of the peer fail for each mutant."""
+    with tempfile.TemporaryDirectory() as folder:
+        peer = PeerKit(Path(folder))
+        tried = {"": None, **{row.mutant: row for row in rows.values() if exportable(row)}}
+        found: dict[str, Ended] = dict(run_forks(partial(peer_failures, peer), tried, FORK_SECONDS))
+    usual = set(found.pop("").value)
+    for name, ended in found.items():
+        # Where its process ends, its user has no report, but knows that something is wrong.
+        failed = set(ended.value) - usual if ended.how == "returned" else {f"({ended.how})"}
+        rows[name].peer = sorted(failed)
+
+
+def peer_failures(peer: PeerKit, name: str) -> list[str]:
+    """Returns the checks of the peer that a mutant fails; of no name, a sound backend."""
+    return sorted(peer.failures(mutants()[name].plugin_of() if name else sound()))
+
+
+# --- the matrix ----------------------------------------------------------------------------------
+
+
+def write(rows: Mapping[str, Row], why_no_peer: str) -> None:
+    """Writes the matrix as JSON and as Markdown, and prints the figures."""
+    folder = ROOT / "build"
+    folder.mkdir(exist_ok=True)
+    found = [{**asdict(row), "killed": row.killed} for row in rows.values()]
+    (folder / "kill-matrix.json").write_text(json.dumps(found, indent=2) + "\n")
+    lines = list(markdown(list(rows.values()), why_no_peer))
+    (folder / "kill-matrix.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(figures(list(rows.values()), why_no_peer)))
+    print(f"the matrix: {folder / 'kill-matrix.md'}, {folder / 'kill-matrix.json'}")
+
+
+def figures(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
+    """Yields what the matrix says, in a few lines."""
+    yield f"{sum(row.killed for row in rows)} of {len(rows)} mutants are killed by their own check"
+    seen = [row for row in rows if row.through_c is not None]
+    yield f"{len(seen)} of them can be PJRT libraries. Of those, through the C API,"
+    yield f"  the kit notices {sum(bool(row.through_c) for row in seen)}"
+    ended = sum(bool(row.peer) and row.peer[0].startswith("(") for row in seen)
+    noticed = sum(bool(row.peer) for row in seen)
+    said = f"notices {noticed} ({ended} by its own crash or hang)"
+    yield f"  pypjrt.conform {f'was not tried: {why_no_peer}' if why_no_peer else said}"
+
+
+def markdown(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
+    """Yields the lines of the matrix for people."""
+    yield "# Kill matrix"
+    yield ""
+    yield from figures(rows, why_no_peer)
+    yield ""
+    yield "| Mutant | Its check says | Others of the group | Through C | pypjrt.conform |"
+    yield "| :-- | :-- | :-- | :-- | :-- |"
+    for row in rows:
+        through = {None: "", True: "noticed", False: "not noticed"}[row.through_c]
+        peer = ", ".join(row.peer) or "not noticed" if row.peer is not None else ""
+        others = ", ".join(row.others)
+        yield f"| `{row.mutant}` | {row.verdict} | {others} | {through} | {peer} |"
 
 
 if __name__ == "__main__":
