@@ -44,6 +44,7 @@ LAYERS = [
     {"array_api", "lax", "random"},
     {"transforms", "debug"},
     {"programs"},
+    {"profiler"},
     {"demo"},
     {"cli"},
     {"__init__", "__main__", "missing_names"},

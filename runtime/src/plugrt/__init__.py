@@ -41,6 +41,7 @@ _NAMES = {
     "get_backend": "plugrt.plugins.backends",
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
+    "live_arrays": "plugrt.execution.live_arrays",
     "load_program": "plugrt.programs",
     "local_device_count": "plugrt.plugins.backends",
     "local_devices": "plugrt.plugins.backends",
@@ -65,6 +66,7 @@ _MODULES = {
     "lax": "plugrt.lax",
     "monitoring": "plugrt.monitoring",
     "plugins": "plugrt.plugins",
+    "profiler": "plugrt.profiler",
     "random": "plugrt.random",
     "sharding": "plugrt.sharding",
     "tree": "plugrt.tree",
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from plugrt import lax as lax
     from plugrt import monitoring as monitoring
     from plugrt import plugins as plugins
+    from plugrt import profiler as profiler
     from plugrt import random as random
     from plugrt import sharding as sharding
     from plugrt import tree as tree
@@ -90,6 +93,7 @@ if TYPE_CHECKING:
     from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated
     from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded
     from plugrt.execution.effects import effects_barrier as effects_barrier
+    from plugrt.execution.live_arrays import live_arrays as live_arrays
     from plugrt.execution.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfer import device_get as device_get
     from plugrt.execution.transfer import device_put as device_put

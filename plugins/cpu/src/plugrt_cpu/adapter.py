@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,12 @@ def parse_compile_options(encoded: bytes) -> Any:
 def device_assignment(ids: npt.NDArray[np.int32]) -> Any:
     """Returns jaxlib's device assignment for ids of shape (replicas, partitions)."""
     return _jax.DeviceAssignment.create(ids)
+
+
+def begin_profile() -> Callable[[], bytes]:
+    """Begins to record what jaxlib's clients do; returns what ends it and returns the bytes."""
+    stop: Callable[[], bytes] = import_module("jaxlib._profiler").ProfilerSession().stop
+    return stop
 
 
 def make_client(**options: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +27,7 @@ from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
 from plugrt.capi.extensions import ffi as ffi_extension
 from plugrt.capi.extensions.abi_version import why_incompatible
+from plugrt.capi.extensions.profiler import Profiler
 from plugrt.capi.host_put import ClosedTransfers, Transfers
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.capi.loading.elf import build_id
@@ -100,6 +101,20 @@ class Client(ClientBase):
                     f"{one.description.debug_string or one.kind!r} and "
                     f"{next_one.description.debug_string or next_one.kind!r}"
                 )
+
+    def begin_profile(self) -> Callable[[], bytes]:
+        """Begins the library's recording; what it returns ends it and returns the ``XSpace``.
+
+        Raises `Unimplemented` for a library without the extension Profiler.
+        """
+        profiler = Profiler(self.library)
+        profiler.start()
+
+        def collect() -> bytes:
+            profiler.stop()
+            return profiler.collect()
+
+        return collect
 
     @property
     def platform(self) -> str:

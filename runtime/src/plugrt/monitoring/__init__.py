@@ -31,6 +31,7 @@ from plugrt.monitoring.listeners import (
     unregister_scalar_listener,
 )
 from plugrt.monitoring.names import (
+    ANNOTATION,
     AWAIT,
     BACKEND_COMPILE_EVENT,
     CACHE_HIT,
@@ -55,6 +56,7 @@ from plugrt.monitoring.stages import compile_log_level, stage
 from plugrt.monitoring.trace_events import timeline
 
 __all__ = [
+    "ANNOTATION",
     "AWAIT",
     "BACKEND_COMPILE_EVENT",
     "CACHE_HIT",

@@ -28,6 +28,8 @@ DEVICE_PUT: Final = "/plugrt/device_put"
 READ: Final = "/plugrt/read"
 """Duration: the first read of an array on the host, and the wait for its data if they are not there
 (``bytes=`` how many)."""
+ANNOTATION: Final = "/plugrt/annotation"
+"""Duration: a block of `plugrt.profiler.annotate` (``fun_name=`` its name)."""
 AWAIT: Final = "/plugrt/await"
 """Duration: one array's `block_until_ready`."""
 

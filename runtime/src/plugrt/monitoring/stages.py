@@ -45,6 +45,8 @@ def stage(event: str, fun_name: str) -> Iterator[None]:
     As JAX does: a scalar with the time at the begin, then a duration and a time span, under JAX's
     name of the stage; with plugrt's own duration for tracing and lowering. (What it records of a
     compilation, plugrt's does only where the backend compiled: not for what the cache had.)
+
+    Raises what the block raises.
     """
     begin, start = time.time(), time.perf_counter()
     theirs, ours = _JAX_NAMES[event], _SAYS.get(event)

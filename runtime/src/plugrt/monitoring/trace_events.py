@@ -50,10 +50,10 @@ class _Timeline(AbstractContextManager[None]):
         self._begin = time.perf_counter()
         listeners.register_event_listener(self._on_event)
         listeners.register_event_duration_secs_listener(self._on_duration)
-        _recording.begin()
+        recording.begin()
 
     def __exit__(self, *_: object) -> None:
-        _recording.end()
+        recording.end()
         with suppress(ArgumentError):  # clear_event_listeners may have been called in the block
             listeners.unregister_event_listener(self._on_event)
         with suppress(ArgumentError):
@@ -132,4 +132,4 @@ class _Recording:
                 config.update("record_launches", self._before)
 
 
-_recording = _Recording()
+recording = _Recording()

@@ -27,6 +27,7 @@ from plugrt.interface import (
     Program,
     Topology,
 )
+from plugrt.plugins.backends import process_backends
 from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.modules import portable_artifact
@@ -225,7 +226,8 @@ class Lowered(StageInfo):
         if asked is None:
             return
         meant = {name for alias in asked for name in (alias, *expand_platform_alias(alias))}
-        found = {target.platform, getattr(target, "backend_name", target.platform)}
+        rows = process_backends().table.rows
+        found = {target.platform, *(row.name for row in rows if row.client is target)}
         if not found & meant:
             raise ArgumentError(
                 f"{self.traced.fun_name!r} was lowered for {', '.join(asked)}; it cannot be "

@@ -1,0 +1,160 @@
+"""Traces, annotations, live arrays, and profiles of devices' memory."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import profiler
+from plugrt.errors import ArgumentTypeError, FailedPrecondition, PluginError, Unimplemented
+from plugrt.plugins.backends import devices, get_backend
+from plugrt.protobuf import integers, messages
+from plugrt.transforms.jit import jit
+from support.behaviour import behaviour
+from support.requirements import needs_jax
+
+X = np.arange(3, dtype=np.float32)
+Events = dict[str, list[tuple[str, str, float, dict[str, Any]]]]
+
+
+@pytest.fixture(autouse=True)
+def no_trace_is_left() -> Iterator[None]:
+    yield
+    with pytest.raises(FailedPrecondition):
+        profiler.stop_trace()
+
+
+def read_trace(folder: Path) -> Events:
+    """Returns (line, name, nanoseconds, details) of the events of each plane, as JAX reads them."""
+    from jax.profiler import ProfileData
+
+    [path] = folder.glob("plugins/profile/*/*.xplane.pb")
+    data = ProfileData.from_file(str(path))
+    return {
+        plane.name: [
+            (line.name, event.name, event.duration_ns, dict(event.stats))
+            for line in plane.lines for event in line.events
+        ]
+        for plane in data.planes
+    }  # fmt: skip
+
+
+@needs_jax
+@behaviour(16, "a trace has plugrt's stages, launches and annotations, a line for each thread")
+def test_the_steps_of_this_process(tmp_path: Path) -> None:
+    def traced(x: Any) -> Any:
+        return xp.sin(x) + 61
+
+    with profiler.trace(tmp_path), profiler.annotate("my step", number=7):
+        np.asarray(jit(traced)(plugrt.device_put(X)))
+    ours = read_trace(tmp_path)["/host:plugrt"]
+    names = [name for _, name, _, _ in ours]
+    for name in ("trace traced", "lower traced", "compile traced", "launch traced", "device_put"):
+        assert names.count(name) == 1, names
+    assert len({line for line, *_ in ours}) == 1
+    [(_, _, nanoseconds, details)] = [e for e in ours if e[1] == "my step"]
+    assert details["number"] == "7"
+    assert nanoseconds >= sum(e[2] for e in ours if e[1] in ("trace traced", "compile traced"))
+
+
+@needs_jax
+@behaviour(16, "it has the events of the backend, where that has a profiler")
+def test_the_events_of_the_backend(tmp_path: Path) -> None:
+    try:
+        get_backend().begin_profile()()  # type: ignore[attr-defined]
+    except (AttributeError, Unimplemented):
+        pytest.skip("it has no profiler")
+    f = jit(lambda x: xp.sin(x) + 62)
+    f(X)
+    with profiler.trace(tmp_path):
+        plugrt.block_until_ready(f(X))
+    found = read_trace(tmp_path)
+    names = [name for plane, events in found.items() if "plugrt" not in plane
+             for _, name, *_ in events]  # fmt: skip
+    assert any("Execute" in name for name in names), sorted({*names})[:50]
+
+
+@behaviour(16, "one trace at a time; what is stopped was started; both say so")
+def test_wrong_order_of_traces(tmp_path: Path) -> None:
+    with pytest.raises(FailedPrecondition, match="no trace is recorded"):
+        profiler.stop_trace()
+    profiler.start_trace(tmp_path)
+    try:
+        with pytest.raises(FailedPrecondition, match=f"recorded already, into {tmp_path}"):
+            profiler.start_trace(tmp_path / "other")
+    finally:
+        path = profiler.stop_trace()
+    assert path.is_file()
+    with pytest.raises(ArgumentTypeError):
+        profiler.start_trace(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="annotate takes a name; got 3"):
+        profiler.annotate(3)  # type: ignore[arg-type]
+
+
+@needs_jax
+def test_annotations_nest_decorate_and_survive_exceptions(tmp_path: Path) -> None:
+    @profiler.annotate("decorated")
+    def fact(n: int) -> int:
+        return 1 if n == 0 else n * fact(n - 1)
+
+    with profiler.trace(tmp_path):
+        assert fact(3) == 6
+        with pytest.raises(KeyError), profiler.annotate("outer"), profiler.annotate("inner"):
+            raise KeyError
+    names = [name for _, name, _, _ in read_trace(tmp_path)["/host:plugrt"]]
+    assert names == ["decorated"] * 4 + ["inner", "outer"]
+
+
+@behaviour(
+    16,
+    "`live_arrays` has the arrays that are alive, of a platform or of all, and not deleted ones",
+    jax="without a name JAX's are those of the default backend",
+)
+def test_live_arrays() -> None:
+    x, y, gone = (plugrt.device_put(X + i) for i in range(3))
+    gone.delete()
+    name = next(iter(plugrt.backends()))
+    for live in (plugrt.live_arrays(), plugrt.live_arrays(name)):
+        ids = {id(array) for array in live}
+        assert {id(x), id(y)} <= ids
+        assert id(gone) not in ids
+    shape = (13, 17)  # of no other test
+    held = [plugrt.device_put(np.ones(shape)) for _ in range(3)]
+    assert sum(array.shape == shape for array in plugrt.live_arrays()) == 3
+    held.pop()
+    assert sum(array.shape == shape for array in plugrt.live_arrays()) == 2
+    with pytest.raises(PluginError, match="nope"):
+        plugrt.live_arrays("nope")
+
+
+@behaviour(
+    16,
+    "a memory profile is pprof's: for each device and type of array their number and bytes",
+    jax="JAX's samples have the stacks of Python that made an array",
+)
+def test_the_memory_profile(tmp_path: Path) -> None:
+    shape = (7, 11)  # of no other test
+    held = [plugrt.device_put(np.ones(shape, np.float32), devices()[i % 2]) for i in range(5)]
+    profiler.save_device_memory_profile(tmp_path / "memory.prof")
+    content = gzip.decompress((tmp_path / "memory.prof").read_bytes())
+    texts = [bytes(text).decode() for text in messages(content, 6)]
+    types = [[texts[n] for n in (*integers(t, 1), *integers(t, 2))] for t in messages(content, 1)]
+    assert types == [["allocations", "count"], ["space", "bytes"]]
+    names = {
+        integers(function, 1)[0]: texts[integers(function, 2)[0]]
+        for function in messages(content, 5)
+    }
+    found = {
+        texts[integers(messages(sample, 3)[0], 2)[0]]: integers(sample, 2)
+        for sample in messages(content, 2)
+        if names[integers(sample, 1)[0]] == "float32[7, 11]"
+    }
+    assert found == {repr(devices()[0]): [3, 3 * 308], repr(devices()[1]): [2, 2 * 308]}
+    assert len(held) == 5
