@@ -1,0 +1,122 @@
+"""The profile ``jax`` names what stock JAX cannot do without, and nothing that it can."""
+
+from __future__ import annotations
+
+import json
+
+from plugrt_sdk.conformance.profiles import checks_of, missing
+from plugrt_sdk.conformance.verdict import Result, Verdict
+from support.markdown import ROOT
+
+NEEDS: dict[str, dict[str, list[str]]] = json.loads(
+    (ROOT / "docs/data/jax_needs.json").read_text(encoding="utf-8")
+)
+[(VERSION, RAN)] = NEEDS.items()
+"""Function to the programs that ran under JAX while it was refused: ``tools/host_needs.py``."""
+CALLS = json.loads((ROOT / "docs/data/hosts.json").read_text(encoding="utf-8"))[VERSION]
+ON_TWO_DEVICES = {"arrays", "pmap", "sharding"}
+
+TRIED_BY = {
+    "Buffer_CopyToMemory": "buffers.copy.devices",
+    "Buffer_Delete": "buffers.delete",
+    "Buffer_Destroy": "ownership.leak",
+    "Buffer_Device": "buffers.place",
+    "Buffer_Dimensions": "buffers.type",
+    "Buffer_ElementType": "buffers.type",
+    "Buffer_IsDeleted": "buffers.delete",
+    "Buffer_IsOnCpu": "buffers.put_get.scalar",
+    "Buffer_Memory": "buffers.place",
+    "Buffer_OpaqueDeviceMemoryDataPointer": "buffers.read_only",
+    "Buffer_ReadyEvent": "buffers.ready",
+    "Client_AddressableDevices": "client.create",
+    "Client_AddressableMemories": "devices.memories",
+    "Client_BufferFromHostBuffer": "buffers.put_get.large",
+    "Client_Compile": "programs.add",
+    "Client_Create": "client.create",
+    "Client_Devices": "client.lookup",
+    "Client_LookupDevice": "client.lookup",
+    "Client_PlatformName": "client.platform",
+    "Client_PlatformVersion": "client.platform",
+    "DeviceDescription_Attributes": "devices.attributes",
+    "DeviceDescription_DebugString": "devices.kind",
+    "DeviceDescription_Id": "devices.ids",
+    "DeviceDescription_Kind": "devices.kind",
+    "DeviceDescription_ProcessIndex": "devices.addressable",
+    "Device_AddressableMemories": "devices.memories",
+    "Device_DefaultMemory": "devices.memories",
+    "Device_GetAttributes": "devices.attributes",
+    "Device_GetDescription": "devices.kind",
+    "Device_IsAddressable": "devices.addressable",
+    "Device_LocalHardwareId": "devices.hardware_id",
+    "Error_GetCode": "abi.errors",
+    "Event_Destroy": "buffers.ready",
+    "Event_Error": "buffers.ready",
+    "Event_IsReady": "buffers.ready",
+    "Event_OnReady": "behaviour.events",
+    "Executable_Destroy": "ownership.deleted_program",
+    "Executable_NumOutputs": "programs.several_results",
+    "LoadedExecutable_AddressableDevices": "programs.executable",
+    "LoadedExecutable_Destroy": "ownership.deleted_program",
+    "LoadedExecutable_Execute": "programs.add",
+    "LoadedExecutable_GetExecutable": "programs.executable",
+    "Memory_AddressableByDevices": "devices.memories.devices",
+    "Memory_Kind": "devices.memories",
+    "Plugin_Attributes": "abi.attributes",
+    "Plugin_Initialize": "abi.initialize",
+}
+"""A function that JAX needs, to a check that calls it."""
+WITHOUT_CHECK = {
+    "Buffer_DecreaseExternalReferenceCount", "Buffer_IncreaseExternalReferenceCount",
+    "DeviceDescription_ToString", "Error_ForEachPayload",
+    "LoadedExecutable_AddressableDeviceLogicalIds", "LoadedExecutable_GetDeviceAssignment",
+    # JAX goes on without a topology, and not with half of one.
+    "TopologyDescription_Attributes", "TopologyDescription_PlatformName",
+    "TopologyDescription_PlatformVersion",
+}  # fmt: skip
+"""Functions that JAX needs and plugrt, through which the checks run, does not call.
+
+The list may only shrink.
+"""
+DONE_WITHOUT = {
+    "Buffer_OnDeviceSizeInBytes": "buffers.size",
+    "Device_MemoryStats": "declared.memory_stats",
+    "Executable_Fingerprint": "declared.fingerprint",
+    "Executable_GetCompiledMemoryStats": "declared.memory_analysis",
+    "Executable_GetCostAnalysis": "declared.cost_analysis",
+    "Executable_OptimizedProgram": "declared.optimized_program",
+    "Executable_OutputMemoryKinds": "executables.memory_kinds.results",
+    "Client_TopologyDescription": "topologies.devices",
+}
+"""A function that JAX calls and does without, to its check."""
+
+
+def test_what_jax_needs_is_in_its_profile() -> None:
+    programs = set(RAN["Device_MemoryStats"])
+    needed = {name: programs - set(ran) for name, ran in RAN.items() if programs - set(ran)}
+    assert set(needed) == TRIED_BY.keys() | WITHOUT_CHECK
+    assert len(WITHOUT_CHECK) <= 9
+    ids = {check.id for check in checks_of("jax")}
+    with_devices = ids | {check.id for check in checks_of("multi-device")}
+    for name, check in TRIED_BY.items():
+        assert check in (with_devices if needed[name] <= ON_TWO_DEVICES else ids), name
+
+
+def test_what_jax_does_without_is_not() -> None:
+    ids = {check.id for check in checks_of("jax")}
+    assert set(RAN) >= DONE_WITHOUT.keys()
+    assert not ids & set(DONE_WITHOUT.values())
+
+
+def test_each_function_of_the_table_that_jax_called_was_tried() -> None:
+    called = {name for functions in CALLS.values() for name in functions}
+    assert set(RAN) <= called
+    extensions = ("Layouts_", "Shardings_")
+    assert {name for name in called - set(RAN) if not name.startswith(extensions)} == set()
+
+
+def test_a_check_that_does_not_apply_is_not_missing() -> None:
+    passed = {check.id: Result(Verdict.PASS) for check in checks_of("jax")}
+    elsewhere = Result(Verdict.NOT_RUN, applies=False)
+    assert missing("jax", {**passed, "abi.size": elsewhere}) == []
+    refused = Result(Verdict.REFUSED)
+    assert missing("jax", {**passed, "programs.add": refused}) == ["programs.add"]
