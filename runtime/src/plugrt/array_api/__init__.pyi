@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,6 +61,14 @@ from plugrt.array_api.math_constants import inf as inf
 from plugrt.array_api.math_constants import nan as nan
 from plugrt.array_api.math_constants import newaxis as newaxis
 from plugrt.array_api.math_constants import pi as pi
+from plugrt.array_api.numpy_functions import allclose as allclose
+from plugrt.array_api.numpy_functions import array as array
+from plugrt.array_api.numpy_functions import column_stack as column_stack
+from plugrt.array_api.numpy_functions import concatenate as concatenate
+from plugrt.array_api.numpy_functions import dstack as dstack
+from plugrt.array_api.numpy_functions import hstack as hstack
+from plugrt.array_api.numpy_functions import split as split
+from plugrt.array_api.numpy_functions import vstack as vstack
 from plugrt.array_api.searching import nonzero as nonzero
 from plugrt.array_api.sets import unique_all as unique_all
 from plugrt.array_api.sets import unique_counts as unique_counts
@@ -72,27 +80,28 @@ from plugrt.typing import ArrayLike, Axes, DTypeLike
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all",
-    "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan",
-    "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
-    "can_cast", "ceil", "clip", "complex64", "complex128", "concat", "conj", "copysign", "cos",
-    "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty",
-    "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip",
+    "allclose", "any", "arange", "argmax", "argmin", "argsort", "array", "asarray", "asin", "asinh",
+    "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
+    "broadcast_arrays", "broadcast_to", "can_cast", "ceil", "clip", "column_stack", "complex64",
+    "complex128", "concat", "concatenate", "conj", "copysign", "cos", "cosh", "count_nonzero",
+    "cumulative_prod", "cumulative_sum", "diag", "diff", "divide", "dot", "dstack", "e", "einsum",
+    "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip",
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "floor",
-    "floor_divide", "from_dlpack", "full", "full_like", "greater", "greater_equal", "hypot",
-    "iinfo", "imag", "inf", "int4", "int8", "int16", "int32", "int64", "isdtype", "isfinite",
-    "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log", "log1p", "log2", "log10",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min", "minimum", "moveaxis",
-    "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones",
-    "ones_like", "operators", "permute_dims", "pi", "positive", "pow", "prod", "ravel", "real",
-    "reciprocal", "remainder", "repeat", "reshape", "result_type", "roll", "round", "searchsorted",
-    "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "std",
-    "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
-    "tril", "triu", "trunc", "uint4", "uint8", "uint16", "uint32", "uint64", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where",
-    "zeros", "zeros_like",
+    "floor_divide", "from_dlpack", "full", "full_like", "greater", "greater_equal", "hstack",
+    "hypot", "iinfo", "imag", "inf", "int4", "int8", "int16", "int32", "int64", "isclose",
+    "isdtype", "isfinite", "isinf", "isnan", "less", "less_equal", "linalg", "linspace", "log",
+    "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid",
+    "min", "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero",
+    "not_equal", "ones", "ones_like", "operators", "outer", "pad", "permute_dims", "pi", "positive",
+    "pow", "prod", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape", "result_type",
+    "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "transpose", "tril", "triu", "trunc", "uint4", "uint8",
+    "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "var", "vecdot", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 __array_api_version__: str
@@ -156,6 +165,7 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: builtins.bool = False,
 ) -> Array: ...
+def diag(v: ArrayLike, k: int = 0) -> Array: ...
 def diff(
     x: ArrayLike,
     /,
@@ -166,6 +176,10 @@ def diff(
     append: ArrayLike | None = None,
 ) -> Array: ...
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
+def dot(a: ArrayLike, b: ArrayLike) -> Array: ...
+def einsum(
+    subscripts: str, /, *operands: ArrayLike, optimize: str | builtins.bool = "optimal"
+) -> Array: ...
 def equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def exp(x: ArrayLike, /) -> Array: ...
 def expand_dims(x: ArrayLike, /, axis: int | Sequence[int] = 0) -> Array: ...
@@ -177,6 +191,13 @@ def greater(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def imag(x: ArrayLike, /) -> Array: ...
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: builtins.bool = False,
+) -> Array: ...
 def isfinite(x: ArrayLike, /) -> Array: ...
 def isinf(x: ArrayLike, /) -> Array: ...
 def isnan(x: ArrayLike, /) -> Array: ...
@@ -196,6 +217,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array: ...
 def max(x: ArrayLike, /, *, axis: Axes = None, keepdims: builtins.bool = False) -> Array: ...
 def maximum(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def mean(x: ArrayLike, /, *, axis: Axes = None, keepdims: builtins.bool = False) -> Array: ...
+def median(a: ArrayLike, axis: Axes = None, keepdims: builtins.bool = False) -> Array: ...
 def min(x: ArrayLike, /, *, axis: Axes = None, keepdims: builtins.bool = False) -> Array: ...
 def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def moveaxis(
@@ -205,6 +227,10 @@ def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def negative(x: ArrayLike, /) -> Array: ...
 def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
 def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Array: ...
+def outer(a: ArrayLike, b: ArrayLike) -> Array: ...
+def pad(
+    array: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: ArrayLike | float = 0
+) -> Array: ...
 def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array: ...
 def positive(x: ArrayLike, /) -> Array: ...
 def prod(
@@ -285,6 +311,7 @@ def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Array: ...
 def tile(x: ArrayLike, repetitions: Sequence[int], /) -> Array: ...
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
 def tril(x: ArrayLike, /, *, k: int = 0) -> Array: ...
 def triu(x: ArrayLike, /, *, k: int = 0) -> Array: ...
 def trunc(x: ArrayLike, /) -> Array: ...

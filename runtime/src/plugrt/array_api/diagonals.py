@@ -1,4 +1,4 @@
-"""`eye`, `tril` and `triu`."""
+"""`eye`, `tril`, `triu` and `diagonal`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from plugrt.tracing.emit import (
     convert,
     hlo,
     iota,
+    reshape,
     select,
 )
 from plugrt.tracing.operation import operation
@@ -95,3 +96,27 @@ def _diagonals(shape: tuple[int, ...], k: int) -> tuple[Tracer, Tracer]:
     row, column = (iota(shape, len(shape) - d, _INT32) for d in (2, 1))
     moved = emit.emit(hlo.add, row, emit.broadcast_to(constant(np.int32(k)), shape))
     return column, moved
+
+
+@operation(static=("offset",))
+def diagonal(x: Tracer, /, *, offset: int = 0) -> Tracer:
+    """Returns the diagonals of matrices (..., m, n), ``offset`` places above the main one.
+
+    The last dimension of the result has as many elements as that diagonal. Any dtype. Raises
+    `ShapeError` for fewer than two dimensions.
+
+    >>> xp.linalg.diagonal(xp.asarray([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"diagonal got x of shape {x.shape}; it takes two dimensions or more")
+    m, n = x.shape[-2:]
+    above = operator.index(offset)
+    down, right = (0, above) if above >= 0 else (-above, 0)
+    size = max(min(m - down, n - right), 0)
+    if not size:
+        return reshape(x[..., :0, :0], (*x.shape[:-2], 0))
+    # Steps of n + 1 elements from one to the next in a matrix whose rows are joined.
+    flat = reshape(x, (*x.shape[:-2], m * n))
+    first = down * n + right
+    return flat[..., first : first + (size - 1) * (n + 1) + 1 : n + 1]

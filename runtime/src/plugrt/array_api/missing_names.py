@@ -7,9 +7,9 @@ import numpy as np
 _RENAMED = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh",
     "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
-    "arctanh": "atanh", "around": "round", "array": "asarray", "asanyarray": "asarray",
+    "arctanh": "atanh", "around": "round", "asanyarray": "asarray",
     "ascontiguousarray": "asarray", "bitwise_not": "bitwise_invert", "bool_": "bool",
-    "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod",
+    "conjugate": "conj", "cumprod": "cumulative_prod",
     "cumsum": "cumulative_sum", "fabs": "abs", "fix": "trunc",
     "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "mod": "remainder",
     "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
@@ -17,7 +17,6 @@ _RENAMED = {
 }  # fmt: skip
 """NumPy's name to the standard's, for one and the same function."""
 _WRITTEN = {
-    "allclose": "xp.all(xp.abs(x - y) <= 1e-8 + 1e-5 * xp.abs(y))",
     "angle": "xp.atan2(xp.imag(x), xp.real(x))",
     "append": "xp.concat([x, y], axis=0)",
     "argwhere": "xp.stack(xp.nonzero(x), axis=-1)",
@@ -25,36 +24,26 @@ _WRITTEN = {
     "atleast_1d": "xp.reshape(x, x.shape or (1,))",
     "average": "xp.sum(x * y) / xp.sum(y)",
     "cbrt": "lax.cbrt(x)",
-    "column_stack": "xp.stack([v, w], axis=-1)",
     "copy": "xp.asarray(x, copy=True)",
     "cov": "(x - xp.mean(x, axis=-1, keepdims=True)) @ "
            "(x - xp.mean(x, axis=-1, keepdims=True)).T / (x.shape[-1] - 1)",
     "deg2rad": "x * (xp.pi / 180)",
     "degrees": "x * (180 / xp.pi)",
-    "diag": "xp.where(xp.eye(v.shape[0], dtype=bool), v, 0)",
     "diagonal": "x[xp.arange(n), xp.arange(n)]",
     "divmod": "(x // y, x % y)",
-    "dot": "x @ y",
-    "dstack": "xp.stack([x, y], axis=-1)",
-    "einsum": "xp.tensordot(x, y, axes=((1,), (0,)))",
     "exp2": "lax.exp2(x)",
     "flatnonzero": "xp.nonzero(xp.ravel(x))[0]",
     "fliplr": "xp.flip(x, axis=1)",
     "flipud": "xp.flip(x, axis=0)",
     "fmod": "lax.rem(x, y)",
-    "hstack": "xp.concat([x, y], axis=1)",
     "identity": "xp.eye(n)",
     "inner": "xp.tensordot(x, y, axes=((-1,), (-1,)))",
-    "isclose": "xp.abs(x - y) <= 1e-8 + 1e-5 * xp.abs(y)",
     "isneginf": "x == -xp.inf",
     "isposinf": "x == xp.inf",
-    "median": "xp.mean(xp.sort(v)[(v.shape[0] - 1) // 2 : v.shape[0] // 2 + 1])",
     "nan_to_num": "xp.where(xp.isnan(x), 0.0, x)",
     "nanmax": "xp.max(xp.where(xp.isnan(x), -xp.inf, x))",
     "nanmin": "xp.min(xp.where(xp.isnan(x), xp.inf, x))",
     "nansum": "xp.sum(xp.where(xp.isnan(x), 0.0, x))",
-    "outer": "v[:, None] * w[None, :]",
-    "pad": "lax.pad(v, np.float32(0), ((1, 1, 0),))",
     "ptp": "xp.max(x) - xp.min(x)",
     "rad2deg": "x * (180 / xp.pi)",
     "radians": "x * (xp.pi / 180)",
@@ -62,15 +51,22 @@ _WRITTEN = {
     "sinc": "xp.where(x == 0, 1.0, xp.sin(xp.pi * x) / (xp.pi * x))",
     "size": "x.size",
     "ndim": "x.ndim",
-    "split": "lax.split(x, (1, 1))",
     "trace": "xp.sum(x[xp.arange(n), xp.arange(n)])",
-    "transpose": "xp.permute_dims(x, (1, 0))",
     "vdot": "xp.vecdot(xp.ravel(x), xp.ravel(y))",
     "vsplit": "lax.split(x, (1, 1))",
-    "vstack": "xp.concat([x, y], axis=0)",
 }  # fmt: skip
 """NumPy's name to an expression that computes it; ``x`` and ``y`` are n x n, ``v`` and ``w`` of n
 elements."""
+
+
+def standard_name(name: str) -> str:
+    """Returns the standard's name of a function that NumPy calls ``name``, for all NumPy has."""
+    return _RENAMED.get(name, name)
+
+
+def written_instead(name: str) -> str:
+    """Returns what to write for a NumPy name, as the end of a sentence; nothing for the others."""
+    return f"; on the device, for example, {_WRITTEN[name]}" if name in _WRITTEN else ""
 
 
 def missing_name(name: str) -> str:

@@ -15,6 +15,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api import matrix_products
 from plugrt.array_api.elementwise import arithmetic, bitwise, comparison, power
 from plugrt.array_api.methods import METHODS, PROPERTIES
+from plugrt.array_api.numpy_protocols import make_protocols
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
 from plugrt.execution.array_methods import install
@@ -159,4 +160,5 @@ def _table() -> dict[str, Any]:
 
 def install_operators(namespace: ModuleType, version: str) -> None:
     """Gives arrays their operators and methods, and ``namespace`` as their namespace."""
-    install({**_table(), "__array_namespace__": _get_namespace(namespace, version)})
+    given = {"__array_namespace__": _get_namespace(namespace, version), **make_protocols(namespace)}
+    install({**_table(), **given})

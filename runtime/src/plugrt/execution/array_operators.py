@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType, ModuleType
 from typing import (
     TYPE_CHECKING,
@@ -212,6 +212,19 @@ class Operators:
             raise NotImplementedError
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        /,
+    ) -> Any:
         raise NotImplementedError
 
     @property

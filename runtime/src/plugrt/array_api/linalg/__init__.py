@@ -7,9 +7,10 @@ no backend needs LAPACK. Singular matrices give infinities and NaN, as in JAX: w
 not known when a function is traced.
 """
 
+from plugrt.array_api.diagonals import diagonal
 from plugrt.array_api.linalg.householder import qr
 from plugrt.array_api.linalg.linear_systems import cholesky, det, inv, slogdet, solve
-from plugrt.array_api.linalg.matrix_functions import cross, diagonal, matrix_power, outer, trace
+from plugrt.array_api.linalg.matrix_functions import cross, matrix_power, outer, trace
 from plugrt.array_api.linalg.norms import matrix_norm, vector_norm
 from plugrt.array_api.linalg.singular_values import matrix_rank, pinv, svd, svdvals
 from plugrt.array_api.linalg.symmetric_eigenproblem import eigh, eigvalsh

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import operator
 
+from plugrt.array_api.diagonals import diagonal
 from plugrt.array_api.elementwise.operands import (
     NUMERIC,
     binary,
@@ -16,7 +16,6 @@ from plugrt.array_api.matrix_products import matmul
 from plugrt.array_api.statistics import sum
 from plugrt.errors import ShapeError
 from plugrt.tracing.argument_checks import normalize_axis
-from plugrt.tracing.emit import reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
@@ -93,30 +92,6 @@ def outer(x1: Tracer, x2: Tracer, /) -> Tracer:
         )
     x1, x2 = binary("outer", x1[:, None], x2[None, :], NUMERIC)
     return x1 * x2
-
-
-@operation(static=("offset",))
-def diagonal(x: Tracer, /, *, offset: int = 0) -> Tracer:
-    """Returns the diagonals of matrices (..., m, n), ``offset`` places above the main one.
-
-    The last dimension of the result has as many elements as that diagonal. Any dtype. Raises
-    `ShapeError` for fewer than two dimensions.
-
-    >>> xp.linalg.diagonal(xp.asarray([[1, 2], [3, 4]]))
-    Array([1, 4], dtype=int32)
-    """
-    if x.ndim < 2:
-        raise ShapeError(f"diagonal got x of shape {x.shape}; it takes two dimensions or more")
-    m, n = x.shape[-2:]
-    above = operator.index(offset)
-    down, right = (0, above) if above >= 0 else (-above, 0)
-    size = builtins.max(builtins.min(m - down, n - right), 0)
-    if not size:
-        return reshape(x[..., :0, :0], (*x.shape[:-2], 0))
-    # Steps of n + 1 elements from one to the next in a matrix whose rows are joined.
-    flat = reshape(x, (*x.shape[:-2], m * n))
-    first = down * n + right
-    return flat[..., first : first + (size - 1) * (n + 1) + 1 : n + 1]
 
 
 @operation(static=("offset", "dtype"), weak_by="none")

@@ -1,0 +1,261 @@
+"""Functions of NumPy that the standard lacks or calls otherwise, as ``jax.numpy`` has them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.diagonals import diagonal
+from plugrt.array_api.elementwise.arithmetic import abs
+from plugrt.array_api.elementwise.float_properties import isfinite, isnan
+from plugrt.array_api.elementwise.operands import ANY, FLOATING, binary, unary
+from plugrt.array_api.fold import count_reduced
+from plugrt.array_api.manipulation import concat, permute_dims
+from plugrt.array_api.matrix_products import tensordot
+from plugrt.array_api.searching import where
+from plugrt.array_api.sorting import sort
+from plugrt.array_api.utility import all, any
+from plugrt.errors import ArgumentError, ShapeError
+from plugrt.execution.array import Array
+from plugrt.tracing.argument_checks import normalize_axes, normalize_axis
+from plugrt.tracing.emit import constant, convert, emit, full, hlo, iota, reshape
+from plugrt.tracing.operation import operation
+from plugrt.tracing.tracer import Tracer
+from plugrt.typing import ArrayLike, Axes, DTypeLike
+
+_INDEX = np.dtype(np.int32)
+
+
+def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True) -> Array:
+    """Returns `asarray` of ``object`` in memory of its own, unless ``copy`` is False.
+
+    Raises as `asarray`.
+    """
+    return asarray(object, dtype=dtype, copy=True if copy else None)
+
+
+def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
+    """Returns `concat` of arrays along ``axis``; None joins them flattened. Raises as `concat`."""
+    joined: Array = concat(arrays, axis=axis)
+    return joined
+
+
+def vstack(arrays: Sequence[ArrayLike]) -> Array:
+    """Returns arrays joined along the first axis; vectors are rows. Raises as `concat`."""
+    rows = [_reshape_to(x, 2, front=True) for x in map(asarray, arrays)]
+    return concatenate(rows)
+
+
+def hstack(arrays: Sequence[ArrayLike]) -> Array:
+    """Returns arrays joined along the second axis, vectors along the first. Raises as `concat`."""
+    parts = [_reshape_to(x, 1, front=True) for x in map(asarray, arrays)]
+    return concatenate(parts, axis=0 if parts and parts[0].ndim == 1 else 1)
+
+
+def dstack(arrays: Sequence[ArrayLike]) -> Array:
+    """Returns arrays joined along the third axis: of matrices a stack. Raises as `concat`."""
+    rows = [_reshape_to(x, 2, front=True) for x in map(asarray, arrays)]
+    return concatenate([_reshape_to(x, 3, front=False) for x in rows], axis=2)
+
+
+def column_stack(arrays: Sequence[ArrayLike]) -> Array:
+    """Returns vectors as the columns of a matrix; matrices are joined. Raises as `concat`."""
+    columns = [_reshape_to(x, 1, front=True) for x in map(asarray, arrays)]
+    return concatenate([_reshape_to(x, 2, front=False) for x in columns], axis=1)
+
+
+def _reshape_to(x: Array, ndim: int, *, front: bool) -> Array:
+    ones = (1,) * (ndim - x.ndim)
+    return x.reshape((*ones, *x.shape) if front else (*x.shape, *ones))
+
+
+@with_argument_errors
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
+    """Returns the parts of an array along ``axis``: so many equal ones, or between indices.
+
+    Raises `ShapeError` where the axis has no equal parts, `AxisError`.
+
+    >>> [part.shape for part in xp.split(xp.ones(6), [1, 3])]
+    [(1,), (2,), (3,)]
+    """
+    x = asarray(ary)
+    at = normalize_axis("split", axis, x.ndim)
+    size = x.shape[at]
+    if isinstance(indices_or_sections, int | np.integer):
+        count = operator.index(indices_or_sections)
+        if count < 1 or size % count:
+            raise ShapeError(
+                f"split of shape {x.shape} along axis {axis} into {count} equal parts: {size} is "
+                "not a multiple of that"
+            )
+        cuts = [size // count * i for i in range(1, count)]
+    else:
+        cuts = [operator.index(i) for i in indices_or_sections]
+    before = (slice(None),) * at
+    pairs = zip([None, *cuts], [*cuts, None], strict=True)
+    return [x[(*before, slice(first, last))] for first, last in pairs]
+
+
+@operation(static=("axes",))
+def transpose(a: Tracer, axes: Sequence[int] | None = None) -> Tracer:
+    """Returns an array with its axes in the order ``axes``, or reversed. Any dtype.
+
+    Raises `AxisError`, `ArgumentError` where not every axis is named once.
+    """
+    reverse = tuple(range(a.ndim))[::-1]
+    result: Tracer = permute_dims(a, reverse if axes is None else tuple(axes))
+    return result
+
+
+@operation
+def dot(a: Tracer, b: Tracer) -> Tracer:
+    """Returns the sum of products over the last axis of ``a`` and the last but one of ``b``.
+
+    The product where one of them is 0-d. Numeric dtypes and bool. Raises `ShapeError` where the
+    sizes differ.
+    """
+    if not a.ndim or not b.ndim:
+        scalar: Tracer = a * b
+        return scalar
+    axes = (a.ndim - 1,), (b.ndim - 2 if b.ndim > 1 else 0,)
+    result: Tracer = tensordot(a, b, axes=axes)
+    return result
+
+
+@operation
+def outer(a: Tracer, b: Tracer) -> Tracer:
+    """Returns the products of each element of ``a``, flattened, with each of ``b``, flattened.
+
+    Numeric dtypes and bool. (The standard's ``linalg.outer`` takes vectors only.) Raises
+    `NotAnArray` for lists.
+    """
+    result: Tracer = reshape(a, (a.size, 1)) * reshape(b, (1, b.size))
+    return result
+
+
+@operation(static=("k",))
+def diag(v: Tracer, k: int = 0) -> Tracer:
+    """Returns a matrix with the vector ``v`` on its ``k``-th diagonal, or that of a matrix.
+
+    Any dtype. Raises `ShapeError` for arrays of other dimensions.
+
+    >>> xp.diag(xp.asarray([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    above = operator.index(k)
+    if v.ndim == 1:
+        n = v.shape[0] + (above if above > 0 else -above)
+        row, column = (iota((n, n), i, _INDEX) for i in range(2))
+        first = 0 if above < 0 else above
+        edges = np.asarray([(first, n - v.shape[0] - first)])
+        wide = _pad(v, full((), 0, v.dtype), edges)
+        result: Tracer = where(column - row == above, wide, full((), 0, v.dtype))
+        return result
+    if v.ndim != 2:
+        raise ShapeError(f"diag got v of shape {v.shape}; it takes a vector or a matrix")
+    along: Tracer = diagonal(v, offset=above)
+    return along
+
+
+@operation(static=("rtol", "atol", "equal_nan"), weak_by="none")
+def isclose(
+    a: Tracer, b: Tracer, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tracer:
+    """Returns where ``|a - b| <= atol + rtol * |b|``, as bool; infinities are close to themselves.
+
+    Any dtype, promoted; the shapes broadcast. NaN is close to NaN with ``equal_nan`` only.
+    Raises `ShapeError` for shapes that do not broadcast.
+    """
+    a, b = binary("isclose", a, b, ANY, ("a", "b"))
+    if a.dtype.kind in "biu":
+        a, b = (unary("isclose", x, FLOATING) for x in (a, b))
+    finite = isfinite(a) & isfinite(b)
+    near = finite & (abs(a - b) <= atol + rtol * abs(b))
+    close: Tracer = near | (a == b)
+    if equal_nan:
+        close = close | (isnan(a) & isnan(b))
+    return close
+
+
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Returns whether `isclose` holds everywhere, as a 0-d array of bool. Raises as `isclose`."""
+    result: Array = all(isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))
+    return result
+
+
+@operation(static=("axis", "keepdims"), weak_by="none")
+def median(a: Tracer, axis: Axes = None, keepdims: bool = False) -> Tracer:
+    """Returns the middle value over ``axis`` (None: all), of an even number the mean of both.
+
+    NaN where one is among them. Real dtypes; integers become floats. Raises `AxisError`,
+    `ShapeError` for no elements.
+
+    >>> xp.median(xp.asarray([1.0, 4.0, 2.0, 3.0]))
+    Array(2.5, dtype=float32)
+    """
+    x = unary("median", a, "f")
+    over = normalize_axes("median", axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in over]
+    x = permute_dims(x, (*kept, *over))
+    x = reshape(x, (*(a.shape[i] for i in kept), count_reduced(a.shape, over)))
+    n = x.shape[-1]
+    if not n:
+        raise ShapeError(f"median over axes {over} of shape {a.shape} has no elements")
+    ordered = sort(x, axis=-1)
+    middle: Tracer = (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2
+    middle = where(any(isnan(x), axis=-1), np.nan, middle)
+    shape = tuple(1 if i in over else s for i, s in enumerate(a.shape) if keepdims or i not in over)
+    return reshape(middle, shape)
+
+
+@operation(static=("pad_width", "mode"))
+def pad(
+    array: Tracer, pad_width: Any, mode: str = "constant", constant_values: Tracer | float = 0
+) -> Tracer:
+    """Returns an array with more elements before and after, ``constant_values`` of them.
+
+    ``pad_width`` is a number for both ends of each axis, a pair (before, after), or such a pair
+    for each axis. Any dtype. Of NumPy's modes there is "constant"; `ArgumentError` for others,
+    and for widths that do not fit.
+
+    >>> xp.pad(xp.asarray([1, 2]), (0, 2))
+    Array([1, 2, 0, 0], dtype=int32)
+    """
+    if mode != "constant":
+        raise ArgumentError(f"mode of pad is {mode!r}; plugrt has 'constant'")
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width, np.int64), (array.ndim, 2))
+    except ValueError as error:
+        raise ArgumentError(
+            f"pad_width of pad is {pad_width} for shape {array.shape}; it takes a number, a pair, "
+            "or a pair for each axis"
+        ) from error
+    if (widths < 0).any():
+        raise ArgumentError(f"pad_width of pad is {pad_width}; it takes 0 or more")
+    value: Any = constant_values
+    filled = convert(value, array.dtype) if type(value) is Tracer else constant(value, array.dtype)
+    return _pad(array, filled, widths)
+
+
+def _pad(x: Tracer, value: Tracer, widths: Any) -> Tracer:
+    before, after = (widths[:, i].tolist() for i in range(2))
+    return emit(
+        hlo.pad,
+        x,
+        value,
+        edge_padding_low=before,
+        edge_padding_high=after,
+        interior_padding=[0] * x.ndim,
+    )
