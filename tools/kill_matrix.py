@@ -16,7 +16,7 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -240,7 +240,7 @@ def run_through_c(rows: Mapping[str, Row]) -> None:
     usual = {}
     for row, ended in run_forks(judge_usual, kinds.values(), FORK_SECONDS):
         usual[usual_kind(row)] = set(ended.value)
-    for row, ended in run_forks(judge_exported, tried, FORK_SECONDS):
+    for row, ended in forks_of(judge_exported, tried):
         failed = ended.how != "returned" or set(ended.value) - usual[usual_kind(row)]
         row.through_c = bool(failed)
 
@@ -272,18 +272,24 @@ def run_peer(rows: Mapping[str, Row]) -> None:
     """Notes which checks of the peer fail for each mutant."""
     with tempfile.TemporaryDirectory() as folder:
         peer = PeerKit(Path(folder))
-        tried = {"": None, **{row.mutant: row for row in rows.values() if exportable(row)}}
-        found: dict[str, Ended] = dict(run_forks(partial(peer_failures, peer), tried, FORK_SECONDS))
-    usual = set(found.pop("").value)
-    for name, ended in found.items():
-        # Where its process ends, its user has no report, but knows that something is wrong.
-        failed = set(ended.value) - usual if ended.how == "returned" else {f"({ended.how})"}
-        rows[name].peer = sorted(failed)
+        tried = [row for row in rows.values() if exportable(row)]
+        [(_, usual)] = run_forks(partial(peer_failures, peer), [None], FORK_SECONDS)
+        for row, ended in forks_of(partial(peer_failures, peer), tried):
+            # Where its process ends, its user has no report, but knows that something is wrong.
+            told = ended.how == "returned"
+            row.peer = sorted(set(ended.value) - set(usual.value)) if told else [f"({ended.how})"]
 
 
-def peer_failures(peer: PeerKit, name: str) -> list[str]:
-    """Returns the checks of the peer that a mutant fails; of no name, a sound backend."""
-    return sorted(peer.failures(mutants()[name].plugin_of() if name else sound()))
+def peer_failures(peer: PeerKit, row: Row | None) -> list[str]:
+    """Returns the checks of the peer that a mutant fails; of none, a sound backend."""
+    return sorted(peer.failures(mutants()[row.mutant].plugin_of() if row else sound()))
+
+
+def forks_of(function: Callable[[Row], Any], rows: Sequence[Row]) -> Iterator[tuple[Row, Ended]]:
+    """Yields rows with what a function says of them in a copy; those that hang get less time."""
+    killers = [row for row in rows if row.mutant in KILLERS]
+    yield from run_forks(function, [row for row in rows if row not in killers], FORK_SECONDS)
+    yield from run_forks(function, killers, SECONDS)
 
 
 # --- the matrix ----------------------------------------------------------------------------------
@@ -307,7 +313,7 @@ def figures(rows: Sequence[Row], why_no_peer: str) -> Iterator[str]:
     seen = [row for row in rows if row.through_c is not None]
     yield f"{len(seen)} of them can be PJRT libraries. Of those, through the C API,"
     yield f"  the kit notices {sum(bool(row.through_c) for row in seen)}"
-    ended = sum(bool(row.peer) and row.peer[0].startswith("(") for row in seen)
+    ended = sum("".join(row.peer or ()).startswith("(") for row in seen)
     noticed = sum(bool(row.peer) for row in seen)
     said = f"notices {noticed} ({ended} by its own crash or hang)"
     yield f"  pypjrt.conform {f'was not tried: {why_no_peer}' if why_no_peer else said}"
