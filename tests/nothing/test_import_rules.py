@@ -42,7 +42,7 @@ LAYERS = [
     {"execution", "sharding", "tree", "typing"},
     {"tracing"},
     {"array_api", "lax", "random"},
-    {"transforms", "debug"},
+    {"transforms", "debug", "ffi"},
     {"programs"},
     {"profiler"},
     {"demo"},

@@ -41,7 +41,7 @@ LEFT_OUT = {
     # What plugrt itself calls, with objects of its own or of its library; author's attributes.
     "handle", "device_at", "memory_at", "intern_signature", "place", "library", "backend", "raw",
     "require_open", "refuse", "held", "launcher", "parts", "from_parts", "from_buffers",
-    "part_is_deleted", "give_away", "begin_profile",
+    "part_is_deleted", "give_away", "begin_profile", "register_handler",
     # What a sequence raises: IndexError ends a loop over one.
     "index", "count",
 }  # fmt: skip

@@ -145,10 +145,14 @@ class BackendClient(Client):
 
     def register_handler(self, target: str, handler: Handler | int) -> None:
         self._session.require_open()
+        if isinstance(handler, int):
+            from plugrt.capi.extensions.ffi_frames import call_c_handler
+
+            handler = call_c_handler(handler)
         if not isinstance(target, str) or not callable(handler):
             raise ArgumentTypeError(
-                f"register_handler takes a name and a function; got {target!r:.60} and "
-                f"{handler!r:.60}"
+                "register_handler takes a name and a function, or its address; got "
+                f"{target!r:.60} and {handler!r:.60}"
             )
         self.backend.register_handler(target, handler)
 

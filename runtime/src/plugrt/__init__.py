@@ -62,6 +62,7 @@ _MODULES = {
     "array_api": "plugrt.array_api",
     "debug": "plugrt.debug",
     "errors": "plugrt.errors",
+    "ffi": "plugrt.ffi",
     "interface": "plugrt.interface",
     "lax": "plugrt.lax",
     "monitoring": "plugrt.monitoring",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from plugrt import array_api as array_api
     from plugrt import debug as debug
     from plugrt import errors as errors
+    from plugrt import ffi as ffi
     from plugrt import interface as interface
     from plugrt import lax as lax
     from plugrt import monitoring as monitoring

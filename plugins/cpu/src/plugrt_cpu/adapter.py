@@ -12,6 +12,7 @@ that it makes by itself). `split` and `from_dlpack` cannot avoid it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -237,6 +238,14 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
     shape = _hlo.XlaComputation(module_proto).program_shape()
     result = shape.result_shape()
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
+
+
+def register_custom_call(target: str, address: int) -> None:
+    """Makes the C function at an address the handler of a custom call, with XLA's typed FFI."""
+    new_capsule: Any = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype = ctypes.py_object
+    new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    _jax.register_custom_call_target(target, new_capsule(address, None, None), "Host", 1)
 
 
 memory_lock = threading.RLock()

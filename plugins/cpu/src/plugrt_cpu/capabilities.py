@@ -52,7 +52,7 @@ def capabilities(asynchronous: bool, processes: int = 1) -> Capabilities:
         unsafe_pointer=True,
         strided_put=True,
         topology=False,
-        custom_calls=False,
+        custom_calls=True,
         host_callbacks=True,
         max_collectives_in_flight=(
             _COLLECTIVES_IN_FLIGHT if processes == 1 else _COLLECTIVES_IN_FLIGHT_ACROSS_PROCESSES

@@ -16,6 +16,7 @@ from plugrt.interface import (
     CompileOptions,
     Device,
     DeviceAssignment,
+    Handler,
     HostBufferSemantics,
     Memory,
     OptionValue,
@@ -127,6 +128,20 @@ class CpuClient(ClientBase):
         except JAXLIB_ERRORS as error:
             raise translate(error) from error
         return self._load(raw, program, assignment, raw_options)
+
+    @with_argument_errors
+    def register_handler(self, target: str, handler: Handler | int) -> None:
+        """Registers a handler with jaxlib: for all its CPU clients, JAX's among them."""
+        self.require_open()
+        if not isinstance(handler, int):
+            # Not before: cffi is imported for it.
+            from plugrt.capi.extensions.ffi import address_of, make_c_handler
+
+            handler = address_of(make_c_handler(target, handler))
+        try:
+            adapter.register_custom_call(target, handler)
+        except JAXLIB_ERRORS as error:
+            raise translate(error) from error
 
     @with_argument_errors
     def deserialize_executable(

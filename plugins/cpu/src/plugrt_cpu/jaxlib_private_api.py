@@ -70,6 +70,7 @@ PRIVATE_NAMES = (
     "_jax.make_gloo_tcp_collectives",
     "_jax.make_mpi_collectives",
     "_jax.mlir.hlo_to_stablehlo",
+    "_jax.register_custom_call_target",
     "_jax.set_tracebacks_enabled",
     "_jax.tracebacks_enabled",
 )

@@ -25,7 +25,7 @@ from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
-from plugrt.capi.extensions import ffi as ffi_extension
+from plugrt.capi.extensions import ffi_registration
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.extensions.profiler import Profiler
 from plugrt.capi.host_put import ClosedTransfers, Transfers
@@ -183,7 +183,7 @@ class Client(ClientBase):
         if program.callbacks:
             if not self.capabilities.host_callbacks:
                 self._unimplemented("a program that calls Python functions")
-            ffi_extension.register_host_callbacks(self.library, self.platform)
+            ffi_registration.register_host_callbacks(self.library, self.platform)
         code, _keep = program_struct(program)
 
         def compile_with(options: CompileOptions) -> Any:
@@ -199,7 +199,7 @@ class Client(ClientBase):
     def register_handler(self, target: str, handler: Handler | int) -> None:
         if not self.capabilities.custom_calls:
             self._unimplemented("register_handler")
-        ffi_extension.register(self.library, target, handler, self.platform)
+        ffi_registration.register(self.library, target, handler, self.platform)
 
     @with_argument_errors
     def load(self, executable: Executable, options: CompileOptions) -> LoadedExecutable:

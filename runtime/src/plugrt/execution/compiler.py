@@ -10,6 +10,7 @@ from typing import Any
 from plugrt import monitoring
 from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
+from plugrt.execution.custom_call_targets import add_handlers
 from plugrt.execution.effects import require_host_callbacks, track_launches
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
@@ -46,6 +47,7 @@ def _compile_or_load(
     client: Client, program: Program, options: CompileOptions, inputs: Sequence[TensorType]
 ) -> LoadedExecutable:
     require_host_callbacks(client, program)
+    add_handlers(client, program)
     quick = add_quick_options(client, program, options)
     # The functions that a program calls are this process's.
     entry = None if program.callbacks else entry_for(client, program, quick)

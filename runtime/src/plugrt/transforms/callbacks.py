@@ -24,7 +24,7 @@ from plugrt.tracing.trace import Trace, current_trace
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.callback_results import ResultTypes
 
-_VMAP_METHODS = (
+VMAP_METHODS = (
     None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
 )  # fmt: skip
 
@@ -56,9 +56,9 @@ def pure_callback(
     >>> plugrt.pure_callback(np.sort, plugrt.ShapeDtypeStruct((3,), "int32"), xp.asarray([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
     """
-    if vmap_method not in _VMAP_METHODS:
+    if vmap_method not in VMAP_METHODS:
         raise ArgumentError(
-            f"vmap_method of pure_callback must be one of {_VMAP_METHODS}; got {vmap_method!r}"
+            f"vmap_method of pure_callback must be one of {VMAP_METHODS}; got {vmap_method!r}"
         )
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, sharding)
 

@@ -13,42 +13,22 @@ from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError
-from plugrt.host_callbacks import call_numbered
-from plugrt.interface import HOST_CALLBACK, Handler
+from plugrt.interface import Handler
 
-_ARRAY, _DICTIONARY, _SCALAR, _STRING = 1, 2, 3, 4
-_METADATA = 1
-_EXECUTE = 3
-_API_MAJOR, _API_MINOR = 0, 1
+ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4
+METADATA = 1
+EXECUTE = 3
+API_VERSION = (0, 1)
+BUFFER = 1
 _INTERNAL = 13
 _TOKEN = 17
 
-_calling_python: set[int] = set()
-"""The function tables of the libraries that know `HOST_CALLBACK`."""
-
-_DTYPES: dict[int, int] = {
+DATA_TYPES: dict[int, int] = {
     1: 1, 30: 30, 26: 24, 21: 21, 2: 2, 3: 3, 4: 4, 5: 5, 31: 31, 27: 25, 22: 22, 6: 6, 7: 7,
     8: 8, 9: 9, 10: 10, 11: 11, 12: 12, 16: 13, 15: 14, 18: 15, 19: 16, 29: 27, 28: 26, 20: 17,
     23: 18, 24: 19, 25: 20, 32: 29, 33: 28,
 }  # fmt: skip
 """``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
-
-
-def register(library: Library, target: str, handler: Handler | int, platform: str) -> None:
-    """Registers a Python function or the address of a C function, for clients of a platform."""
-    where = "Host" if platform == "cpu" else platform.upper()  # XLA's own names
-    if isinstance(handler, int):
-        register_c_handler(library, target, handler, where)
-    else:
-        register_handler(library, target, handler, where)
-
-
-def register_host_callbacks(library: Library, platform: str) -> None:
-    """Makes a library call Python functions by their numbers; a second call does nothing."""
-    table = int(ffi.cast("uintptr_t", library.api))
-    if table not in _calling_python:
-        register(library, HOST_CALLBACK, call_numbered, platform)
-        _calling_python.add(table)
 
 
 def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:
@@ -58,12 +38,17 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
     address. An exception becomes the error of the launch: a `PjrtError` with its code. Handlers
     stay for the life of the process; the library decides what a second one of a name does.
     """
+    register_c_handler(library, target, make_c_handler(target, handler), platform)
+
+
+def make_c_handler(target: str, handler: Handler) -> Any:
+    """Returns a Python function as an ``XLA_FFI_Handler`` that lives as long as the process."""
 
     def run(frame: Any) -> Any:
         try:
-            if _answer_metadata(frame):
+            if answer_metadata(frame):
                 return ffi.NULL
-            if frame.stage == _EXECUTE:
+            if frame.stage == EXECUTE:
                 _call(handler, frame)
         except PjrtError as error:
             return _error(frame, error.code, error.message)
@@ -73,8 +58,13 @@ def register_handler(library: Library, target: str, handler: Handler, platform: 
         return ffi.NULL
 
     callback = ffi.callback("XLA_FFI_Handler*", mark_callback(run))
-    register_c_handler(library, target, callback, platform)
     expect(callback)  # until the process ends: it cannot be unregistered
+    return callback
+
+
+def address_of(handler: Any) -> int:
+    """Returns the address of what `make_c_handler` made."""
+    return int(ffi.cast("uintptr_t", handler))
 
 
 def register_c_handler(library: Library, target: str, handler: Any, platform: str) -> None:
@@ -91,16 +81,16 @@ def register_c_handler(library: Library, target: str, handler: Any, platform: st
     )
 
 
-def _answer_metadata(frame: Any) -> bool:
+def answer_metadata(frame: Any) -> bool:
     """Answers the query for the handler's version, which libraries make at registration."""
     base = frame.extension_start
-    if base == ffi.NULL or base.type != _METADATA:
+    if base == ffi.NULL or base.type != METADATA:
         return False
     metadata = ffi.cast("XLA_FFI_Metadata_Extension*", base).metadata
     api = frame.api.api_version if frame.api != ffi.NULL else None
     metadata.api_version.struct_size = ffi.sizeof("XLA_FFI_Api_Version")
-    metadata.api_version.major_version = api.major_version if api is not None else _API_MAJOR
-    metadata.api_version.minor_version = api.minor_version if api is not None else _API_MINOR
+    metadata.api_version.major_version = api.major_version if api is not None else API_VERSION[0]
+    metadata.api_version.minor_version = api.minor_version if api is not None else API_VERSION[1]
     return True
 
 
@@ -118,7 +108,7 @@ def _arrays(buffers: Any, writeable: bool) -> list[npt.NDArray[Any]]:
 def _array(buffer: Any, writeable: bool) -> npt.NDArray[Any]:
     """Returns a view of a buffer, valid during the call."""
     shape = tuple(c_values.unpack(buffer.dims, buffer.rank))
-    dtype = element_type_to_dtype(_DTYPES.get(buffer.dtype, 0))
+    dtype = element_type_to_dtype(DATA_TYPES.get(buffer.dtype, 0))
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
@@ -136,18 +126,18 @@ def _attributes(attrs: Any) -> dict[str, Any]:
 
 
 def _attribute(attribute_type: int, pointer: Any) -> Any:
-    if attribute_type == _STRING:
+    if attribute_type == STRING:
         span = ffi.cast("XLA_FFI_ByteSpan*", pointer)
         return c_values.text(span.ptr, span.len)
-    if attribute_type == _SCALAR:
+    if attribute_type == SCALAR:
         scalar = ffi.cast("XLA_FFI_Scalar*", pointer)
-        dtype = element_type_to_dtype(_DTYPES.get(scalar.dtype, 0))
+        dtype = element_type_to_dtype(DATA_TYPES.get(scalar.dtype, 0))
         return np.frombuffer(c_values.data(scalar.value, dtype.itemsize), dtype)[0]
-    if attribute_type == _ARRAY:
+    if attribute_type == ARRAY:
         array = ffi.cast("XLA_FFI_Array*", pointer)
-        dtype = element_type_to_dtype(_DTYPES.get(array.dtype, 0))
+        dtype = element_type_to_dtype(DATA_TYPES.get(array.dtype, 0))
         return np.frombuffer(c_values.data(array.data, array.size * dtype.itemsize), dtype)
-    if attribute_type == _DICTIONARY:
+    if attribute_type == DICTIONARY:
         return _attributes(ffi.cast("XLA_FFI_Attrs*", pointer)[0])
     raise ValueError(f"an attribute has the unknown type {attribute_type}")
 
