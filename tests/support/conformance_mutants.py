@@ -11,6 +11,7 @@ from plugrt_sdk import BackendPlugin
 from plugrt_sdk.conformance.mutants import mutant
 from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
 from plugrt_sdk.export import export_capsule
+from plugrt_sdk.numpy_backend import plugin as numpy_plugin
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
 
@@ -52,3 +53,19 @@ def _without_device(defect: str, *, sound: bool) -> Plugin:
 
 def _compiler() -> Plugin:
     return BackendPlugin("compiler", type("Compiler", (NumpyBackend,), dict(COMPILES)))
+
+
+def in_process() -> Plugin:
+    """The NumPy backend."""
+    return numpy_plugin
+
+
+def through_capsule() -> Plugin:
+    """The NumPy backend as hosts have it that load PJRT libraries."""
+    return LibraryPlugin(
+        "exported",
+        c_api=export_capsule(
+            lambda **given: numpy_plugin.create_client(given),
+            topology_factory=numpy_plugin.create_topology,
+        ),
+    )
