@@ -23,7 +23,8 @@ PROFILES: Mapping[str, Sequence[str]] = {
     "minimal": _MINIMAL,
     "jax": (
         *_MINIMAL, "buffers.*", "programs.*", "forms.*", "ownership.*", "behaviour.*", "devices.*",
-        "buffers.put_get.dtypes.bool", "operations.*.float32", "operations.*.int32",
+        "buffers.put_get.dtypes.bool", "buffers.views.float32", "buffers.views.int32",
+        "buffers.views.bool", "operations.*.float32", "operations.*.int32",
         "composites.*", "random.rng_bit_generator.*", "recovery.put", "recovery.launch",
         "endurance.cycles", "endurance.threads.*", "endurance.callback.*", "endurance.fork",
         "endurance.exit.*",
@@ -52,7 +53,7 @@ program; a refused copy between devices, serialised topology or memory analysis 
 _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "jax": (
         "buffers.copy.devices", "buffers.put_get.dtypes.*", "buffers.put_get.byte_order",
-        "buffers.size", "devices.memories.put", "programs.input_types",
+        "buffers.views.*", "buffers.size", "devices.memories.put", "programs.input_types",
     ),
     "torch_xla": ("programs.input_types",),
     "multi-device": ("devices.memories.put", "collectives.collective_broadcast.*"),

@@ -87,7 +87,7 @@ def test_what_declares_too_much_or_denies_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_sound_plugin_passes(chapter: str) -> None:
-    sound: Mutant = Faults(devices=2, backend=COMPILES)
+    sound: Mutant = Faults(devices=4, backend=COMPILES)
     if CHAPTERS[chapter][0].needs.has_table:
         sound = TableFaults(lambda table: None)
     subject = PluginSubject(Target("object", "sound"), load=sound.plugin_of)

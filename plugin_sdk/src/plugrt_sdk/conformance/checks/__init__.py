@@ -31,6 +31,7 @@ from plugrt_sdk.conformance.checks import (
     scales,
     table_programs,
     topologies,
+    views,
 )
 
 CHAPTERS: tuple[Chapter, ...] = (
@@ -41,6 +42,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     client.CHAPTER,
     devices.CHAPTER,
     puts.CHAPTER,
+    views.CHAPTER,
     buffers.CHAPTER,
     programs.CHAPTER,
     forms.CHAPTER,

@@ -42,6 +42,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.scales import SCALES
     from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TABLES
     from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
+    from plugrt_sdk.conformance.mutants.views import VIEWS
 
     return {
         **PLACES,
@@ -51,6 +52,7 @@ def mutants() -> Mapping[str, Mutant]:
         **HANDLES,
         **TABLE_PROGRAMS,
         **ARRAYS,
+        **VIEWS,
         **COMPUTING,
         **FORMS,
         **OPERATIONS,

@@ -31,7 +31,7 @@ def put_changed(applies: Callable[[Array], Any], change: Callable[[Array], Array
     return Faults(client={"buffer_from_host": buffer_from_host})
 
 
-def _flip(array: Array) -> Array:
+def flip(array: Array) -> Array:
     """Returns a copy whose last element has its lowest byte changed."""
     copy = np.ascontiguousarray(array).reshape(array.shape).copy()
     copy.reshape(-1).view(np.uint8)[-copy.itemsize] ^= 1
@@ -71,7 +71,7 @@ def _is_gap(array: Array) -> bool:
 
 _SHAPES: Mapping[str, Faults] = {
     "scalar": put_changed(lambda a: a.ndim == 0, lambda a: np.asarray(a + a.dtype.type(1))),
-    "one": put_changed(lambda a: a.shape == (1, 1), _flip),
+    "one": put_changed(lambda a: a.shape == (1, 1), flip),
     "empty": put_changed(lambda a: a.size == 0, _refuse),
     "rank8": put_changed(lambda a: a.ndim > 6, lambda a: a.reshape(a.shape[1:])),
     "transposed": put_changed(
@@ -79,10 +79,10 @@ _SHAPES: Mapping[str, Faults] = {
     ),
     "strided": put_changed(_is_gap, _in_memory_order),
     "negative_strides": put_changed(lambda a: _has_stride(a, lambda s: s < 0), _without_negative),
-    "broadcast": put_changed(lambda a: _has_stride(a, lambda s: s == 0), _flip),
+    "broadcast": put_changed(lambda a: _has_stride(a, lambda s: s == 0), flip),
     "fortran": put_changed(_is_fortran, _in_memory_order),
-    "unaligned": put_changed(lambda a: not a.flags.aligned, _flip),
-    "read_only": put_changed(lambda a: not a.flags.writeable, _flip),
+    "unaligned": put_changed(lambda a: not a.flags.aligned, flip),
+    "read_only": put_changed(lambda a: not a.flags.writeable, flip),
     "large": put_changed(lambda a: a.size > _LARGE, lambda a: np.roll(a, 1)),
     "special_values": put_changed(lambda a: a.size == 8, lambda a: np.nan_to_num(a, nan=np.nan)),
     "byte_order": put_changed(
@@ -101,7 +101,7 @@ def _alias(semantics: HostBufferSemantics | None) -> Faults:
         buffer = MutantClient.buffer_from_host(self, array, device, memory, given)
         if given == semantics:
             buffer._handle = (
-                array if given < HostBufferSemantics.IMMUTABLE_ZERO_COPY else _flip(array)
+                array if given < HostBufferSemantics.IMMUTABLE_ZERO_COPY else flip(array)
             )
         return buffer
 
@@ -136,7 +136,7 @@ def _first_device(self: MutantClient, arrays: Sequence[Array], devices: Any, *re
 
 _PUTS: Mapping[str, Faults] = {
     **{
-        f"dtypes.{name}": put_changed(lambda a, name=name: a.dtype.name == name, _flip)  # type: ignore[misc]
+        f"dtypes.{name}": put_changed(lambda a, name=name: a.dtype.name == name, flip)  # type: ignore[misc]
         for name in sorted(supported_dtypes(API_MINOR) - {"void"})
     },
     **_SHAPES,
