@@ -1,8 +1,9 @@
 """Writes ``docs/hosts.md``: which PJRT functions each host calls, and for what.
 
 The page is made from ``docs/data/hosts.json``. ``python docs/generate/hosts.py record`` writes into
-that what plugrt, and the JAX that is installed beside it, call today: `plugrt trace` runs the
-programs below on the NumPy backend, exported as a library with two devices.
+that what plugrt, and the JAX and the PyTorch/XLA that are installed beside it, call today (or those
+of them that the command names): `plugrt trace` runs the programs below on the NumPy backend,
+exported as a library with two devices.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,14 @@ for ask in (c.cost_analysis, c.memory_analysis, c.as_text):
     except Exception as error:  # plugrt raises where the backend has no answer, JAX returns None
         assert "UNIMPLEMENTED" in str(error), error
 """
+_FAILURE = """
+try:
+    np.asarray(H.jit(lambda x: H.lax.broadcast(x, (1 << 22, 1 << 22)) + 1)(x))
+except Exception as error:
+    assert "RESOURCE_EXHAUSTED" in str(error), error
+else:
+    sys.exit("there was memory for it")
+"""
 STEPS: Mapping[str, tuple[str, str]] = {
     "start": ("lists the devices", "H.devices()"),
     "arrays": (
@@ -64,8 +74,34 @@ STEPS: Mapping[str, tuple[str, str]] = {
         "compiles without calling; asks for costs, memory needs and the optimised program",
         _AHEAD,
     ),
+    "failure": ("calls a function for whose result there is no memory", _FAILURE),
 }
 """Step to (what it does, the program); H is the host: plugrt or JAX."""
+
+TORCH_BEGIN = """
+import os, torch, torch_xla
+from torch_xla.experimental import plugins
+class Host(plugins.DevicePlugin):
+    def library_path(self):
+        return os.environ["PJRT_LIBRARY_PATH"]
+plugins.register_plugin("HOST", Host())
+x, d = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch_xla.device()
+"""
+TORCH_STEPS: Mapping[str, str] = {
+    "start": "",
+    "arrays": "y = x.to(d); y.cpu(); del y",
+    "jit": "y = x.to(d); f = lambda x: x @ x + 1; f(f(y)).cpu()",
+    "donation": "y = x.to(d); y += 1; torch_xla.sync(); y += 1; y.cpu()",
+    "failure": """
+try:
+    (torch.zeros(1 << 22, 1 << 22, 4, device=d) + x.to(d)[0, 0]).cpu()
+except RuntimeError as error:
+    assert "RESOURCE_EXHAUSTED" in str(error), error
+else:
+    raise SystemExit("there was memory for it")
+""",
+}
+"""Step to the program of PyTorch/XLA, on one device; the other steps it does not have."""
 
 
 # --- recording --------------------------------------------------------------------------------
@@ -79,6 +115,8 @@ def trace(program: str, library: Path) -> dict[str, bool]:
     options = {
         "JAX_PJRT_CLIENT_CREATE_OPTIONS": "num_devices:2",
         "PLUGRT_CACHE_DIR": str(library.parent),
+        "PJRT_DEVICE": "HOST",
+        "XLA_STABLEHLO_COMPILE": "1",  # PyTorch/XLA hands over HLO otherwise
     }
     subprocess.run(
         [*command, "--", sys.executable, "-c", program],
@@ -91,19 +129,30 @@ def trace(program: str, library: Path) -> dict[str, bool]:
     return found
 
 
-def record() -> None:
-    """Writes what plugrt and the installed JAX call into the file of records."""
+def programs(host: str) -> dict[str, str]:
+    """Returns the program of each step of a host, by the name of its package."""
+    if host == "torch_xla":
+        return {step: TORCH_BEGIN + text for step, text in TORCH_STEPS.items()}
+    begin = f"import sys, {host} as H, numpy as np; x = np.float32([[1, 2], [3, 4]])\n"
+    return {step: begin + texts[1] for step, texts in STEPS.items()}
+
+
+def record(hosts: Sequence[str]) -> None:
+    """Writes what hosts call into the file of records."""
     from plugrt_sdk.export.library import export_library
 
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         library = export_library("numpy", Path(folder) / "libpjrt_host.so")
-        for host in ("plugrt", "jax"):
-            begin = f"import sys, {host} as H, numpy as np; x = np.float32([[1, 2], [3, 4]])\n"
-            steps = {step: trace(begin + texts[1], library) for step, texts in STEPS.items()}
-            name = host if host == "plugrt" else f"JAX {version('jax')}"
+        for host in hosts:
+            steps = {step: trace(text, library) for step, text in programs(host).items()}
+            name = NAMES[host] if host == "plugrt" else f"{NAMES[host]} {version(host)}"
             data[name] = {step: dict(sorted(found.items())) for step, found in steps.items()}
     DATA.write_text(json.dumps(dict(sorted(data.items())), indent=1) + "\n", encoding="utf-8")
+
+
+NAMES = {"plugrt": "plugrt", "jax": "JAX", "torch_xla": "PyTorch/XLA"}
+"""Package to the name of the host."""
 
 
 # --- the page -----------------------------------------------------------------------------------
@@ -119,8 +168,9 @@ in Python need not care: the export has all of them.
 
 It is made from traces of real runs (`plugrt trace`), on the NumPy backend exported as a library
 with two devices. The library reports API 0.{minor}: a host asks less of one that reports an older
-version. Other programs may call more. A cell names the first of these steps that calls the
-function:
+version. PyTorch/XLA uses one device, and has the steps start, arrays, jit, donation (an array
+that is added to in place) and failure. Other programs may call more. A cell names the first of
+these steps that calls the function:
 
 """
 AFTER = """
@@ -129,7 +179,8 @@ In brackets: the backend refused it (UNIMPLEMENTED, for example), and the host w
 {unused} functions of the API's own table are called by no step, and are not in this one:
 [PJRT C API coverage](capi-coverage.md) lists all, with the version that added each.
 
-`python docs/generate/hosts.py record` adds the version of JAX that is installed beside plugrt-sdk.
+`python docs/generate/hosts.py record` adds the versions of JAX and PyTorch/XLA that are installed
+beside plugrt-sdk.
 """
 
 
@@ -156,17 +207,18 @@ def page() -> str:
 
 
 def _newest_first(host: str) -> tuple[int, ...]:
-    """The key by which plugrt comes first, and then JAX, its newest version first."""
-    return tuple(-int(number) for number in re.findall(r"\d+", host))
+    """The key by which plugrt comes first, then JAX, its newest version first, then others."""
+    place = [*NAMES.values()].index(host.split()[0])
+    return (place, *(-int(number) for number in re.findall(r"\d+", host)))
 
 
 def _first_step(steps: Mapping[str, Any], name: str) -> str:
     first = next((step for step in STEPS if name in steps.get(step, ())), "")
-    refused = first and not any(steps[step].get(name) for step in STEPS)
+    refused = first and not any(found.get(name) for found in steps.values())
     return f"({first})" if refused else first
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["record"]:
-        record()
+    if sys.argv[1:2] == ["record"]:
+        record(sys.argv[2:] or [name for name in NAMES if find_spec(name) is not None])
     PAGE.write_text(page(), encoding="utf-8")
