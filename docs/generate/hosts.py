@@ -92,14 +92,6 @@ TORCH_STEPS: Mapping[str, str] = {
     "arrays": "y = x.to(d); y.cpu(); del y",
     "jit": "y = x.to(d); f = lambda x: x @ x + 1; f(f(y)).cpu()",
     "donation": "y = x.to(d); y += 1; torch_xla.sync(); y += 1; y.cpu()",
-    "failure": """
-try:
-    (torch.zeros(1 << 22, 1 << 22, 4, device=d) + x.to(d)[0, 0]).cpu()
-except RuntimeError as error:
-    assert "RESOURCE_EXHAUSTED" in str(error), error
-else:
-    raise SystemExit("there was memory for it")
-""",
 }
 """Step to the program of PyTorch/XLA, on one device; the other steps it does not have."""
 
@@ -168,9 +160,9 @@ in Python need not care: the export has all of them.
 
 It is made from traces of real runs (`plugrt trace`), on the NumPy backend exported as a library
 with two devices. The library reports API 0.{minor}: a host asks less of one that reports an older
-version. PyTorch/XLA uses one device, and has the steps start, arrays, jit, donation (an array
-that is added to in place) and failure. Other programs may call more. A cell names the first of
-these steps that calls the function:
+version. PyTorch/XLA uses one device, and has the steps start, arrays, jit and donation (an array
+that is added to in place). Other programs may call more. A cell names the first of these steps that
+calls the function:
 
 """
 AFTER = """
