@@ -37,8 +37,9 @@ PAGES = {
 NAMESPACES = ("array_api", "lax", "random", "tree")
 """Modules whose functions are made by decorators: listed from the running package."""
 MODULES = (
-    "plugrt.debug", "plugrt.ffi", "plugrt.sharding", "plugrt.typing", "plugrt.plugins",
-    "plugrt.monitoring", "plugrt.interface", "plugrt.errors", "plugrt_sdk",
+    "plugrt.debug", "plugrt.ffi", "plugrt.sharding", "plugrt.layout", "plugrt.memory",
+    "plugrt.typing", "plugrt.plugins", "plugrt.monitoring", "plugrt.interface", "plugrt.errors",
+    "plugrt_sdk",
 )  # fmt: skip
 STAGES = {
     "plugrt.transforms.jit_function": ("JitFunction",),

@@ -7,7 +7,7 @@ static PJRT_Error *copy_buffer(PJRT_Buffer *buffer, const Place *place, const ch
   PJRT_Error *error = require_contents(buffer, function);
   if (error != NULL || (error = enter_python(&entry, function)) != NULL)
     return error;
-  Shape shape = {buffer->type, buffer->dims, buffer->num_dims};
+  Shape shape = {buffer->type, buffer->dims, buffer->num_dims, buffer->dims + buffer->num_dims};
   PyObject *object =
       PyObject_CallMethod(buffer->client->table->bridge, "copy", "OOO", buffer->object,
                           place->device->object, place->memory->object);
@@ -125,7 +125,7 @@ static void dependency_is_ready(PJRT_Buffer_DonateWithControlDependency_Callback
 
 static PJRT_Error *donate(struct PJRT_Buffer_DonateWithControlDependency_Args *args) {
   PJRT_Buffer *giver = args->buffer;
-  Shape shape = {giver->type, giver->dims, giver->num_dims};
+  Shape shape = {giver->type, giver->dims, giver->num_dims, giver->dims + giver->num_dims};
   PJRT_Error *error = require_contents(giver, "Buffer_DonateWithControlDependency");
   if (error != NULL)
     return error;

@@ -90,7 +90,8 @@ static PJRT_Buffer *allocate(PJRT_Memory *memory, PJRT_Device *device, const Sha
   buffer->num_dims = num_dims;
   for (size_t i = 0; i < num_dims; i++) {
     buffer->dims[i] = shape->dims[i];
-    buffer->dims[num_dims + i] = (int64_t)(num_dims - 1 - i);
+    buffer->dims[num_dims + i] =
+        shape->minor_to_major ? shape->minor_to_major[i] : (int64_t)(num_dims - 1 - i);
   }
   atomic_fetch_add(&live_handles[LIVE_BUFFERS], 1);
   return buffer;

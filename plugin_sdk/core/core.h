@@ -137,6 +137,7 @@ struct PJRT_Client {
   PyObject *object;
   int process_index;
   int is_asynchronous, donates, has_processes;
+  int takes_layouts; /* other than row-major, of arrays that are put */
   int is_on_host, takes_views; /* arrays lie in memory that hosts can read, and may be the host's */
   PJRT_Device **devices, **addressable_devices;
   size_t num_devices, num_addressable_devices;
@@ -166,11 +167,12 @@ void fill_topology(PJRT_Api *api);
 
 /* --- buffers.c, buffer_facts.c ------------------------------------------------------------------ */
 
-/* A shape and an element type. */
+/* A shape, an element type, and the order in which the dimensions lie on the device. */
 typedef struct {
   PJRT_Buffer_Type type;
   const int64_t *dims;
   size_t num_dims;
+  const int64_t *minor_to_major; /* NULL: row-major */
 } Shape;
 
 extern unsigned char element_sizes[64]; /* bytes of an element, by PJRT_Buffer_Type */
@@ -225,7 +227,6 @@ typedef struct {
   const void *data;
   Shape shape;
   const int64_t *byte_strides; /* NULL: row-major */
-  const PJRT_Buffer_MemoryLayout *layout;
   PJRT_HostBufferSemantics semantics;
 } HostArray;
 
@@ -243,6 +244,10 @@ PJRT_Error *check_array(const HostArray *array, const char *function, size_t *si
 /* Puts an array that was checked; the host may change it when `done` is complete (NULL: on return).
  * Returns the interface's Buffer, or NULL with an exception; the GIL is held. */
 PyObject *put_array(const HostArray *array, size_t size, const Place *place, Future *done);
+/* The order that a layout asks for: NULL, also where it is row-major; an error where the client puts
+ * no array so. */
+PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layout,
+                       const Shape *shape, const char *function, const int64_t **order);
 PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
                               const char *function);
 void fill_puts(PJRT_Api *api);
@@ -312,7 +317,7 @@ void fill_execution(PJRT_Api *api);
 /* --- the extensions ------------------------------------------------------------------------------- */
 
 /* Makes the layouts of several arrays, which live in an arena; NULL with an exception. */
-PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const size_t *ranks, size_t count);
+PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const Shape *const *shapes, size_t count);
 void fill_shardings(PJRT_Shardings_Extension *table);
 void fill_layouts(PJRT_Layouts_Extension *table);
 void fill_memory_descriptions(PJRT_MemoryDescriptions_Extension *table);

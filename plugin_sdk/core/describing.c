@@ -154,10 +154,10 @@ static int read_links(PJRT_Client *client, PyObject *links) {
 
 int client_describe(PJRT_Client *client, PyObject *tuple) {
   PyObject *object, *name, *version, *memories, *devices, *links, *attributes;
-  if (!PyArg_ParseTuple(tuple, "OOOi(ppppp)OOOO", &object, &name, &version,
+  if (!PyArg_ParseTuple(tuple, "OOOi(pppppp)OOOO", &object, &name, &version,
                         &client->process_index, &client->is_asynchronous, &client->donates,
                         &client->has_processes, &client->is_on_host, &client->takes_views,
-                        &memories, &devices, &links, &attributes))
+                        &client->takes_layouts, &memories, &devices, &links, &attributes))
     return -1;
   client->object = Py_NewRef(object);
   client->topology.client = client;

@@ -22,6 +22,16 @@ static int read_dims(Arena *arena, PyObject *dims, Shape *shape) {
   return copy == NULL || PyErr_Occurred() ? -1 : 0;
 }
 
+/* Reads a tuple of integers, the order of dimensions in memory, minor first. */
+static int read_order_of(Arena *arena, PyObject *order, Shape *shape) {
+  Shape read = {0};
+  if (read_dims(arena, order, &read))
+    return -1;
+  shape->num_dims = read.num_dims;
+  shape->minor_to_major = read.dims;
+  return 0;
+}
+
 /* Reads a tuple of strings or bytes, or None for what the backend does not say. */
 static int read_texts(Arena *arena, PyObject *tuple, Texts *texts) {
   if (tuple == Py_None)
@@ -60,22 +70,27 @@ static int flatten_outputs(PJRT_Executable *made) {
     for (size_t j = 0; j < shape->num_dims; j++)
       *dims++ = shape->dims[j];
   }
-  made->output_layouts = make_layouts(&made->arena, made->output_dim_sizes, count);
+  const Shape **shapes = arena_allocate(&made->arena, count * sizeof *shapes);
+  for (size_t i = 0; shapes != NULL && i < count; i++)
+    shapes[i] = &made->outputs[i].shape;
+  if (shapes != NULL)
+    made->output_layouts = make_layouts(&made->arena, shapes, count);
   return made->output_layouts == NULL ? -1 : 0;
 }
 
-/* Reads a type and dimensions of each result, and what memories they are in. */
+/* Reads a type, dimensions and their order of each result, and what memories they are in. */
 static int read_outputs(PJRT_Executable *made, PyObject *outputs, PyObject *kinds) {
   made->num_outputs = (size_t)PyTuple_Size(outputs);
   if (PyErr_Occurred() || read_texts(&made->arena, kinds, &made->output_memory_kinds))
     return -1;
   made->outputs = arena_allocate(&made->arena, made->num_outputs * sizeof *made->outputs);
   for (size_t i = 0; made->outputs != NULL && i < made->num_outputs; i++) {
-    PyObject *dims;
+    PyObject *dims, *order;
     Output *output = &made->outputs[i];
-    if (!PyArg_ParseTuple(PyTuple_GetItem(outputs, (Py_ssize_t)i), "iO", &output->shape.type,
-                          &dims) ||
-        read_dims(&made->arena, dims, &output->shape))
+    if (!PyArg_ParseTuple(PyTuple_GetItem(outputs, (Py_ssize_t)i), "iOO", &output->shape.type,
+                          &dims, &order) ||
+        read_dims(&made->arena, dims, &output->shape) ||
+        read_order_of(&made->arena, order, &output->shape))
       return -1;
     if (i < made->output_memory_kinds.count)
       output->memory_kind = (Text){made->output_memory_kinds.data[i],
@@ -84,19 +99,24 @@ static int read_outputs(PJRT_Executable *made, PyObject *outputs, PyObject *kind
   return made->outputs == NULL ? -1 : flatten_outputs(made);
 }
 
-/* Reads the number of dimensions of each parameter, or None for what the backend does not say. */
-static int read_ranks(PJRT_Executable *made, PyObject *tuple) {
-  Shape shape;
+/* Reads the order of each parameter's dimensions, or None for what the backend does not say. */
+static int read_parameters(PJRT_Executable *made, PyObject *tuple) {
   if (tuple == Py_None)
     return 0;
-  if (read_dims(&made->arena, tuple, &shape))
+  size_t count = made->num_parameters = (size_t)PyTuple_Size(tuple);
+  if (PyErr_Occurred())
     return -1;
-  made->num_parameters = shape.num_dims;
-  size_t *ranks = arena_allocate(&made->arena, shape.num_dims * sizeof *ranks);
-  for (size_t i = 0; ranks != NULL && i < shape.num_dims; i++)
-    ranks[i] = (size_t)shape.dims[i];
-  if (ranks != NULL)
-    made->parameter_layouts = make_layouts(&made->arena, ranks, shape.num_dims);
+  Shape *orders = arena_allocate(&made->arena, count * sizeof *orders);
+  const Shape **shapes = arena_allocate(&made->arena, count * sizeof *shapes);
+  if (orders == NULL || shapes == NULL)
+    return -1;
+  for (size_t i = 0; i < count; i++) {
+    orders[i] = (Shape){0};
+    shapes[i] = &orders[i];
+    if (read_order_of(&made->arena, PyTuple_GetItem(tuple, (Py_ssize_t)i), &orders[i]))
+      return -1;
+  }
+  made->parameter_layouts = make_layouts(&made->arena, shapes, count);
   return made->parameter_layouts == NULL ? -1 : 0;
 }
 
@@ -111,12 +131,12 @@ static int check_count(const Texts *texts, size_t count, const char *what) {
 
 static int read_executable(PJRT_Executable *made, PyObject *tuple) {
   PyObject *object, *name, *outputs, *kinds, *assignment, *options, *output_shardings,
-      *parameter_shardings, *parameter_kinds, *ranks;
+      *parameter_shardings, *parameter_kinds, *orders;
   Arena *arena = &made->arena;
   Py_ssize_t replicas, partitions;
   if (!PyArg_ParseTuple(tuple, "OOnnOOOOOOOO", &object, &name, &replicas, &partitions, &outputs,
                         &kinds, &assignment, &options, &output_shardings, &parameter_shardings,
-                        &parameter_kinds, &ranks))
+                        &parameter_kinds, &orders))
     return -1;
   made->object = Py_NewRef(object);
   made->num_replicas = (size_t)replicas;
@@ -127,7 +147,7 @@ static int read_executable(PJRT_Executable *made, PyObject *tuple) {
                  read_texts(arena, output_shardings, &made->output_shardings) ||
                  read_texts(arena, parameter_shardings, &made->parameter_shardings) ||
                  read_texts(arena, parameter_kinds, &made->parameter_memory_kinds) ||
-                 read_ranks(made, ranks) ||
+                 read_parameters(made, orders) ||
                  check_count(&made->output_memory_kinds, made->num_outputs, "memory kinds") ||
                  check_count(&made->output_shardings, made->num_outputs, "shardings")
              ? -1

@@ -1,4 +1,4 @@
-/* The extension Layouts: row-major, as XLA writes it: {1,0}. */
+/* The extension Layouts: orders of dimensions without tiles, as XLA writes them: {1,0}. */
 #include "core.h"
 
 #include <stdio.h>
@@ -16,36 +16,39 @@ static size_t size_of_layout(size_t num_dims) {
   return sizeof(PJRT_Layouts_MemoryLayout) + LONGEST_NUMBER * num_dims + sizeof "{}";
 }
 
-static void write_layout(PJRT_Layouts_MemoryLayout *layout, size_t num_dims) {
+/* The order is minor to major; NULL is row-major. */
+static void write_layout(PJRT_Layouts_MemoryLayout *layout, size_t num_dims, const int64_t *order) {
   char *end = layout->text;
   *end++ = '{';
-  for (size_t i = num_dims; i-- > 0;)
-    end += sprintf(end, i ? "%zu," : "%zu", i);
+  for (size_t i = 0; i < num_dims; i++)
+    end += sprintf(end, i ? ",%lld" : "%lld",
+                   order ? (long long)order[i] : (long long)(num_dims - 1 - i));
   *end++ = '}';
   layout->size = (size_t)(end - layout->text);
 }
 
-static PJRT_Error *make_layout(size_t num_dims, PJRT_Layouts_MemoryLayout **layout) {
+static PJRT_Error *make_layout(size_t num_dims, const int64_t *order,
+                               PJRT_Layouts_MemoryLayout **layout) {
   PJRT_Layouts_MemoryLayout *made =
       num_dims < PY_SSIZE_T_MAX / LONGEST_NUMBER / 2 ? malloc(size_of_layout(num_dims)) : NULL;
   if (made == NULL)
     return no_host_memory();
   made->functions = NULL;
   made->is_kept = 0;
-  write_layout(made, num_dims);
+  write_layout(made, num_dims, order);
   *layout = made;
   atomic_fetch_add(&live_handles[LIVE_LAYOUTS], 1);
   return NULL;
 }
 
-PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const size_t *ranks, size_t count) {
+PJRT_Layouts_MemoryLayout **make_layouts(Arena *arena, const Shape *const *shapes, size_t count) {
   PJRT_Layouts_MemoryLayout **made = arena_allocate(arena, count * sizeof *made);
   for (size_t i = 0; made != NULL && i < count; i++) {
-    made[i] = arena_allocate(arena, size_of_layout(ranks[i]));
+    made[i] = arena_allocate(arena, size_of_layout(shapes[i]->num_dims));
     if (made[i] == NULL)
       return NULL;
     made[i]->is_kept = 1;
-    write_layout(made[i], ranks[i]);
+    write_layout(made[i], shapes[i]->num_dims, shapes[i]->minor_to_major);
   }
   return made;
 }
@@ -69,15 +72,16 @@ static PJRT_Error *layout_serialize(struct PJRT_Layouts_MemoryLayout_Serialize_A
 }
 
 static PJRT_Error *layout_of_client(struct PJRT_Layouts_Client_GetDefaultLayout_Args *args) {
-  return make_layout(args->num_dims, &args->layout);
+  return make_layout(args->num_dims, NULL, &args->layout);
 }
 
 static PJRT_Error *layout_of_topology(struct PJRT_Layouts_Topology_GetDefaultLayout_Args *args) {
-  return make_layout(args->num_dims, &args->layout);
+  return make_layout(args->num_dims, NULL, &args->layout);
 }
 
 static PJRT_Error *layout_of_buffer(struct PJRT_Layouts_Buffer_MemoryLayout_Args *args) {
-  return make_layout(args->buffer->num_dims, &args->layout);
+  PJRT_Buffer *buffer = args->buffer;
+  return make_layout(buffer->num_dims, buffer->dims + buffer->num_dims, &args->layout);
 }
 
 static PJRT_Error *

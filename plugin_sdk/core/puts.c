@@ -18,21 +18,47 @@ PJRT_Error *find_place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *me
                       place->device->description.id);
 }
 
-/* Arrays on the device are row-major: anything else is refused before Python is asked. */
+static int is_order(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape) {
+  return layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled && layout->tiled.num_tiles == 0 &&
+         layout->tiled.minor_to_major_size == shape->num_dims;
+}
+
+static int is_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape) {
+  int found = is_order(layout, shape);
+  for (size_t i = 0; found && i < shape->num_dims; i++)
+    found = layout->tiled.minor_to_major[i] == (int64_t)(shape->num_dims - 1 - i);
+  return found;
+}
+
+/* Whatever is not row-major is refused before Python is asked. */
 PJRT_Error *require_row_major(const PJRT_Buffer_MemoryLayout *layout, const Shape *shape,
                               const char *function) {
-  if (layout == NULL)
+  return layout == NULL || is_row_major(layout, shape)
+             ? NULL
+             : format_error(PJRT_Error_Code_UNIMPLEMENTED,
+                            "PJRT_%s: arrays on the device are row-major; another layout was "
+                            "asked for",
+                            function);
+}
+
+PJRT_Error *read_order(PJRT_Client *client, const PJRT_Buffer_MemoryLayout *layout,
+                       const Shape *shape, const char *function, const int64_t **order) {
+  *order = NULL;
+  if (layout == NULL || is_row_major(layout, shape))
     return NULL;
-  int is_row_major = layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled &&
-                     layout->tiled.num_tiles == 0 &&
-                     layout->tiled.minor_to_major_size == shape->num_dims;
-  for (size_t i = 0; is_row_major && i < shape->num_dims; i++)
-    is_row_major = layout->tiled.minor_to_major[i] == (int64_t)(shape->num_dims - 1 - i);
-  return is_row_major ? NULL
-                      : format_error(PJRT_Error_Code_UNIMPLEMENTED,
-                                     "PJRT_%s: arrays on the device are row-major; another layout "
-                                     "was asked for",
-                                     function);
+  if (!client->takes_layouts || !is_order(layout, shape))
+    return require_row_major(layout, shape, function);
+  /* Each dimension once: what is made of it has no room for another order. */
+  for (size_t i = 0; i < shape->num_dims; i++) {
+    size_t found = 0;
+    for (size_t j = 0; j < shape->num_dims; j++)
+      found += layout->tiled.minor_to_major[j] == (int64_t)i;
+    if (found != 1)
+      return format_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                          "PJRT_%s: the layout names dimension %zu %zu times", function, i, found);
+  }
+  *order = layout->tiled.minor_to_major;
+  return NULL;
 }
 
 /* --- the memory that an array takes ----------------------------------------------------------------- */
@@ -66,8 +92,6 @@ static int find_extent(const HostArray *array, size_t size, Extent *extent) {
 PJRT_Error *check_array(const HostArray *array, const char *function, size_t *size) {
   Extent extent;
   PJRT_Error *error = measure(&array->shape, function, size);
-  if (error == NULL)
-    error = require_row_major(array->layout, &array->shape, function);
   if (error != NULL)
     return error;
   if (array->data == NULL && *size > 0)
@@ -94,10 +118,15 @@ PyObject *put_array(const HostArray *array, size_t size, const Place *place, Fut
   PyObject *strides = array->byte_strides == NULL
                           ? Py_NewRef(Py_None)
                           : integer_tuple(array->byte_strides, array->shape.num_dims);
-  return PyObject_CallMethod(place->client->table->bridge, "put", "ONniNNOOi",
+  const Shape *shape = &array->shape;
+  PyObject *order = shape->minor_to_major == NULL
+                        ? Py_NewRef(Py_None)
+                        : integer_tuple(shape->minor_to_major, shape->num_dims);
+  return PyObject_CallMethod(place->client->table->bridge, "put", "ONniNNOOiN",
                              place->client->object, host, extent.offset, array->shape.type,
                              integer_tuple(array->shape.dims, array->shape.num_dims), strides,
-                             place->device->object, place->memory->object, array->semantics);
+                             place->device->object, place->memory->object, array->semantics,
+                             order);
 }
 
 /* Puts an array and makes its handle. */
@@ -133,8 +162,11 @@ static PJRT_Error *buffer_from_host(struct PJRT_Client_BufferFromHostBuffer_Args
   HostArray array = {args->data,
                      {args->type, args->dims, args->num_dims},
                      args->num_byte_strides ? args->byte_strides : NULL,
-                     args->device_layout,
                      args->host_buffer_semantics};
+  error = read_order(place.client, args->device_layout, &array.shape, function,
+                     &array.shape.minor_to_major);
+  if (error != NULL)
+    return error;
   int in_call = array.semantics == PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
   Future *done = in_call ? future_ready() : future_new();
   if (done == NULL)
@@ -158,12 +190,13 @@ static PJRT_Error *
 create_uninitialized(struct PJRT_Client_CreateUninitializedBuffer_Args *args) {
   static const char function[] = "Client_CreateUninitializedBuffer";
   HostArray array = {NULL, {args->shape_element_type, args->shape_dims, args->shape_num_dims},
-                     NULL, args->shape_layout,
-                     PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
+                     NULL, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
   Place place;
   size_t size;
   PJRT_Error *error = find_place(args->client, args->device, args->memory, function, &place);
-  if (error != NULL || (error = measure(&array.shape, function, &size)) != NULL)
+  if (error != NULL || (error = measure(&array.shape, function, &size)) != NULL ||
+      (error = read_order(args->client, args->shape_layout, &array.shape, function,
+                          &array.shape.minor_to_major)) != NULL)
     return error;
   /* Zeros: what another array left behind in this process is not for the host to see. */
   void *zeros = calloc(1, size ? size : 1);
@@ -194,15 +227,18 @@ static void release_view(Future *future, void *argument) {
 static PJRT_Error *create_view(struct PJRT_Client_CreateViewOfDeviceBuffer_Args *args) {
   static const char function[] = "Client_CreateViewOfDeviceBuffer";
   HostArray array = {args->device_buffer_ptr, {args->element_type, args->dims, args->num_dims},
-                     NULL, args->layout, PJRT_HostBufferSemantics_kImmutableZeroCopy};
+                     NULL, PJRT_HostBufferSemantics_kImmutableZeroCopy};
   Place place;
   if (!args->client->takes_views)
     return format_error(PJRT_Error_Code_UNIMPLEMENTED,
                         "PJRT_%s is not implemented: the client does not declare zero_copy_put and "
                         "unsafe_pointer, which make a view of the host's memory",
                         function);
-  PJRT_Error *error = find_place(args->client, args->device,
-                                 HAS_FIELD(args, memory) ? args->memory : NULL, function, &place);
+  PJRT_Error *error = require_row_major(args->layout, &array.shape, function);
+  if (error != NULL)
+    return error;
+  error = find_place(args->client, args->device, HAS_FIELD(args, memory) ? args->memory : NULL,
+                     function, &place);
   if (error != NULL)
     return error;
   Future *unused = future_new();

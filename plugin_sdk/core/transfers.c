@@ -114,7 +114,7 @@ static PJRT_Error *refuse_finished(const char *function, int index) {
 /* Puts what was gathered; a failure is the buffer's. */
 static void finish(const Place *place, Transfer *transfer) {
   PJRT_Buffer *buffer = transfer->buffer;
-  HostArray array = {transfer->gathered, {buffer->type, buffer->dims, buffer->num_dims}, NULL, NULL,
+  HostArray array = {transfer->gathered, {buffer->type, buffer->dims, buffer->num_dims}, NULL,
                      PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
   Entry entry;
   PJRT_Error *error = enter_python(&entry, "AsyncHostToDeviceTransferManager_TransferData");

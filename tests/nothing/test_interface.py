@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugrt import interface, interface_checks
+from plugrt import interface, interface_checks, memory_layout
 from plugrt.errors import Internal, InvalidArgument, PjrtError, Unimplemented
 from plugrt.interface import (
     Capabilities,
@@ -114,8 +114,10 @@ def test_a_ready_event_tells_at_once() -> None:
 
 
 def test_the_interface_imports_nothing_of_ours_but_errors_and_its_checks() -> None:
-    assert _imports_of(interface) == ["plugrt.errors", "plugrt.interface_checks"]
-    assert _imports_of(interface_checks) == ["plugrt.errors"]
+    below = ["plugrt.errors", "plugrt.memory_layout"]
+    assert _imports_of(interface) == [below[0], "plugrt.interface_checks", below[1]]
+    assert _imports_of(interface_checks) == below
+    assert _imports_of(memory_layout) == ["plugrt.errors"]
 
 
 def _imports_of(module: ModuleType) -> list[str]:
@@ -128,5 +130,5 @@ def test_the_public_names_are_the_classes_and_values_that_are_defined_there() ->
     made = {n for n, v in vars(interface).items() if getattr(v, "__module__", "") == here}
     public = {name for name in made if not name.startswith("_")}
     assert {*interface.__all__} == public | {
-        "HOST_CALLBACK", "Handler", "HostCallback", "OptionValue", "Shards", "VERSION",
+        "HOST_CALLBACK", "Handler", "HostCallback", "Layout", "OptionValue", "Shards", "VERSION",
     }  # fmt: skip

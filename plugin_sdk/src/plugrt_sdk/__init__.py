@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plugrt_sdk.client import BackendClient
     from plugrt_sdk.compiled import Compiled, Handle, Launch
     from plugrt_sdk.event import PendingEvent
+    from plugrt_sdk.layouts import read_layouts
     from plugrt_sdk.plugin import BackendPlugin
     from plugrt_sdk.reading import read_aliases, read_module, result_types
     from plugrt_sdk.saved_programs import SavesPrograms
@@ -29,6 +30,7 @@ __all__ = [
     "PendingEvent",
     "SavesPrograms",
     "read_aliases",
+    "read_layouts",
     "read_module",
     "result_types",
 ]
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:  # a type checker reports a missing name as an error
             "PendingEvent": "plugrt_sdk.event",
             "SavesPrograms": "plugrt_sdk.saved_programs",
             "read_aliases": "plugrt_sdk.reading",
+            "read_layouts": "plugrt_sdk.layouts",
             "read_module": "plugrt_sdk.reading",
             "result_types": "plugrt_sdk.reading",
         },

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from plugrt.interface import Event
+from plugrt.interface import Event, Layout
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.optional import refuse_left_out
 
@@ -68,6 +68,19 @@ class ArrayMethods:
         Without it such copies are made by `get` and `put` or `put_in_memory`.
         """
         refuse_left_out(self, "copy_to_memory")
+
+    # --- layouts --------------------------------------------------------------------------------
+
+    def put_in_layout(self, array: npt.NDArray[Any], device: int, layout: Layout) -> Handle:
+        """Copies a host array to a device so that it lies as ``layout`` says, as `put` does.
+
+        It declares ``layouts`` and ``layout_put``: arrays lie row-major unless a put or a program
+        says otherwise. ``layout`` is never row-major and has no tiles. Programs then state layouts
+        of their parameters and results (`read_layouts`): `compile` takes arguments and gives
+        results so, and `copy` keeps the layout. What a program leaves to the compiler is row-major.
+        Without this method other layouts are refused, in programs too.
+        """
+        refuse_left_out(self, "put_in_layout")
 
     def view(self, handle: Handle) -> npt.NDArray[Any]:
         """Returns an array over the handle's own memory, which is the host's.

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from plugrt.argument_errors import with_argument_errors
 from plugrt.capi import dlpack
 from plugrt.errors import DeletedBuffer, InvalidArgument
-from plugrt.interface import Buffer, Device, Event, Memory, ReadyEvent, TensorType
+from plugrt.interface import Buffer, Device, Event, Layout, Memory, ReadyEvent, TensorType
 from plugrt.interface_checks import require_callback
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendDevice, BackendMemory
 from plugrt_sdk.held_arrays import address_of, hold
+from plugrt_sdk.layouts import layout_of
 from plugrt_sdk.putting import put_array
 from plugrt_sdk.returns import require, require_handle, wrong_return
 from plugrt_sdk.session import Session
@@ -70,6 +71,14 @@ class BackendBuffer(Buffer):
     @property
     def memory(self) -> BackendMemory:
         return self._memory
+
+    @property
+    def layout(self) -> Layout:
+        if "put_in_layout" not in self._session.methods:
+            self._unimplemented("layout (the backend's method put_in_layout)")
+        if self._deleted:
+            raise self.deleted_error()
+        return layout_of(self._type)
 
     @property
     def handle(self) -> Handle:
@@ -242,7 +251,11 @@ class BackendBuffer(Buffer):
             return require(session.backend, "pointer", found, int, "an address")
         if "view" not in session.methods:
             self._unimplemented("unsafe_pointer")
-        return address_of(self._row_major())
+        host = self.to_host()
+        if not host.transpose(layout_of(self._type).major_to_minor).flags.c_contiguous:
+            order = "not row-major" if self._type.layout is None else "not in its layout"
+            self._unimplemented(f"the address of {self._type}, which is {order},")
+        return address_of(host)
 
     def to_dlpack(self, stream: int | None = None) -> Any:
         """Waits, then returns a capsule that shares the memory; the host's memory has no streams.

@@ -22,6 +22,7 @@ def capabilities_of(session: Session) -> Capabilities:
         host_callbacks="register_handler" in methods,
         fingerprint=True,
         executable_serialization={"serialize", "deserialize"} <= methods,
+        layout_put="put_in_layout" in methods,
         zero_copy_get="view" in methods,
         dlpack="view" in methods,
         unsafe_pointer=not methods.isdisjoint(("view", "pointer")),

@@ -20,6 +20,7 @@ from plugrt.interface import (
     Device,
     Handler,
     HostBufferSemantics,
+    Layout,
     Memory,
     Program,
     TensorType,
@@ -32,8 +33,9 @@ from plugrt_sdk.compiling import compile_program
 from plugrt_sdk.device import BackendDevice
 from plugrt_sdk.executable import BackendExecutable
 from plugrt_sdk.held_arrays import import_capsule
+from plugrt_sdk.layouts import lay_out
 from plugrt_sdk.loaded_executable import BackendLoadedExecutable
-from plugrt_sdk.putting import native_dtype, put_array
+from plugrt_sdk.putting import native_dtype, put_array, put_in_layout
 from plugrt_sdk.serialization import deserialize
 from plugrt_sdk.session import Session
 from plugrt_sdk.topology import BackendTopology
@@ -92,6 +94,7 @@ class BackendClient(Client):
         device: Device,
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
     ) -> BackendBuffer:
         if not isinstance(array, np.ndarray | np.generic):
             raise NotAnArray(f"{self.backend_name}: {array!r:.60} is not a NumPy array")
@@ -102,8 +105,13 @@ class BackendClient(Client):
             raise InvalidArgument(f"{place!r} is not a memory of {ours!r}")
         tensor_type = TensorType(array.shape, native_dtype(array.dtype))
         session.require_dtype(tensor_type.dtype)
+        if layout is not None:
+            tensor_type = lay_out(tensor_type, layout, session.methods, self.backend_name)
         try:
-            handle = put_array(session, array, place, HostBufferSemantics(semantics))
+            if tensor_type.layout is None:
+                handle = put_array(session, array, place, HostBufferSemantics(semantics))
+            else:
+                handle = put_in_layout(session, array, place, tensor_type.layout)
         except MemoryError as error:
             raise session.explain_exhaustion(f"an array {tensor_type}", error) from None
         return BackendBuffer(session, handle, tensor_type, place)
@@ -155,6 +163,13 @@ class BackendClient(Client):
                 f"{target!r:.60} and {handler!r:.60}"
             )
         self.backend.register_handler(target, handler)
+
+    @with_argument_errors
+    def default_layout(self, type: TensorType) -> Layout:
+        """Returns row-major order: arrays have it unless a put or a program says otherwise."""
+        if not self._capabilities.layouts:
+            self._unimplemented("default_layout (the backend's method put_in_layout)")
+        return Layout.row_major(len(type.shape))
 
     def topology(self) -> BackendTopology:
         return BackendTopology(self.backend, "", {})

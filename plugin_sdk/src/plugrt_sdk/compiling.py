@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import InvalidArgument, ProgramError, Unimplemented
-from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.interface import CompileOptions, Layout, Program, TensorType
+from plugrt.memory_layout import AutoLayout
 from plugrt.programs.loading import convert_to_version, parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled, Launch
+from plugrt_sdk.layouts import lay_out, layouts_of
 from plugrt_sdk.reading import attributes_of
 from plugrt_sdk.returns import require_sequence, wrong_return
 
@@ -38,6 +40,10 @@ def compile_program(
     module, inputs, outputs = parse_program(program)
     if options.num_partitions > 1:
         inputs, outputs = _device_types(backend, program, options) or (inputs, outputs)
+    if program.may_name_layouts:
+        taken, given = layouts_of(module)
+        inputs = _lay_out_all(inputs, taken, methods, backend)
+        outputs = _lay_out_all(outputs, given, methods, backend)
     launch = require_launch(backend, "compile", backend.compile(program, options))
     return Compiled(
         program,
@@ -48,6 +54,18 @@ def compile_program(
         _read_donated(backend, methods, program, options, len(inputs)),
         _memory_kinds(module, len(outputs), kinds, backend),
     )
+
+
+def _lay_out_all(
+    types: Sequence[TensorType],
+    layouts: Sequence[Layout | AutoLayout | None],
+    methods: Collection[str],
+    backend: Backend,
+) -> list[TensorType]:
+    name = f"{backend.platform!r} (plugrt_sdk)"
+    return [
+        lay_out(kind, layout, methods, name) for kind, layout in zip(types, layouts, strict=True)
+    ]
 
 
 def require_launch(backend: Backend, method: str, launch: Any) -> Launch:

@@ -9,6 +9,7 @@ FIELDS = {
     "donated": "donation",
     "copy": "device_to_device_copy",
     "memories": "memory_kinds",
+    "put_in_layout": "layouts",
     "alias": "zero_copy_put",
     "memory_stats": "memory_stats",
     "cost_analysis": "cost_analysis",

@@ -5,9 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from plugrt.interface import Executable, MemoryAnalysis, OptionValue, Program, TensorType
+from plugrt.interface import (
+    Executable,
+    Layout,
+    MemoryAnalysis,
+    OptionValue,
+    Program,
+    TensorType,
+)
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled
+from plugrt_sdk.layouts import layout_of
 from plugrt_sdk.returns import require, require_figures
 from plugrt_sdk.serialization import serialize
 
@@ -51,6 +59,14 @@ class BackendExecutable(Executable):
     @property
     def output_memory_kinds(self) -> Sequence[str]:
         return self.compiled.output_memory_kinds
+
+    def output_layouts(self) -> Sequence[Layout]:
+        self._require("put_in_layout")
+        return [layout_of(kind) for kind in self.compiled.output_types]
+
+    def parameter_layouts(self) -> Sequence[Layout]:
+        self._require("put_in_layout")
+        return [layout_of(kind) for kind in self.compiled.input_types]
 
     def _require(self, method: str) -> None:
         if method not in self._methods:

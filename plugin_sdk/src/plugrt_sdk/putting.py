@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plugrt.interface import HostBufferSemantics
+from plugrt.errors import Unimplemented
+from plugrt.interface import HostBufferSemantics, Layout
 from plugrt_sdk.compiled import Handle
 from plugrt_sdk.device import BackendMemory
 from plugrt_sdk.returns import require_handle
@@ -35,6 +36,21 @@ def put_array(
             return handle
     host.flags.writeable = False
     return require_handle(backend, "put", backend.put(host, device.id))
+
+
+def put_in_layout(
+    session: Session, array: npt.NDArray[Any], memory: BackendMemory, layout: Layout
+) -> Handle:
+    """Returns the handle of a host array that lies on its device as ``layout``."""
+    if memory is not memory.device.default_memory():
+        raise Unimplemented(
+            f"{session.backend_name}: a layout in the memory {memory.kind!r}, not the default one"
+        )
+    host = np.ascontiguousarray(array, native_dtype(array.dtype)).reshape(array.shape)
+    host.flags.writeable = False
+    backend = session.backend
+    handle = backend.put_in_layout(host, memory.device.id, layout)
+    return require_handle(backend, "put_in_layout", handle)
 
 
 def native_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

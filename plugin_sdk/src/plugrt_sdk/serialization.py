@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.errors import DataLoss, FailedPrecondition, InvalidArgument
-from plugrt.interface import CompileOptions, DeviceAssignment, Program, TensorType
+from plugrt.interface import CompileOptions, DeviceAssignment, Layout, Program, TensorType
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled
 from plugrt_sdk.compiling import require_launch
@@ -40,6 +41,7 @@ def serialize(backend: Backend, compiled: Compiled) -> bytes:
         "overrides": dict(options.env_overrides),
         "inputs": [_encode_type(kind) for kind in compiled.input_types],
         "outputs": [_encode_type(kind) for kind in compiled.output_types],
+        "layouts": [_texts(compiled.input_types), _texts(compiled.output_types)],
         "donated": sorted(compiled.donated),
         "memories": compiled.output_memory_kinds,
     }
@@ -71,13 +73,14 @@ def deserialize(backend: Backend, serialized: bytes, given: CompileOptions | Non
     )
     if given is not None and given.device_assignment is not None:
         options = replace(options, device_assignment=given.device_assignment)
+    of_inputs, of_outputs = header["layouts"]
     launch = backend.deserialize(rest[header["program"] :], program, options)
     return Compiled(
         program,
         options,
         require_launch(backend, "deserialize", launch),
-        tuple(map(_decode_type, header["inputs"])),
-        tuple(map(_decode_type, header["outputs"])),
+        tuple(map(_decode_type, header["inputs"], of_inputs)),
+        tuple(map(_decode_type, header["outputs"], of_outputs)),
         frozenset(header["donated"]),
         tuple(header["memories"]),
     )
@@ -100,6 +103,11 @@ def _encode_type(kind: TensorType) -> list[Any]:
     return [kind.dtype.name, *kind.shape]
 
 
-def _decode_type(encoded: list[Any]) -> TensorType:
+def _decode_type(encoded: list[Any], layout: str | None) -> TensorType:
     name, *shape = encoded
-    return TensorType(tuple(shape), np.dtype(getattr(ml_dtypes, name, name)))
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    return TensorType(tuple(shape), dtype, Layout.from_text(layout) if layout else None)
+
+
+def _texts(types: Sequence[TensorType]) -> list[str | None]:
+    return [kind.layout.text if kind.layout else None for kind in types]

@@ -65,6 +65,8 @@ _MODULES = {
     "ffi": "plugrt.ffi",
     "interface": "plugrt.interface",
     "lax": "plugrt.lax",
+    "layout": "plugrt.layout",
+    "memory": "plugrt.memory",
     "monitoring": "plugrt.monitoring",
     "plugins": "plugrt.plugins",
     "profiler": "plugrt.profiler",
@@ -83,6 +85,8 @@ if TYPE_CHECKING:
     from plugrt import ffi as ffi
     from plugrt import interface as interface
     from plugrt import lax as lax
+    from plugrt import layout as layout
+    from plugrt import memory as memory
     from plugrt import monitoring as monitoring
     from plugrt import plugins as plugins
     from plugrt import profiler as profiler

@@ -1,4 +1,4 @@
-"""Reads parameter types and donations from an optimised program's bytes, without jaxlib.
+"""Reads parameter types, layouts and donations from an optimised program's bytes, without jaxlib.
 
 Backends give it as an ``HloModuleProto`` or as an ``HloModuleProtoWithConfig``; the messages and
 their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto``.
@@ -6,21 +6,23 @@ their field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import ml_dtypes
 import numpy as np
 
 from plugrt.errors import Unimplemented
-from plugrt.interface import Program, TensorType
+from plugrt.interface import Layout, Program, TensorType
 from plugrt.protobuf import Content, integer, integers, message, messages, varint
 
 FORMATS = ("hlo", "hlo_with_config")
 
 _MODULE_OF_CONFIG = 1
-_HOST_PROGRAM_SHAPE, _PARAMETERS = 4, 1
-_ELEMENT_TYPE, _DIMENSIONS, _LAYOUT, _IS_DYNAMIC = 2, 3, 5, 6
-_MINOR_TO_MAJOR, _TAIL_ALIGNMENT = 1, 16
+_HOST_PROGRAM_SHAPE, _PARAMETERS, _RESULT = 4, 1, 2
+_ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT, _IS_DYNAMIC = 2, 3, 4, 5, 6
+_MINOR_TO_MAJOR, _TILES, _ELEMENT_BITS, _TAIL_ALIGNMENT = 1, 6, 7, 16
+_TILE_DIMENSIONS = 1
+_TUPLE = 13
 # HloInputOutputAliasProto and HloBufferDonorProto: where the module has them, and in one of their
 # entries the parameter's number and its index within a parameter that is a tuple.
 _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
@@ -106,6 +108,34 @@ def _packed(field: int, values: Iterable[int]) -> bytes:
     """Returns a field of several integers; none where there are none, as protobuf writes it."""
     content = b"".join(map(varint, values))
     return message(field, content) if content else b""
+
+
+def parameter_layouts(module: Content) -> tuple[Layout, ...]:
+    """Returns how the parameters lie in memory; of a parameter that is a tuple, its elements."""
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    return tuple(_layout(s) for p in messages(shape, _PARAMETERS) for s in _elements(p))
+
+
+def output_layouts(module: Content) -> tuple[Layout, ...]:
+    """Returns how the results lie in memory."""
+    (shape,) = messages(module, _HOST_PROGRAM_SHAPE)
+    (result,) = messages(shape, _RESULT)
+    return tuple(_layout(s) for s in _elements(result))
+
+
+def _elements(shape: memoryview) -> Sequence[memoryview]:
+    is_tuple = (integers(shape, _ELEMENT_TYPE) or [0])[-1] == _TUPLE
+    return messages(shape, _TUPLE_SHAPES) if is_tuple else [shape]
+
+
+def _layout(shape: memoryview) -> Layout:
+    stated = messages(shape, _LAYOUT)
+    if not stated:
+        return Layout.row_major(len(integers(shape, _DIMENSIONS)))
+    [layout] = stated
+    tiles = tuple(tuple(integers(tile, _TILE_DIMENSIONS)) for tile in messages(layout, _TILES))
+    bits = (integers(layout, _ELEMENT_BITS) or [0])[-1]
+    return Layout(tuple(reversed(integers(layout, _MINOR_TO_MAJOR))), tiles, bits)
 
 
 def _tensor_type(shape: memoryview) -> TensorType:

@@ -36,6 +36,7 @@ from plugrt.interface_checks import (
     require_callback,
     require_types,
 )
+from plugrt.memory_layout import Layout
 
 __all__ = [
     "HOST_CALLBACK",
@@ -54,6 +55,7 @@ __all__ = [
     "Handler",
     "HostBufferSemantics",
     "HostCallback",
+    "Layout",
     "LoadedExecutable",
     "Memory",
     "MemoryAnalysis",
@@ -112,10 +114,15 @@ class HostBufferSemantics(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The shape and dtype of one array on one device."""
+    """The shape and dtype of one array on one device, and how it lies in the device's memory.
+
+    ``layout`` None is the device's default for that shape and dtype (`Client.default_layout`); the
+    types of a backend name a layout only where it is another one.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    layout: Layout | None = None
 
     @property
     def nbytes(self) -> int:
@@ -128,7 +135,10 @@ class TensorType:
         return self.dtype.kind == "V" and not self.dtype.itemsize
 
     def __str__(self) -> str:
-        return "token" if self.is_token else f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        if self.is_token:
+            return "token"
+        order = self.layout.text if self.layout else ""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]{order}"
 
 
 TOKEN_TYPE = TensorType((), np.dtype("V"))
@@ -160,6 +170,14 @@ class Program:
 
     def __post_init__(self) -> None:
         require_types(self, {"code": bytes, "format": str, "name": str, "callbacks": Mapping})
+
+    @property
+    def may_name_layouts(self) -> bool:
+        """Whether arguments or results may lie otherwise than by default.
+
+        StableHLO says so in a word, which stands in each of its forms; HLO always states layouts.
+        """
+        return self.format != "mlir" or b"layout_mode" in self.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +312,8 @@ class Capabilities:
     partitions: bool = _capability("one program can be partitioned over devices (SPMD)")
     collectives: bool = _capability("devices of one launch can exchange data")
     memory_kinds: bool = _capability("a device has memories besides its default one")
+    layouts: bool = _capability("arrays can lie in memory in an order of dimensions that is named")
+    layout_put: bool = _capability("a host array can be put in such an order at once")
     device_to_device_copy: bool = _capability("a buffer can be copied to another device directly")
     memory_stats: bool = _capability("a device states how much of its memory is in use")
     dlpack: bool = _capability("buffers can be exchanged through DLPack")
@@ -504,6 +524,11 @@ class Buffer(_BackendObject, ABC):
         """The memory that it lives in."""
         return self.device.default_memory()
 
+    @property
+    def layout(self) -> Layout:
+        """How the elements lie in that memory. Optional (``layouts``)."""
+        self._unimplemented("layout")
+
     @abstractmethod
     def to_host(self) -> npt.NDArray[Any]:
         """Waits, then returns the contents as a read-only, C-contiguous or strided NumPy array.
@@ -615,6 +640,18 @@ class Executable(_BackendObject, ABC):
     def parameter_memory_kinds(self) -> Sequence[str]:
         """The memory kind of each argument. Optional."""
         self._unimplemented("parameter_memory_kinds")
+
+    def output_layouts(self) -> Sequence[Layout]:
+        """How each result lies in its device's memory. Optional (``layouts``).
+
+        Where the program leaves one to the compiler (``mhlo.layout_mode = "auto"``) this is what it
+        chose.
+        """
+        self._unimplemented("output_layouts")
+
+    def parameter_layouts(self) -> Sequence[Layout]:
+        """How each argument must lie in its device's memory. Optional (``layouts``)."""
+        self._unimplemented("parameter_layouts")
 
     def output_shardings(self) -> Sequence[bytes]:
         """How each result lies on the devices, a serialised ``xla.OpSharding`` each. Optional."""
@@ -866,12 +903,15 @@ class Client(_BackendObject, ABC):
         device: Device,
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
     ) -> Buffer:
         """Puts a host array (any strides, any alignment, also 0-d and empty) on a device.
 
-        ``memory`` None is the device's default memory. The backend keeps ``array`` alive for as
-        long as ``semantics`` lets it use the memory. Raises `ResourceExhausted` when the device is
-        out of memory and `UnsupportedDtype` for a dtype that it lacks.
+        ``memory`` None is the device's default memory, ``layout`` None its default layout; others
+        are for backends that declare ``memory_kinds`` and ``layout_put``. The backend keeps
+        ``array`` alive for as long as ``semantics`` lets it use the memory. Raises
+        `ResourceExhausted` when the device is out of memory and `UnsupportedDtype` for a dtype that
+        it lacks.
         """
 
     def shards_from_host(
@@ -938,6 +978,13 @@ class Client(_BackendObject, ABC):
     def topology(self) -> Topology:
         """Returns the topology of the client's devices. Optional."""
         self._unimplemented("topology")
+
+    def default_layout(self, type: TensorType) -> Layout:
+        """Returns how arrays of that shape and dtype lie unless a layout is named. Optional.
+
+        It belongs to ``layouts``.
+        """
+        self._unimplemented("default_layout")
 
     @abstractmethod
     def close(self) -> None:

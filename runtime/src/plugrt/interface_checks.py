@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, InvalidArgument
+from plugrt.memory_layout import Layout
 
 INTEGER = (int, np.integer)
 """The types of integers, for `isinstance`."""
@@ -40,6 +41,17 @@ def require_types(value: object, types: Mapping[str, Any]) -> None:
             raise ArgumentTypeError(
                 f"{type(value).__name__}: {name} is {found!r:.60}, not {wanted}"
             )
+
+
+def require_rank(layout: object, shape: tuple[int, ...]) -> None:
+    """Raises `InvalidArgument` unless a layout orders as many dimensions as a shape has."""
+    if not isinstance(layout, Layout):
+        raise ArgumentTypeError(f"a layout is a plugrt.layout.Layout; got {layout!r:.60}")
+    if len(layout.major_to_minor) != len(shape):
+        raise InvalidArgument(
+            f"{layout!r} orders {len(layout.major_to_minor)} dimensions; the array of the shape "
+            f"{shape} has {len(shape)}"
+        )
 
 
 def require_callback(callback: object) -> None:

@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.execution.array import Array
+from plugrt.execution.format import Format
+from plugrt.execution.put_target import Space
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Device
 
 __all__ = [
-    "ArrayLike", "ArraySource", "Axes", "DTypeLike", "DeviceLike", "HasShapeAndDtype",
-    "KeyArray", "Shape", "Shardings", "SupportsArray", "SupportsDLPack",
+    "ArrayLike", "ArraySource", "Axes", "Container", "DTypeLike", "DeviceLike",
+    "HasShapeAndDtype", "KeyArray", "PutTarget", "Shape", "Shardings", "SupportsArray",
+    "SupportsDLPack",
 ]  # fmt: skip
 
 ArrayLike: TypeAlias = (
@@ -46,9 +49,16 @@ Axes: TypeAlias = int | Sequence[int] | None
 DeviceLike: TypeAlias = Device | Sharding
 """Where an array is to be: a device, or a sharding over several."""
 
+PutTarget: TypeAlias = DeviceLike | Format | Space | None
+"""What one array can be put to."""
+
+Container: TypeAlias = list[Any] | tuple[Any, ...] | Mapping[Any, Any]
+"""A pytree that is no leaf. Not any sequence: a text is a sequence of texts."""
+
 Shardings: TypeAlias = (
     DeviceLike
-    | Sequence[DeviceLike | list[Any] | tuple[Any, ...] | dict[Any, Any] | None]
+    | Format
+    | Sequence[DeviceLike | Format | list[Any] | tuple[Any, ...] | dict[Any, Any] | None]
     | Mapping[Any, Any]
     | None
 )

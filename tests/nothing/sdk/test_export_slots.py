@@ -19,7 +19,6 @@ from plugrt.capi.async_transfers import AsyncTransfer, create_error_buffer, crea
 from plugrt.capi.buffer import Buffer
 from plugrt.capi.capsule import library_in
 from plugrt.capi.create import topology_from_bytes
-from plugrt.capi.extensions import layouts
 from plugrt.errors import (
     Cancelled,
     DataLoss,
@@ -528,8 +527,8 @@ def test_programs_are_compiled_for_the_devices_of_a_client(client: Any) -> None:
 
 def test_layouts_and_memory_kinds_of_a_program(client: Any) -> None:
     executable = compile_add(client).executable
-    assert layouts.output_layouts(executable) == ["{0}"]
-    assert layouts.parameter_layouts(executable) == ["{0}", "{0}"]
+    assert [x.text for x in executable.output_layouts()] == ["{0}"]
+    assert [x.text for x in executable.parameter_layouts()] == ["{0}", "{0}"]
     assert executable.output_memory_kinds == ["device"]
     with pytest.raises(Unimplemented, match="ParameterMemoryKinds is not implemented"):
         _ = executable.parameter_memory_kinds

@@ -139,13 +139,14 @@ class TestAsyncTransfer:
 
 def test_layouts(client: Client, device: Device) -> None:
     buffer = client.buffer_from_host(np.zeros((2, 3), F4), device)
-    assert layouts.buffer_layout(buffer) == "{1,0}"
-    assert layouts.default_layout(client, (2, 3, 4), F4) == "{2,1,0}"
+    assert buffer.layout.text == "{1,0}"
+    assert client.default_layout(TensorType((2, 3, 4), F4)).text == "{2,1,0}"
     executable = client.compile(add("tensor<2x3xf32>"), CompileOptions()).executable
-    assert layouts.output_layouts(executable) == ["{1,0}"]
-    # The library's struct is a slot shorter than the newest: this slot is not read.
+    assert [layout.text for layout in executable.output_layouts()] == ["{1,0}"]
+    # The struct is a slot shorter than the newest: it is not read, and the program says so instead.
     with pytest.raises(Unimplemented, match="GetParameterLayouts is not implemented"):
-        layouts.parameter_layouts(executable)
+        layouts.parameter_layouts(executable.library, executable.pointer)
+    assert [layout.text for layout in executable.parameter_layouts()] == ["{1,0}", "{1,0}"]
 
 
 def test_what_the_library_lacks(client: Client, device: Device) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugrt import interface
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import (
     dtype_to_element_type,
@@ -36,7 +37,12 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt.protobuf import message, messages
-from plugrt_sdk.export.describing import describe_client, describe_executable, describe_loaded
+from plugrt_sdk.export.describing import (
+    describe_client,
+    describe_executable,
+    describe_loaded,
+    major_to_minor,
+)
 from plugrt_sdk.export.exceptions import describe
 from plugrt_sdk.export.host_arrays import Layout, view, write
 from plugrt_sdk.export.native import HostMemory, close, configure
@@ -113,17 +119,33 @@ class Bridge:
         device: Device,
         memory: Memory | None,
         semantics: int,
+        minor_to_major: tuple[int, ...] | None,
     ) -> Buffer:
-        """Puts an array of the host on a device."""
+        """Puts an array of the host on a device, in the order of dimensions that is asked for."""
         array = view(host, element_type_to_dtype(element_type), shape, strides, offset)
-        return client.buffer_from_host(array, device, memory, _SEMANTICS[semantics])
+        if minor_to_major is None:
+            return client.buffer_from_host(array, device, memory, _SEMANTICS[semantics])
+        layout = interface.Layout(minor_to_major[::-1])
+        return client.buffer_from_host(array, device, memory, _SEMANTICS[semantics], layout)
 
     def read(self, buffer: Buffer, host: HostMemory, layout: Layout) -> None:
         """Copies an array to the host's memory."""
-        write(buffer.to_host(), host, layout)
+        write(buffer.to_host(), host, layout, major_to_minor(buffer))
 
     def copy(self, buffer: Buffer, device: Device, memory: Memory) -> Buffer:
-        """Copies an array to a memory of a device, through the host where the backend cannot."""
+        """Copies an array to a memory of a device, through the host where the backend cannot.
+
+        The copy lies as the array does, which hosts take for granted.
+        """
+        copied, order = self._copy(buffer, device, memory), major_to_minor(buffer)
+        if major_to_minor(copied) != order:
+            raise Unimplemented(
+                f"a copy of an array that lies as {order}: the backend's lies as "
+                f"{major_to_minor(copied)}"
+            )
+        return copied
+
+    def _copy(self, buffer: Buffer, device: Device, memory: Memory) -> Buffer:
         try:
             if buffer.device is device or memory is not device.default_memory():
                 return buffer.copy_to_memory(memory)

@@ -9,6 +9,7 @@ from plugrt.capi.abi.element_types import ELEMENT_TYPES
 from plugrt.capi.abi.proto_wire import compile_options, device_assignment
 from plugrt.errors import Unimplemented, UnsupportedDtype
 from plugrt.interface import (
+    Buffer,
     Capabilities,
     Client,
     CompileOptions,
@@ -16,9 +17,11 @@ from plugrt.interface import (
     DeviceAssignment,
     DeviceDescription,
     Executable,
+    Layout,
     LoadedExecutable,
     Memory,
     Program,
+    TensorType,
 )
 from plugrt_sdk.export.shardings import shardings_of
 
@@ -42,6 +45,7 @@ def describe_client(client: Client, platform: str | None) -> tuple[Any, ...]:
             client.process_count > 1,
             is_on_host(capabilities),
             is_on_host(capabilities) and capabilities.zero_copy_put,
+            capabilities.layout_put,
         ),
         [_describe_memory(memory, kinds.index(memory.kind), name) for memory in memories],
         [_describe_device(device, memories, name) for device in devices],
@@ -139,15 +143,40 @@ def describe_executable(
         executable.name,
         executable.num_replicas,
         executable.num_partitions,
-        tuple((_type_of(t.dtype), t.shape) for t in outputs),
+        tuple((_type_of(t.dtype), t.shape, _minor_to_major(t)) for t in outputs),
         _ask(lambda: tuple(executable.output_memory_kinds)) or default_kinds,
         b"" if assignment is None else device_assignment(assignment),
         compile_options(options),
         output_shardings,
         parameter_shardings,
         _ask(lambda: tuple(executable.parameter_memory_kinds)),
-        _ask(lambda: tuple(len(t.shape) for t in executable.input_types)),
+        _parameter_orders(executable),
     )
+
+
+def _parameter_orders(executable: Executable) -> tuple[tuple[int, ...], ...] | None:
+    stated = _ask(executable.parameter_layouts)
+    if stated is not None:
+        return tuple(layout.major_to_minor[::-1] for layout in stated)
+    return _ask(lambda: tuple(map(_minor_to_major, executable.input_types)))
+
+
+def major_to_minor(buffer: Buffer) -> tuple[int, ...]:
+    """Returns the order in which a buffer's dimensions lie in memory."""
+    if buffer.device.client.capabilities.layouts:
+        return buffer.layout.major_to_minor
+    return tuple(range(len(buffer.shape)))
+
+
+def _minor_to_major(tensor_type: TensorType) -> tuple[int, ...]:
+    """Returns the order in which an array's dimensions lie, minor first, as hosts are told.
+
+    Raises `Unimplemented` for tiles, which the exported table does not state.
+    """
+    layout = tensor_type.layout or Layout.row_major(len(tensor_type.shape))
+    if layout.tiling:
+        raise Unimplemented(f"a program with the tiled type {tensor_type} is not exported")
+    return layout.major_to_minor[::-1]
 
 
 def _type_of(dtype: Any) -> int:

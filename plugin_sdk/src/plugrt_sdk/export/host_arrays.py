@@ -28,10 +28,20 @@ def view(
     return np.ndarray(shape, dtype, buffer=memory, offset=offset, strides=strides)
 
 
-def write(array: npt.NDArray[Any], host: HostMemory, layout: Layout) -> None:
-    """Copies an array to the host's memory."""
+def write(
+    array: npt.NDArray[Any],
+    host: HostMemory,
+    layout: Layout,
+    major_to_minor: Sequence[int] | None = None,
+) -> None:
+    """Copies an array to the host's memory; raw bytes are in the order that it has on the device.
+
+    ``major_to_minor`` is that order, None row-major.
+    """
     if layout is not None and layout[0] == "raw":
         out = view(host, np.dtype(np.uint8), (memoryview(host).nbytes,))
+        if major_to_minor is not None:
+            array = array.transpose(major_to_minor)
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         out[...] = content[layout[1] : layout[1] + out.size]
         return

@@ -11,6 +11,7 @@ from plugrt.interface import (
     CompileOptions,
     DeviceDescription,
     Handler,
+    Layout,
     MemoryAnalysis,
     OptionValue,
     Program,
@@ -19,6 +20,7 @@ from plugrt.interface import (
 from plugrt.stablehlo.modules import current_version
 from plugrt.stablehlo.passes import legalize_chlo
 from plugrt_sdk.compiled import Compiled, Launch
+from plugrt_sdk.layouts import read_layouts
 from plugrt_sdk.numpy_backend.collectives import JOINT
 from plugrt_sdk.numpy_backend.costs import program_costs
 from plugrt_sdk.numpy_backend.data_types import Array
@@ -72,6 +74,9 @@ class NumpyBackend(SavesPrograms):
     def memory_stats(self, device: int) -> Mapping[str, int]:
         return self._memory.of(device)
 
+    def put_in_layout(self, array: Array, device: int, layout: Layout) -> Array:
+        return self._memory.add(in_layout(array, layout), device)
+
     def get(self, handle: Array) -> Array:
         return handle
 
@@ -82,7 +87,7 @@ class NumpyBackend(SavesPrograms):
         return self._memory.add(array, device)
 
     def copy(self, handle: Array, device: int) -> Array:
-        return self._memory.add(handle.copy(), device)
+        return self._memory.add(handle.copy("K"), device)
 
     def donated(self, program: Program, options: CompileOptions) -> Collection[int]:
         return read_aliases(program)
@@ -93,6 +98,7 @@ class NumpyBackend(SavesPrograms):
         memory = self._memory
         assert options.device_assignment is not None
         devices = options.device_assignment.flat
+        layouts = read_layouts(program)[1] if program.may_name_layouts else ()
 
         def launch_owned(
             arguments: Sequence[Sequence[Array]], consumed: Collection[int] = ()
@@ -100,6 +106,9 @@ class NumpyBackend(SavesPrograms):
             """Launches. What is donated is freed afterwards, for NumPy's next arrays."""
             taken = {id(owner) for shards in arguments for a in shards for owner in (a, a.base)}
             results = [[_own(a, taken) for a in shards] for shards in launch(arguments)]
+            for i, layout in enumerate(layouts):
+                if isinstance(layout, Layout):
+                    results[i] = [in_layout(a, layout) for a in results[i]]
             for shards in results:
                 for a, device in zip(shards, devices, strict=True):
                     memory.add(a, device)
@@ -165,6 +174,12 @@ def _check_names(overrides: Iterable[str]) -> None:
                 f"No such compile option: {name!r}; the NumPy backend has none, and passes over "
                 "those of XLA, whose names begin with xla_"
             )
+
+
+def in_layout(array: Array, layout: Layout) -> Array:
+    """Returns a copy of an array whose elements lie in memory in the order of a layout."""
+    order = layout.major_to_minor
+    return array.transpose(order).copy().transpose(np.argsort(order))
 
 
 def _read_count(given: int | str, what: str = "num_devices") -> int:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import DeletedBuffer, InvalidArgument, Unimplemented
-from plugrt.interface import Buffer, Device, Memory, TensorType
+from plugrt.interface import Buffer, Device, Layout, Memory, TensorType
 from plugrt_cpu import adapter, dlpack
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
 from plugrt_cpu.event import CpuEvent
-from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES
+from plugrt_cpu.types import BUFFER_PROTOCOL_DTYPES, SUB_BYTE_DTYPES, layout_of
 
 
 class CpuBuffer(Buffer):
@@ -42,8 +42,16 @@ class CpuBuffer(Buffer):
     def memory(self) -> Memory:
         return self.place.devices[0].memory(self.place.memory_kind)
 
+    @property
+    def layout(self) -> Layout:
+        self._require_alive()
+        return layout_of(self.type)
+
     def to_host(self) -> npt.NDArray[Any]:
-        """Returns a read-only view of the memory; a copy for dtypes of less than a byte."""
+        """Returns a read-only view of the memory.
+
+        A copy for dtypes of less than a byte, and for what is not row-major.
+        """
         return read(self.raw, self.type)
 
     def delete(self) -> None:
@@ -81,7 +89,7 @@ class CpuBuffer(Buffer):
         return self._copy(memory.place)
 
     def unsafe_pointer(self) -> int:
-        if self.type.dtype in SUB_BYTE_DTYPES:
+        if self.type.dtype in SUB_BYTE_DTYPES or self.type.layout is not None:
             try:
                 return adapter.address(self.raw)
             except JAXLIB_ERRORS as error:
@@ -92,8 +100,11 @@ class CpuBuffer(Buffer):
     def to_dlpack(self, stream: int | None = None) -> Any:
         """Waits, then returns a capsule that shares the memory; a CPU has no streams.
 
-        Raises `Unimplemented` for dtypes of less than a byte, which DLPack packs otherwise.
+        Raises `Unimplemented` for dtypes of less than a byte, which DLPack packs otherwise, and for
+        what is not row-major.
         """
+        if self.type.layout is not None:
+            raise Unimplemented(f"DLPack of {self.type} is not implemented by plugrt-cpu")
         host = self.to_host()
         if self.type.dtype in SUB_BYTE_DTYPES:
             raise Unimplemented(f"DLPack of {self.type.dtype} is not implemented by plugrt-cpu")
@@ -126,9 +137,11 @@ def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
     dtype = tensor_type.dtype
     try:
-        if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS:
+        # jaxlib gives no view of an array that is not row-major.
+        copied = dtype in SUB_BYTE_DTYPES or tensor_type.layout is not None
+        if dtype in BUFFER_PROTOCOL_DTYPES and adapter.GIVES_MEMORYVIEWS and not copied:
             return np.asarray(adapter.view(raw))
-        if dtype in SUB_BYTE_DTYPES:
+        if copied:
             array: npt.NDArray[Any]
             array, _ = raw._single_device_array_to_np_array_did_copy()
             array.flags.writeable = False

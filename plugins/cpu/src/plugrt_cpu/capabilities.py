@@ -46,6 +46,7 @@ def capabilities(asynchronous: bool, processes: int = 1) -> Capabilities:
         partitions=True,
         collectives=True,
         memory_kinds=True,
+        layouts=True,
         device_to_device_copy=True,
         memory_stats=False,
         dlpack=True,

@@ -18,12 +18,13 @@ from plugrt.interface import (
     DeviceAssignment,
     Handler,
     HostBufferSemantics,
+    Layout,
     Memory,
     OptionValue,
     Program,
     TensorType,
 )
-from plugrt.interface_checks import check_parts
+from plugrt.interface_checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack, serialization
 from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
@@ -173,11 +174,15 @@ class CpuClient(ClientBase):
         device: Device,
         memory: Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
     ) -> CpuBuffer:
         """Puts an array; zero-copy semantics alias a row-major source at a multiple of 64 bytes.
 
-        A big-endian source is converted, since devices are little-endian.
+        A big-endian source is converted, since devices are little-endian. jaxlib puts row-major
+        arrays only: for another ``layout`` this is `Unimplemented`.
         """
+        if layout is not None:
+            self._require_row_major(layout, array)
         target = require_device(self, device)
         if memory is None:
             place = target.place
@@ -192,6 +197,11 @@ class CpuClient(ClientBase):
         except PYTHON_ERRORS as error:
             refuse_call(self.buffer_from_host, error, array=array, semantics=semantics)
         return CpuBuffer(raw, tensor_type, place)
+
+    def _require_row_major(self, layout: Layout, array: npt.NDArray[Any]) -> None:
+        require_rank(layout, np.shape(array))
+        if not layout.is_row_major:
+            self._unimplemented("a put in another layout than row-major")
 
     def shards_from_host(self, arrays: Sequence[npt.NDArray[Any]], device: Device) -> list[Any]:
         target = require_device(self, device)
@@ -281,12 +291,17 @@ class CpuClient(ClientBase):
                 f"opener takes a TensorType and a memory of this client; got {type!r:.60} and "
                 f"{memory!r:.60}"
             )
-        tensor_type, place = array_type(type.shape, type.dtype)[0], memory.place
+        tensor_type, place = array_type(type.shape, type.dtype, type.layout)[0], memory.place
 
         def open_raw(raw: Any) -> CpuShards:
             return CpuShards(raw, tensor_type, place)
 
         return open_raw
+
+    @with_argument_errors
+    def default_layout(self, type: TensorType) -> Layout:
+        """Returns row-major order, as all of XLA's CPU arrays have it."""
+        return Layout.row_major(len(type.shape))
 
     def close(self) -> None:
         """Drops jaxlib's client, which is destroyed with its last buffer or executable."""

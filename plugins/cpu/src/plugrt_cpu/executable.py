@@ -11,6 +11,7 @@ from plugrt.hlo_proto import donated_parameters
 from plugrt.interface import (
     DeviceAssignment,
     Executable,
+    Layout,
     MemoryAnalysis,
     OptionValue,
     Program,
@@ -18,7 +19,7 @@ from plugrt.interface import (
 )
 from plugrt_cpu import adapter, serialization
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
-from plugrt_cpu.types import array_type
+from plugrt_cpu.types import array_type, layout_of
 
 
 class CpuExecutable(Executable):
@@ -79,6 +80,12 @@ class CpuExecutable(Executable):
     @property
     def output_memory_kinds(self) -> Sequence[str]:
         return self._memory_kinds
+
+    def output_layouts(self) -> Sequence[Layout]:
+        return [layout_of(t) for t in self.output_types]
+
+    def parameter_layouts(self) -> Sequence[Layout]:
+        return [layout_of(t) for t in self.parameter_types]
 
     def output_shardings(self) -> Sequence[bytes]:
         return self._shardings("output_shardings", self.raw.get_output_shardings)
@@ -144,4 +151,6 @@ def _tensor_type(shape: Any, role: str) -> TensorType:
         raise Unimplemented(
             f"the program has a {role} of type {shape}; plugrt's cpu plugin has arrays only"
         )
-    return array_type(tuple(shape.dimensions()), shape.numpy_dtype())[0]
+    layout = Layout.from_text(shape.layout().to_string())
+    dimensions = tuple(shape.dimensions())
+    return array_type(dimensions, shape.numpy_dtype(), None if layout.is_row_major else layout)[0]

@@ -114,11 +114,13 @@ def lending_launcher(
     """Returns ``launch``, which gives jaxlib's arrays, for arguments some of which are elsewhere.
 
     Those are NumPy arrays, or arrays on another device than ``device``; ``wanted`` are their
-    numbers and types. Returns None where they are too large, or where NumPy and XLA lay their dtype
+    numbers and types. Returns None where they are too large, or where NumPy and XLA lay such arrays
     out differently.
     """
     if not all(
-        wanted_type.dtype in BUFFER_PROTOCOL_DTYPES and 0 not in wanted_type.shape
+        wanted_type.dtype in BUFFER_PROTOCOL_DTYPES
+        and wanted_type.layout is None
+        and 0 not in wanted_type.shape
         for _, wanted_type in wanted
     ):
         return None

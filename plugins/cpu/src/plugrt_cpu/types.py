@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import NotAnArray, UnsupportedDtype
-from plugrt.interface import TensorType
+from plugrt.interface import Layout, TensorType
 from plugrt_cpu import adapter
 
 _BUFFER_PROTOCOL = (
@@ -38,9 +38,19 @@ DTYPES = (
 
 
 @lru_cache(maxsize=8192)
-def array_type(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[TensorType, adapter.Aval]:
-    """Returns the type, the same object each time, and its description for jaxlib."""
-    return TensorType(shape, dtype), adapter.Aval(shape, dtype)
+def array_type(
+    shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout | None = None
+) -> tuple[TensorType, adapter.Aval]:
+    """Returns the type, the same object each time, and its description for jaxlib.
+
+    ``layout`` is one other than row-major.
+    """
+    return TensorType(shape, dtype, layout), adapter.Aval(shape, dtype)
+
+
+def layout_of(tensor_type: TensorType) -> Layout:
+    """Returns how an array of that type lies in memory: row-major unless it says otherwise."""
+    return tensor_type.layout or Layout.row_major(len(tensor_type.shape))
 
 
 def require_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

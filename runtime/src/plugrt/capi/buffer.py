@@ -18,6 +18,7 @@ from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
 from plugrt.capi.executable import Executable
+from plugrt.capi.extensions import layouts
 from plugrt.capi.host_read import minor_to_major, read, wait_for
 from plugrt.capi.ownership import ALONE, own
 from plugrt.errors import (
@@ -102,6 +103,14 @@ class Buffer(interface.Buffer, Sequence[interface.Buffer]):
     def memory(self) -> Memory:
         memory = self._spec.memory
         return self._spec.device.default_memory() if memory is None else memory
+
+    @property
+    def layout(self) -> interface.Layout:
+        pointer = self._live()
+        try:
+            return layouts.buffer_layout(self._spec.handle.library, pointer)
+        except PjrtError as error:
+            raise self._explain(error) from None
 
     @property
     def backend_name(self) -> str:

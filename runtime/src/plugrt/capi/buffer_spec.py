@@ -13,13 +13,13 @@ from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import new_struct
 from plugrt.errors import InvalidArgument
-from plugrt.interface import TensorType
+from plugrt.interface import Layout, TensorType
 
 
 class BufferSpec:
     """Type, device and memory of buffers, with the C structs that describe them.
 
-    ``memory`` None is the device's default memory.
+    ``memory`` None is the device's default memory, ``layout`` None its default layout.
     """
 
     __slots__ = (
@@ -35,6 +35,7 @@ class BufferSpec:
         dtype: np.dtype[Any],
         device: Device,
         memory: Memory | None = None,
+        layout: Layout | None = None,
     ) -> None:
         self.handle = handle
         self.shape = shape
@@ -43,10 +44,10 @@ class BufferSpec:
         self.memory = memory
         usual = memory is None or memory is device.default_memory_or_none
         self.signature = device.client.intern_signature(
-            (shape, dtype, device, None if usual else memory)
+            (shape, dtype, device, None if usual else memory, layout)
         )
         """Type and place, one object for all specs with the same."""
-        self.tensor_type = TensorType(shape, dtype)
+        self.tensor_type = TensorType(shape, dtype, layout)
         self.nbytes = math.prod(shape) * dtype.itemsize
         self.element_type = dtype_to_element_type(dtype, handle.library.version[1])
         self.packed_nbytes = -(-math.prod(shape) * element_bits(dtype) // 8)

@@ -7,6 +7,7 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.capi.devices import ClientBase
+from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics
 
@@ -22,6 +23,7 @@ ASSUMED = frozenset(
         "fingerprint",
         "partitions",
         "collectives",
+        "layouts",
         "device_to_device_copy",
         "unsafe_pointer",
         "strided_put",
@@ -35,8 +37,11 @@ ASSUMED = frozenset(
 function, or the API's version the dtype; an error is how a library says no."""
 
 
-def find_capabilities(client: ClientBase) -> Capabilities:
-    """Returns what the library behind a client declares, or shows, that it can do."""
+def find_capabilities(client: ClientBase, layout_put: bool) -> Capabilities:
+    """Returns what the library behind a client declares, or shows, that it can do.
+
+    Whether it puts arrays in other layouts (``layout_put``) the client has found out.
+    """
     library = client.library
     attributes = client.attributes
     devices = client.addressable_devices()
@@ -59,6 +64,8 @@ def find_capabilities(client: ClientBase) -> Capabilities:
         partitions=several,
         collectives=several,
         memory_kinds=any(len(d.memories()) > 1 for d in devices),
+        layouts=_states_layouts(library),
+        layout_put=layout_put,
         device_to_device_copy=several and has("Buffer_CopyToDevice"),
         memory_stats=bool(devices) and _implements(devices[0].memory_stats),
         dlpack=on_host,
@@ -72,6 +79,18 @@ def find_capabilities(client: ClientBase) -> Capabilities:
         stablehlo_current_version=_version(attributes.get("stablehlo_current_version")),
         stablehlo_minimum_version=_version(attributes.get("stablehlo_minimum_version")),
         dtypes=supported_dtypes(library.version[1]),
+    )
+
+
+def _states_layouts(library: Library) -> bool:
+    """Whether a library says how arrays and the results of programs lie."""
+    if "Layouts" not in library.extensions:
+        return False
+    table = library.extension("Layouts")
+    needed = ("Layouts_Buffer_MemoryLayout", "Layouts_Client_GetDefaultLayout")
+    of_results = table.has("Layouts_Executable_GetOutputLayouts")
+    return all(map(table.has, needed)) and (
+        of_results or library.has("Executable_OptimizedProgram")
     )
 
 

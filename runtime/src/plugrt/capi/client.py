@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -25,10 +26,10 @@ from plugrt.capi.devices import ClientBase, Device, Memory
 from plugrt.capi.dlpack_import import import_capsule
 from plugrt.capi.donation import may_donate
 from plugrt.capi.executable import Executable, program_struct
-from plugrt.capi.extensions import ffi_registration
+from plugrt.capi.extensions import ffi_registration, layouts
 from plugrt.capi.extensions.abi_version import why_incompatible
 from plugrt.capi.extensions.profiler import Profiler
-from plugrt.capi.host_put import ClosedTransfers, Transfers
+from plugrt.capi.host_put import ClosedTransfers, Transfers, keeps_layouts
 from plugrt.capi.loaded_executable import LoadedExecutable
 from plugrt.capi.loading.elf import build_id
 from plugrt.capi.loading.library import Library
@@ -40,10 +41,12 @@ from plugrt.interface import (
     DeviceAssignment,
     Handler,
     HostBufferSemantics,
+    Layout,
     OptionValue,
     Program,
     Shards,
 )
+from plugrt.interface_checks import require_rank
 
 _LONGEST_NAME = 256
 """Of a platform, in characters; known platforms have under 20."""
@@ -143,7 +146,7 @@ class Client(ClientBase):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        return find_capabilities(self)
+        return find_capabilities(self, self._keeps_layouts)
 
     def devices(self) -> Sequence[Device]:
         return self._devices
@@ -193,7 +196,9 @@ class Client(ClientBase):
             )
 
         args = self._compile_defaults.compile(options, compile_with)
-        return LoadedExecutable(self, args.executable, may_donate(program))
+        return LoadedExecutable(
+            self, args.executable, may_donate(program), program.may_name_layouts
+        )
 
     @with_argument_errors
     def register_handler(self, target: str, handler: Handler | int) -> None:
@@ -261,14 +266,33 @@ class Client(ClientBase):
         device: interface.Device,
         memory: interface.Memory | None = None,
         semantics: HostBufferSemantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+        layout: Layout | None = None,
     ) -> Buffer:
         try:
-            return self._transfers.put(array, device, memory, semantics)
+            if layout is None:
+                return self._transfers.put(array, device, memory, semantics)
+            wanted = self._other_layout(array, layout)
+            if wanted is not None and not self._keeps_layouts:
+                self._unimplemented("a put in another layout than the default")
+            return self._transfers.put(array, device, memory, semantics, wanted)
         except PYTHON_ERRORS as error:
             refuse_call(
                 self.buffer_from_host, error,
-                array=array, device=device, memory=memory, semantics=semantics,
+                array=array, device=device, memory=memory, semantics=semantics, layout=layout,
             )  # fmt: skip
+
+    @cached_property
+    def _keeps_layouts(self) -> bool:
+        devices = self.addressable_devices() if "Layouts" in self.library.extensions else []
+        return bool(devices) and keeps_layouts(self._transfers, devices[0])
+
+    def _other_layout(self, array: npt.NDArray[Any], layout: Layout) -> Layout | None:
+        """Returns a layout that an array is to have, None where that is the default."""
+        if "Layouts" not in self.library.extensions:
+            self._unimplemented("layouts: the library lacks the extension Layouts, which")
+        usual = self.default_layout(interface.TensorType(array.shape, array.dtype))
+        require_rank(layout, array.shape)
+        return None if layout.is_met_by(usual) else replace(layout, tiling=layout.tiling or ())
 
     @with_argument_errors
     def shards(self, buffers: Sequence[interface.Buffer]) -> Shards:
@@ -281,6 +305,10 @@ class Client(ClientBase):
         if not isinstance(device, Device) or device.client is not self:
             raise InvalidArgument(f"{device!r} is not a device of {self!r}")
         return import_capsule(self.handle(), capsule, device)
+
+    @with_argument_errors
+    def default_layout(self, type: interface.TensorType) -> Layout:
+        return layouts.default_layout(self.handle(), type)
 
     def topology(self) -> Topology:
         return Topology(self.library, self._call("TopologyDescription").topology, self.handle())

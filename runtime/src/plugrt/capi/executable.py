@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from plugrt import interface
+from plugrt import hlo_proto, interface
 from plugrt.capi.abi import c_values
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
-from plugrt.capi.extensions import shardings
+from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.extensions import layouts, shardings
 from plugrt.capi.extensions.abi_version import executable_abi
 from plugrt.capi.loading.function_table import new_struct
 from plugrt.capi.loading.library import Library
 from plugrt.capi.serialized_envelope import Origin, encode_envelope
-from plugrt.errors import InvalidArgument, Unimplemented, UnsupportedDtype
-from plugrt.interface import MemoryAnalysis, OptionValue, Program, TensorType
+from plugrt.errors import InvalidArgument, InvalidReply, Unimplemented, UnsupportedDtype
+from plugrt.interface import Layout, MemoryAnalysis, OptionValue, Program, TensorType
+from plugrt.protobuf import Content
 
 _MAX_BYTES = (1 << 63) - 1
 """What ``int64_t``, in which PJRT counts bytes, can hold."""
@@ -28,10 +31,20 @@ class Executable(interface.Executable):
 
     ``keep`` is what must outlive it: a topology, or the handle of a client and the loaded
     executable that it came from (xla-cpu-pjrt crashes when asked for layouts without it).
-    ``exiting`` is non-empty once nothing may be freed.
+    ``exiting`` is non-empty once nothing may be freed. ``client`` is given where the program may
+    name other layouts than the client's default ones.
     """
 
-    __slots__ = ("__weakref__", "_library", "_name", "_origin", "_output_types", "_pointer")
+    __slots__ = (
+        "__weakref__",
+        "_client",
+        "_library",
+        "_name",
+        "_origin",
+        "_output_types",
+        "_parameter_layouts",
+        "_pointer",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -40,9 +53,12 @@ class Executable(interface.Executable):
         origin: Origin,
         keep: tuple[Any, ...],
         exiting: Sequence[bool] = (),
+        client: ClientHandle | None = None,
     ) -> None:
         self._library = library
         self._origin = origin
+        self._client = client if "Layouts" in library.extensions else None
+        self._parameter_layouts: Sequence[Layout] | None = None
 
         self._pointer = library.own("Executable_Destroy", "executable", pointer, keep, exiting)
         self._output_types: tuple[TensorType, ...] | None = None
@@ -108,7 +124,58 @@ class Executable(interface.Executable):
             shape = tuple(flat[start : start + rank])
             found.append(self._tensor_type(shapes, shape, element_type))
             start += rank
-        return found
+        return found if self._client is None else self._laid_out(self._client, found)
+
+    def _laid_out(self, client: ClientHandle, types: list[TensorType]) -> list[TensorType]:
+        """Returns the types of results with the layouts that are not the default."""
+        try:
+            found = self.output_layouts()
+        except Unimplemented:
+            return types
+        if len(found) != len(types):
+            raise InvalidReply(
+                f"{self._library.owner} states {len(types)} results of {self.name!r} and the "
+                f"layouts of {len(found)}"
+            )
+        return [
+            t
+            if t.is_token or layouts.default_layout(client, t).is_met_by(layout)
+            else replace(t, layout=layout)
+            for t, layout in zip(types, found, strict=True)
+        ]
+
+    @property
+    def names_layouts(self) -> bool:
+        """Whether it may have arguments or results in another layout than the client's default."""
+        return self._client is not None
+
+    def output_layouts(self) -> Sequence[Layout]:
+        try:
+            return layouts.output_layouts(self._library, self._pointer)
+        except Unimplemented as error:
+            return self._read_layouts(hlo_proto.output_layouts, error)
+
+    def parameter_layouts(self) -> Sequence[Layout]:
+        if self._parameter_layouts is None:
+            try:
+                self._parameter_layouts = layouts.parameter_layouts(self._library, self._pointer)
+            except Unimplemented as error:
+                self._parameter_layouts = self._read_layouts(hlo_proto.parameter_layouts, error)
+        return self._parameter_layouts
+
+    def _read_layouts(
+        self, read: Callable[[Content], Sequence[Layout]], lacking: Unimplemented
+    ) -> Sequence[Layout]:
+        """Returns layouts from the optimised program, for libraries before PJRT 0.93.
+
+        Raises ``lacking`` where the library lacks the extension, or gives no HLO.
+        """
+        if "Layouts" not in self._library.extensions:
+            raise lacking
+        try:
+            return read(hlo_proto.read_module(self.optimized_program()))
+        except (Unimplemented, ValueError):
+            raise lacking from None
 
     def _count_outputs(self, otherwise: int) -> int:
         try:

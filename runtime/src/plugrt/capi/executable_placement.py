@@ -59,6 +59,6 @@ def result_specs(handle: ClientHandle, executable: Executable, device: Device) -
         )
     memories = {memory.kind: memory for memory in device.memories()}
     return [
-        BufferSpec(handle, t.shape, t.dtype, device, memories.get(memory_kind))
+        BufferSpec(handle, t.shape, t.dtype, device, memories.get(memory_kind), t.layout)
         for t, memory_kind in zip(types, memory_kinds, strict=True)
     ]

@@ -13,11 +13,17 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.abi.prepared_structs import Prepared
 from plugrt.capi.buffer import AliasedBuffer, Buffer
-from plugrt.capi.buffer_spec import BufferSpec
+from plugrt.capi.buffer_spec import BufferSpec, tiled_layout
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.loading.function_table import Slot, new_struct
-from plugrt.errors import FailedPrecondition, InvalidArgument, NotAnArray, Unimplemented
-from plugrt.interface import HostBufferSemantics
+from plugrt.errors import (
+    FailedPrecondition,
+    InvalidArgument,
+    NotAnArray,
+    PlugrtError,
+    Unimplemented,
+)
+from plugrt.interface import HostBufferSemantics, Layout
 
 if TYPE_CHECKING:
     from plugrt.capi.client_handle import ClientHandle
@@ -37,10 +43,12 @@ _ARGS = "struct PJRT_Client_BufferFromHostBuffer_Args"
 class _PutArgs:
     """A free list of argument structs for one type and device."""
 
-    __slots__ = ("free", "spec")
+    __slots__ = ("_layout", "free", "spec")
 
     def __init__(self, spec: BufferSpec) -> None:
         self.spec = spec
+        layout = spec.tensor_type.layout
+        self._layout = tiled_layout([*reversed(layout.major_to_minor)]) if layout else None
         self.free: list[tuple[Prepared, Any]] = []
 
     def new_args(self) -> tuple[Prepared, Any]:
@@ -55,6 +63,8 @@ class _PutArgs:
         args.device = spec.device.pointer
         if spec.memory is not None:
             args.memory = spec.memory.pointer
+        if self._layout is not None:
+            args.device_layout, _ = self._layout
         prepared.fix()
         return prepared, args
 
@@ -81,12 +91,16 @@ class Transfers:
         device: interface.Device,
         memory: interface.Memory | None,
         semantics: int,
+        layout: Layout | None = None,
     ) -> Buffer:
-        """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`)."""
+        """Returns a buffer with the contents of ``array`` (see `Client.buffer_from_host`).
+
+        ``layout`` is one without tiles that is not the default.
+        """
         try:
-            put = self._puts[array.shape, array.dtype, device, memory]
+            put = self._puts[array.shape, array.dtype, device, memory, layout]
         except (KeyError, AttributeError, TypeError):
-            put = self._new(array, device, memory)
+            put = self._new(array, device, memory, layout)
         try:
             prepared, args = pair = put.free.pop()
         except IndexError:
@@ -158,7 +172,11 @@ class Transfers:
         return buffer
 
     def _new(
-        self, array: Any, device: interface.Device, memory: interface.Memory | None
+        self,
+        array: Any,
+        device: interface.Device,
+        memory: interface.Memory | None,
+        layout: Layout | None,
     ) -> _PutArgs:
         _require_array(array)
         if not isinstance(device, Device) or device.client is not self._client:
@@ -167,9 +185,28 @@ class Transfers:
             isinstance(memory, Memory) and memory.client is self._client
         ):
             raise InvalidArgument(f"{memory!r} is not a memory of {self._client!r}")
-        put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory))
-        self._puts.keep((array.shape, array.dtype, device, memory), put)
+        if layout is not None and layout.tiling:
+            raise Unimplemented(
+                f"{self._handle.library.owner}: plugrt puts no arrays in tiles, as {layout} asks"
+            )
+        put = _PutArgs(BufferSpec(self._handle, array.shape, array.dtype, device, memory, layout))
+        self._puts.keep((array.shape, array.dtype, device, memory, layout), put)
         return put
+
+
+def keeps_layouts(transfers: Transfers | ClosedTransfers, device: interface.Device) -> bool:
+    """Whether a put in another layout than the default keeps the elements in their places.
+
+    XLA's CPU client (xla-cpu-pjrt 0.0.1) gives the buffer the layout that is asked for, and copies
+    the bytes as they lay on the host: the array that is read is another one.
+    """
+    array = np.arange(6, dtype=np.int32).reshape(2, 3)
+    turned = Layout((1, 0), ())
+    try:
+        buffer = transfers.put(array, device, None, _ONLY_DURING_CALL, turned)
+        return turned.is_met_by(buffer.layout) and np.array_equal(buffer.to_host(), array)
+    except PlugrtError:
+        return False
 
 
 def _require_array(array: object) -> None:

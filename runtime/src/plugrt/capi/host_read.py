@@ -204,7 +204,8 @@ def _examine(handle: ClientHandle, pointer: Any, spec: BufferSpec) -> None:
     """
     if spec.tensor_type.is_token:  # asked for its layout, XLA's client ends the process
         raise InvalidArgument(f"a token, on {spec.device!r}, orders effects and holds nothing")
-    order = minor_to_major(handle, pointer)
+    layout = spec.tensor_type.layout
+    order = None if layout and layout.tiling else minor_to_major(handle, pointer)
     if order is not None and sorted(order) == list(range(len(spec.shape))):
         spec.read_in(order)
     else:

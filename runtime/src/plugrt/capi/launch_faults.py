@@ -9,9 +9,10 @@ from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
 from plugrt.capi.executable import Executable
+from plugrt.capi.extensions.layouts import default_layout
 from plugrt.capi.launch_args import LaunchArgs
-from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply
-from plugrt.interface import Shards
+from plugrt.errors import DeletedBuffer, InvalidArgument, InvalidReply, Unimplemented
+from plugrt.interface import Shards, TensorType
 
 
 class LaunchFaults:
@@ -48,6 +49,28 @@ class LaunchFaults:
                     )
                 if buffer._pointer is None:
                     return self._deleted_argument(i, buffer)
+        return self._misplaced_argument(arguments)
+
+    def _misplaced_argument(self, arguments: Sequence[Shards]) -> Exception | None:
+        """Returns the exception for an argument in another layout than the program takes.
+
+        Libraries compare sizes only, and would compute with the elements in the wrong places.
+        """
+        found = [shards[0]._spec.tensor_type for shards in arguments]  # type: ignore[attr-defined]
+        executable = self._executable
+        if not executable.names_layouts and all(t.layout is None for t in found):
+            return None
+        try:
+            needed = executable.parameter_layouts()
+        except Unimplemented:
+            return None
+        for i, (t, layout) in enumerate(zip(found, needed, strict=False)):
+            lies = t.layout or default_layout(self._handle, t)
+            if not lies.is_met_by(layout):
+                return InvalidArgument(
+                    f"argument {i} of {executable.name!r} must lie in memory as {layout.text}; the "
+                    f"{TensorType(t.shape, t.dtype)} that was given lies as {lies.text}"
+                )
         return None
 
     def find_deleted(self, arguments: Sequence[Shards]) -> DeletedBuffer | None:

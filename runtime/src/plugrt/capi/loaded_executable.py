@@ -66,7 +66,9 @@ class LoadedExecutable(interface.LoadedExecutable):
         "_specs",
     )  # fmt: skip
 
-    def __init__(self, client: ClientBase, pointer: Any, donates: bool) -> None:
+    def __init__(
+        self, client: ClientBase, pointer: Any, donates: bool, names_layouts: bool = True
+    ) -> None:
         handle = client.handle()
         library = handle.library
         self._client = client
@@ -74,7 +76,12 @@ class LoadedExecutable(interface.LoadedExecutable):
         self._pointer = handle.own("LoadedExecutable_Destroy", "executable", pointer)
         args = library.call("LoadedExecutable_GetExecutable", loaded_executable=pointer)
         self._executable = Executable(
-            library, args.executable, client.origin, (handle, self._pointer), handle.exiting
+            library,
+            args.executable,
+            client.origin,
+            (handle, self._pointer),
+            handle.exiting,
+            handle if names_layouts else None,
         )
         self._devices = read_addressable_devices(client, pointer)
         self._faults = LaunchFaults(handle, self._executable, self._devices)

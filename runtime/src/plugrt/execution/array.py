@@ -16,16 +16,17 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.argument_errors import with_argument_errors, with_checked_methods
-from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray
+from plugrt.errors import BufferUnavailable, DeletedBuffer, NotAnArray, Unimplemented
 from plugrt.execution.array_conversions import Conversions
 from plugrt.execution.array_repr import array_repr, array_str
 from plugrt.execution.array_type import ArrayMeta
-from plugrt.execution.buffer_copy import copy_buffer
+from plugrt.execution.buffer_copy import copy_in_place
 from plugrt.execution.deletion import Deletion
+from plugrt.execution.format import Format
 from plugrt.execution.sharding import Index, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.transfer_guard import check_transfer
-from plugrt.interface import Buffer, Device, Shards, TensorType
+from plugrt.interface import Buffer, Device, Layout, Shards, TensorType
 from plugrt.monitoring.listeners import listening, record_event_duration_secs
 from plugrt.settings.declarations import config
 
@@ -105,6 +106,20 @@ class Array(Conversions, metaclass=ArrayMeta):
         return self._signature.sharding
 
     @property
+    def format(self) -> Format:
+        """The sharding, and how the data lie in memory; as in JAX.
+
+        The layout is None where the backend does not state it, and once the array is deleted.
+        """
+        sharding = self._signature.sharding
+        if self.is_deleted():
+            return Format(None, sharding)
+        try:
+            return Format(self._live()[0].layout, sharding)
+        except Unimplemented:
+            return Format(None, sharding)
+
+    @property
     def committed(self) -> bool:
         """Whether the array must stay where it is (`device_put` to a device was asked for)."""
         return self._signature.committed
@@ -141,7 +156,7 @@ class Array(Conversions, metaclass=ArrayMeta):
             replica = seen.setdefault(repr(where[device]), 0)
             seen[repr(where[device])] += 1
             here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
-            place = intern_signature(shape, self.dtype, here, True)
+            place = intern_signature(shape, self.dtype, here, True, False, self._signature.layout)
             result.append(Shard(device, where[device], new_array((buffer,), place), replica))
         return result
 
@@ -351,7 +366,8 @@ def _keep_opener(signature: Signature) -> Callable[[Any], Shards]:
     sharding = signature.sharding
     device, memory_kind = sharding.addressable_devices[0], sharding.memory_kind
     memory = device.memory(memory_kind) if memory_kind else device.default_memory()
-    part = TensorType(sharding.shard_shape(signature.shape), signature.dtype)
+    shape = sharding.shard_shape(signature.shape)
+    part = TensorType(shape, signature.dtype, signature.layout)
     signature.opener = device.client.opener(part, memory)
     return signature.opener
 
@@ -375,16 +391,19 @@ def share_buffers(array: Array, signature: Signature) -> Array:
 
 def duplicate(array: Array) -> Array:
     """Returns a copy of ``array`` where it is: deleting or donating one leaves the other alone."""
-    copies = [copy_buffer(shard, shard.device, shard.memory) for shard in array._live()]
+    layout = array._signature.layout
+    copies = [copy_in_place(shard, layout) for shard in array._live()]
     return new_array(copies, array._signature)
 
 
-def array_on(buffer: Buffer, committed: bool, weak: bool = False) -> Array:
-    """Returns the array of one buffer on its device."""
+def array_on(
+    buffer: Buffer, committed: bool, weak: bool = False, layout: Layout | None = None
+) -> Array:
+    """Returns the array of one buffer on its device; ``layout`` is one other than the default."""
     device, memory = buffer.device, buffer.memory
     memory_kind = None if memory is device.default_memory() else memory.kind
     sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
-    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak)
+    signature = intern_signature(buffer.shape, buffer.dtype, sharding, committed, weak, layout)
     return new_array(device.client.shards((buffer,)), signature)
 
 

@@ -17,9 +17,10 @@ from plugrt.execution.effects import refuse_to_save
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.pipeline import Runner, make_runner
+from plugrt.execution.placement import AnyLayout
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
-from plugrt.interface import Executable, MemoryAnalysis, OptionValue, TensorType
+from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.settings.declarations import config
 
 _MOST_NAMED = 5
@@ -185,6 +186,24 @@ class CompiledCall(CompiledBase):
             ]
             where = " and ".join(map(repr, launch.devices))
             refuse(f"{self._title} runs on {where}; these arguments are committed elsewhere", wrong)
+            self._check_layouts(avals)
+
+    def _check_layouts(self, avals: Sequence[Aval]) -> None:
+        """Raises `ArgumentMismatch` for committed arguments that lie in memory otherwise."""
+        launch = self._program.launch
+        wrong = [
+            f"  {self._name(i)}: takes {aval.tensor_type} as {_order(launch.in_layout(i))}, called "
+            f"with one that lies as {_order(aval.layout)}"
+            for i in sorted(self._program.plan.needed)
+            if isinstance(aval := avals[i], Signature)
+            and aval.committed
+            and aval.layout != launch.in_layout(i)
+        ]
+        refuse(
+            f"{self._title} was compiled for arguments in other layouts; device_put them to its "
+            "input_formats",
+            wrong,
+        )
 
     def _fits(self, expected: ParameterType, aval: Aval) -> bool:
         shape, dtype, _ = expected
@@ -194,6 +213,10 @@ class CompiledCall(CompiledBase):
         return aval.dtype == dtype or (
             scalar and (self._any_scalar or widen_scalar(aval.dtype) == dtype)
         )
+
+
+def _order(layout: AnyLayout) -> str:
+    return layout.text if isinstance(layout, Layout) else "the default"
 
 
 def _follows(aval: Signature, target: Sharding) -> bool:

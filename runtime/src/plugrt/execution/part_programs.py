@@ -1,4 +1,4 @@
-"""StableHLO programs that slice buffers and concatenate them on a device, for resharding."""
+"""StableHLO programs on buffers: slices, concatenations and other layouts, for transfers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from plugrt.interface import (
     CompileOptions,
     Device,
     DeviceAssignment,
+    Layout,
     LoadedExecutable,
     Program,
     TensorType,
@@ -95,6 +96,24 @@ def concatenate_program(
     whole, name = body.concatenate(named)
     shapes = [given for _, given in parts]
     return body.program("concatenate_parts", shapes, [body.reshape(name, whole, shape)], [shape])
+
+
+def layout_program(held: TensorType, target: Layout | None) -> PartProgram:
+    """Returns a program that copies a buffer of a type into another layout, None the default.
+
+    Raises `UnsupportedDtype` for a dtype that StableHLO lacks.
+    """
+    name = tensor_name(held.shape, held.dtype)
+    taken, given = (_layout_mode(layout) for layout in (held.layout, target))
+    text = (
+        f"module @change_layout {{\n  func.func public @main(%0: {name}{taken}) -> "
+        f"({name}{given}) {{\n    return %0 : {name}\n  }}\n}}\n"
+    )
+    return PartProgram("change_layout", text.encode(), (held,))
+
+
+def _layout_mode(layout: Layout | None) -> str:
+    return f' {{mhlo.layout_mode = "{layout.text}"}}' if layout else ""
 
 
 class _Body:

@@ -11,8 +11,12 @@ from plugrt.execution.arguments import Aval
 from plugrt.execution.default_device import default_device, gather_device
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
-from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment
+from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
 from plugrt.interface_checks import check_overrides
+from plugrt.memory_layout import AutoLayout
+
+AnyLayout = Layout | AutoLayout | None
+"""A layout, the compiler's choice, or the device's default."""
 
 CompilerOptions = tuple[tuple[str, str | bool | int | float], ...]
 """Options of the compiler, by name, in order."""
@@ -40,7 +44,8 @@ class Launch:
     A program is ``replicas`` x ``partitions`` computations, one on each of ``devices``, in
     replica-major order. ``in_shardings`` and ``out_shardings`` name a sharding for each flat
     argument and each flat result; results are ``committed`` or not. With ``of_parts`` the
-    program's types are those of one replica's part, else those of whole arrays.
+    program's types are those of one replica's part, else those of whole arrays. ``in_layouts`` and
+    ``out_layouts`` name a layout for each, or are empty where all are the default.
     """
 
     replicas: int
@@ -52,6 +57,21 @@ class Launch:
     of_parts: bool = False
     compiler_options: CompilerOptions = ()
     """What the user asks of the compiler, for this program."""
+    in_layouts: tuple[AnyLayout, ...] = ()
+    out_layouts: tuple[AnyLayout, ...] = ()
+
+    @property
+    def names_layouts(self) -> bool:
+        """Whether an argument or a result may lie in another layout than the default."""
+        return bool(self.in_layouts or self.out_layouts)
+
+    def in_layout(self, i: int) -> AnyLayout:
+        """The layout of an argument."""
+        return self.in_layouts[i] if self.in_layouts else None
+
+    def out_layout(self, i: int) -> AnyLayout:
+        """The layout of a result."""
+        return self.out_layouts[i] if self.out_layouts else None
 
     @property
     def client(self) -> Client:

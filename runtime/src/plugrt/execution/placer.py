@@ -9,15 +9,17 @@ import numpy as np
 
 from plugrt.execution.arguments import Aval, HostAval, ParameterType
 from plugrt.execution.array import Array, duplicate, launch_form
+from plugrt.execution.array_layouts import change_layout
 from plugrt.execution.buffer_copy import copy_buffer
 from plugrt.execution.casting import cast
 from plugrt.execution.host_values import put_scalar
+from plugrt.execution.launch_layouts import settled
 from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import move
-from plugrt.interface import Device, Shards
+from plugrt.interface import Device, Layout, Shards
 
 Placer = Callable[[Sequence[Any]], list[Any]]
 """Takes the flat arguments of a call and returns the `Shards` of those that the program needs."""
@@ -48,19 +50,22 @@ def make_placer(
     steps: list[_Step] = []
     for position, i in enumerate(needed):
         target, aval, dtype = launch.in_shardings[i], avals[i], types[i][1]
+        layout = settled(launch.in_layout(i))
         lone = i in donated or i in passed
         if position in leave:
             if isinstance(aval, HostAval):
                 steps.append((position, i, _as_it_is))
         elif isinstance(aval, HostAval):
-            if not _is_plain(target):
-                steps.append((position, i, _make_host_step(target, dtype)))
+            if layout is not None or not _is_plain(target):
+                steps.append((position, i, _make_host_step(target, dtype, layout)))
             elif not aval.weak:
                 hosts.append((position, i))
             elif lone:
                 steps.append((position, i, _make_host_step(target, dtype)))
             else:
                 steps.append((position, i, _make_scalar_step(launch, dtype)))
+        elif aval.layout != layout:
+            steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
         elif aval.sharding != target:
             steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
         elif i in donated:
@@ -82,10 +87,12 @@ def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) 
         position
         for position, i in enumerate(needed)
         if _is_plain(target := launch.in_shardings[i])
+        and launch.in_layout(i) is None
         and (
             not aval.weak
             if isinstance(aval := avals[i], HostAval)
             else aval.sharding != target
+            and aval.layout is None
             and _is_plain(aval.sharding)
             and aval.sharding.devices[0].client is launch.client
         )
@@ -179,8 +186,23 @@ def _make_scalar_step(launch: Launch, dtype: np.dtype[Any]) -> Callable[[Any], S
     return place_scalar
 
 
-def _make_host_step(target: Sharding, dtype: np.dtype[Any]) -> Callable[[Any], Shards]:
+def _make_host_step(
+    target: Sharding, dtype: np.dtype[Any], layout: Layout | None = None
+) -> Callable[[Any], Shards]:
+    if layout is not None:
+        return lambda x: change_layout(put_sharded(cast(x, dtype), target), layout)._held()
     return lambda x: put_sharded(cast(x, dtype), target)._held()
+
+
+def _make_layout_step(
+    source: Sharding, target: Sharding, layout: Layout | None
+) -> Callable[[Array], Shards]:
+    """Returns what changes an array's layout, and moves it, in the default layout, if need be."""
+    if source == target:
+        return lambda x: change_layout(x, layout)._held()
+    if layout is None:
+        return lambda x: reshard(change_layout(x, None), target)._held()
+    return lambda x: change_layout(reshard(change_layout(x, None), target), layout)._held()
 
 
 def _make_move_step(source: Sharding, target: Sharding, lone: bool) -> Callable[[Array], Shards]:

@@ -13,9 +13,11 @@ from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.compiler import compile_program, compile_settings
 from plugrt.execution.host_constants import HostConstant
+from plugrt.execution.launch_layouts import keep_layouts, settle_layouts, settled
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import Launch, resolve_device, single_device_launch
 from plugrt.execution.plan import Plan
+from plugrt.execution.relayout import require_layouts
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
@@ -48,8 +50,12 @@ class TracedProgram(Protocol):
     def loaded(self) -> BoundedCache[Any, Any]:
         """The executables compiled from it, by launch and the settings that count."""
 
-    def program(self, client: Client) -> Program:
-        """Returns the program as ``client`` takes it."""
+    @property
+    def out_memory_kinds(self) -> tuple[str | None, ...]:
+        """The kind of memory that each flat output was put in; empty: all in the default."""
+
+    def program(self, client: Client, launch: Launch) -> Program:
+        """Returns the program as ``client`` takes it for a launch."""
 
 
 def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
@@ -62,12 +68,13 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
     executable, constants = traced.loaded.get_or_make(
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
     )
+    launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
     outputs = [
         intern_signature(_whole_shape(t.shape, sharding, launch), t.dtype, sharding,
-                     launch.committed, weak)
-        for t, sharding, weak in zip(
+                     launch.committed, weak, settled(launch.out_layout(i)))
+        for i, (t, sharding, weak) in enumerate(zip(
             traced.output_types, launch.out_shardings, traced.weak_outputs, strict=True
-        )
+        ))
     ]  # fmt: skip
     return LoadedProgram(
         traced.plan, traced.types, launch, executable, constants, outputs, lambda: traced.module
@@ -92,8 +99,12 @@ def resolve_launch(
         [avals[i] for i in needed], lambda n: plan.describe(needed[n]), explicit, repr(plan.name)
     )
     launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
+    if traced.out_memory_kinds:
+        kinds = traced.out_memory_kinds
+        placed = tuple(SingleDeviceSharding(device, memory_kind=kind) for kind in kinds)
+        launch = replace(launch, out_shardings=placed)
     if not plan.is_trivial or explicit is not None:
-        return launch
+        return keep_layouts(launch, plan, avals)
     shardings = [
         k.sharding if isinstance(k, Signature) and _keeps_sharding(k, committed) else here
         for k, here in zip(avals, launch.in_shardings, strict=True)
@@ -102,7 +113,8 @@ def resolve_launch(
         shardings[i] if origin == "argument" else here
         for (origin, i), here in zip(plan.sources, launch.out_shardings, strict=True)
     ]
-    return replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
+    launch = replace(launch, in_shardings=tuple(shardings), out_shardings=tuple(out))
+    return keep_layouts(launch, plan, avals)
 
 
 def _keeps_sharding(signature: Signature, committed: bool) -> bool:
@@ -118,8 +130,35 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
             f"{plan.name!r} on {len(launch.devices)} devices: {client.backend_name} does not "
             "declare that one launch can run on several devices (capability multiple_devices)"
         )
+    if launch.names_layouts:
+        require_layouts(launch.devices[0], f"{plan.name!r} with arguments or results in layouts")
     inputs = [TensorType(*traced.types[i][:2]) for i in plan.kept]
-    return compile_program(client, traced.program(client), launch.compile_options(), inputs)
+    program = traced.program(client, launch)
+    loaded = compile_program(client, program, launch.compile_options(), inputs)
+    _check_memories(plan, launch, loaded)
+    return loaded
+
+
+def _check_memories(plan: Plan, launch: Launch, loaded: LoadedExecutable) -> None:
+    """Raises `Unimplemented` where a result is not in the memory that was asked for."""
+    asked = [
+        (i, sharding.memory_kind)
+        for (origin, i), sharding in zip(plan.sources, launch.out_shardings, strict=True)
+        if origin == "result" and sharding.memory_kind is not None
+    ]
+    if not asked:
+        return
+    try:
+        found = list(loaded.executable.output_memory_kinds)
+    except Unimplemented:
+        found = []
+    for i, kind in asked:
+        if i >= len(found) or found[i] != kind:
+            gave = f"compiled it for {found[i]!r}" if found else "does not state any"
+            raise Unimplemented(
+                f"result {i} of {plan.name!r} is to be in the memory {kind!r}; "
+                f"{launch.client.backend_name} {gave}. device_put the result there instead"
+            )
 
 
 def _place_constants(plan: Plan, launch: Launch) -> list[Array]:

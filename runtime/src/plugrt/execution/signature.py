@@ -10,7 +10,7 @@ import numpy as np
 
 from plugrt.bounded_cache import BoundedCache
 from plugrt.execution.sharding import Sharding
-from plugrt.interface import Shards, TensorType
+from plugrt.interface import Layout, Shards, TensorType
 
 
 class Signature:
@@ -20,7 +20,7 @@ class Signature:
     tuple of them, hashed and compared by identity.
     """
 
-    __slots__ = ("committed", "dtype", "ndim", "opener", "shape", "sharding", "weak")
+    __slots__ = ("committed", "dtype", "layout", "ndim", "opener", "shape", "sharding", "weak")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Signature:
         sharding: Sharding,
         committed: bool,
         weak: bool,
+        layout: Layout | None = None,
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -36,6 +37,8 @@ class Signature:
         self.sharding = sharding
         self.committed = committed
         self.weak = weak
+        self.layout = layout
+        """How the parts lie in their memories; None is the devices' default."""
         # Makes `Shards` of what arrays hold where that is something else: see `Client.opener`.
         self.opener: Callable[[Any], Shards] | None = None
 
@@ -47,7 +50,8 @@ class Signature:
     def __repr__(self) -> str:
         weak = "weak " if self.weak else ""
         held = "committed to" if self.committed else "on"
-        return f"{weak}{self.tensor_type} {held} {self.sharding!r}"
+        order = self.layout.text if self.layout else ""
+        return f"{weak}{self.tensor_type}{order} {held} {self.sharding!r}"
 
 
 _known: BoundedCache[tuple[Any, ...], Signature] = BoundedCache(65536, interned=True)
@@ -60,12 +64,13 @@ def intern_signature(
     sharding: Sharding,
     committed: bool,
     weak: bool = False,
+    layout: Layout | None = None,
 ) -> Signature:
-    """Returns the one `Signature` with these contents.
+    """Returns the one `Signature` with these contents; ``layout`` is one other than the default.
 
     ``weak`` marks Python scalars, whose dtype yields to that of the arrays they meet.
     """
-    key = (shape, dtype, sharding, committed, weak)
+    key = (shape, dtype, sharding, committed, weak, layout)
     if (found := _known.get(key)) is not None:
         return found
     return _known.get_or_make(key, partial(Signature, *key))

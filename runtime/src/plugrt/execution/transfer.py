@@ -12,20 +12,24 @@ import numpy.typing as npt
 
 from plugrt import monitoring
 from plugrt.argument_errors import require_flag
-from plugrt.errors import InvalidArgument, NotAnArray
+from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, duplicate, new_array
+from plugrt.execution.array_layouts import change_layout
 from plugrt.execution.default_device import default_device
+from plugrt.execution.format import Format
 from plugrt.execution.host_data import host_array
+from plugrt.execution.put_target import Space, Target, is_target, read_target, spread
+from plugrt.execution.relayout import other_layout
 from plugrt.execution.resharding import exchange, reshard
 from plugrt.execution.sharded_transfer import gather, put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
 from plugrt.execution.transfer_guard import check_transfer
-from plugrt.interface import Device, HostBufferSemantics
+from plugrt.interface import Device, HostBufferSemantics, TensorType
 from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
-from plugrt.typing import ArrayLike, DeviceLike
+from plugrt.typing import ArrayLike, Container, PutTarget
 
 T = TypeVar("T")
 _COPY = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -35,63 +39,76 @@ _ALIAS = HostBufferSemantics.IMMUTABLE_ZERO_COPY
 @overload
 def device_put(
     x: ArrayLike,
-    device: DeviceLike | None = None,
+    device: PutTarget = None,
     *,
+    src: PutTarget = None,
     donate: bool = False,
     may_alias: bool | None = None,
 ) -> Array: ...
 @overload
 def device_put(
     x: Any,
-    device: DeviceLike | None = None,
+    device: PutTarget | Container = None,
     *,
-    donate: bool = False,
-    may_alias: bool | None = None,
+    src: PutTarget | Container = None,
+    donate: bool | Container = False,
+    may_alias: bool | Container | None = None,
 ) -> Any: ...
 def device_put(
     x: Any,
-    device: Device | Sharding | None = None,
+    device: Any = None,
     *,
-    donate: bool = False,
-    may_alias: bool | None = None,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
 ) -> Any:
-    """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` on a device or sharding.
+    """Returns ``x`` (an array, a scalar, or a pytree of them) as `Array` where ``device`` says.
 
-    With a ``device`` the result is committed to it; without one, arrays stay where they are and
-    host data go to the default device, uncommitted, as in JAX. ``donate`` releases the source's
-    memory; ``may_alias`` True lets a host array that never changes be used without a copy,
-    False forces a copy. Traced arrays stay as they are: the arguments of the outermost call decide
-    where a program runs. Raises `NotAnArray` with the path of what is not an array.
+    That is a device, a sharding, also one of another memory (``memory_kind="pinned_host"``), a
+    `plugrt.layout.Format`, a `plugrt.memory.Space`, or a pytree of these that is a prefix of
+    ``x``. The result is then committed to it; with None, arrays stay where they are and host data
+    go to the default device, uncommitted, as in JAX. All host data for one device are one call to
+    its backend.
+
+    ``donate`` releases the source's memory. ``may_alias`` True lets a host array be used without a
+    copy where its memory is aligned: from then on it must never change. False forces a copy of
+    arrays too. None copies host data, and shares the memory of arrays, which never change. Both
+    may be pytrees that are prefixes of ``x``. ``src`` is where ``x`` is, which arrays know: it is
+    checked and not used.
+
+    Within a traced function, a memory (as a Space, or as a sharding's) is where the value is if it
+    is a result of the outermost call; devices and layouts of traced arrays are ignored, as in JAX:
+    the arguments of that call decide where a program runs.
+
+    Raises `NotAnArray` with the path of what is not an array, `StructureError` for a pytree that
+    is no prefix, and `Unimplemented` for layouts and memories that the backend lacks.
 
     >>> plugrt.device_put({"bias": 1.5}, plugrt.devices()[0])
     {'bias': Array(1.5, dtype=float32)}
     """
-    if device is not None and not isinstance(device, Device | Sharding):
-        raise InvalidArgument(
-            f"device_put takes a device, a sharding or None; got {type(device).__name__} "
-            f"{device!r}. plugrt.devices() lists the devices"
-        )
-    if donate is not False or may_alias is not None:
-        require_flag("device_put", "donate", donate)
-        require_flag("device_put", "may_alias", may_alias, optional=True)
-    if isinstance(device, SingleDeviceSharding) and device.memory_kind is None:
-        device = device.device
     if config.token().guarded:
         _check_puts(x, device)
     start = time.perf_counter() if listening else 0.0
-    # An array by itself is the usual case.
-    put_all = _put_host if type(x) is np.ndarray else _put_tree
-    result = put_all(x, device, may_alias, donate)
+    if type(x) is np.ndarray and donate is False and src is None and is_target(device):
+        # An array by itself is the usual case.
+        if may_alias is not None:
+            require_flag("device_put", "may_alias", may_alias, optional=True)
+        result = _put_host(x, read_target(device), may_alias)
+        moved = result.nbytes
+    else:
+        result, moved = _put_tree(x, device, src, donate, may_alias)
     if start:
         seconds = time.perf_counter() - start
-        monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds)
+        monitoring.record_event_duration_secs(monitoring.DEVICE_PUT, seconds, bytes=moved)
     return result
 
 
-def _check_puts(x: Any, to: Device | Sharding | None) -> None:
+def _check_puts(x: Any, device: Any) -> None:
     """Has the transfer guard look at what `device_put` is asked for."""
-    there = SingleDeviceSharding(to) if isinstance(to, Device) else to
-    for leaf in tree.flatten(x)[0]:
+    leaves = tree.flatten(x)[0]
+    targets = spread(device, x, len(leaves), "device", is_target)
+    for leaf, target in zip(leaves, targets, strict=True):
+        there = _sharding_of(read_target(target), leaf)
         if type(leaf) is Array:
             if there is not None and leaf.sharding != there:
                 what = f"{leaf._signature.tensor_type}, from {leaf.sharding!r} to {there!r}"
@@ -101,55 +118,145 @@ def _check_puts(x: Any, to: Device | Sharding | None) -> None:
             check_transfer("host_to_device", what, explicit=True)
 
 
-def _put_tree(
-    x: Any, device: Device | Sharding | None, may_alias: bool | None, donate: bool
-) -> Any:
+def _sharding_of(to: Target, leaf: Any) -> Sharding | None:
+    if isinstance(to, Space):
+        return _space_of(leaf, to) if type(leaf) is Array else to.on(default_device())
+    if isinstance(to, Format):
+        return to.sharding
+    return SingleDeviceSharding(to) if isinstance(to, Device) else to
+
+
+def _put_tree(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> tuple[Any, int]:
+    """Returns the pytree of arrays, and the bytes that were put, copied or moved for it."""
     leaves, spec = tree.flatten(x)
+    count = len(leaves)
+    targets = [read_target(t) for t in spread(device, x, count, "device", is_target)]
+    for where in spread(src, x, count, "src", is_target):
+        read_target(where)
+    donated = _spread_flags(donate, x, count, "donate")
+    aliasing = _spread_flags(may_alias, x, count, "may_alias")
+    for one, other in zip(donated, aliasing, strict=True):
+        if one and other:
+            raise InvalidArgument(
+                "device_put takes donate=True or may_alias=True, not both: what is donated is gone"
+            )
+    results: list[Any] = [None] * count
+    hosts: dict[Device | None, list[tuple[int, npt.NDArray[Any]]]] = {}
     try:
-        results = [
-            _put_array(leaf, device, donate, may_alias)
-            if type(leaf) is Array
-            else _put_host(leaf, device, may_alias)
-            for leaf in leaves
-        ]
+        for i, (leaf, to, alias) in enumerate(zip(leaves, targets, aliasing, strict=True)):
+            if type(leaf) is Array:
+                results[i] = _put_array(leaf, to, donated[i], alias)
+            elif isinstance(leaf, Array):
+                results[i] = _place_tracer(leaf, to)
+            elif alias or not (to is None or isinstance(to, Device)):
+                results[i] = _put_host(leaf, to, alias)
+            else:
+                hosts.setdefault(to, []).append((i, host_array(leaf)))
     except NotAnArray:
         for path, leaf in tree.flatten_with_paths(x):  # the error with its path
             if not isinstance(leaf, Array):
                 host_array(leaf, f"the value at {path}" if path else "the value")
         raise
-    return tree.unflatten(spec, results)
+    for target, numbered in hosts.items():
+        _put_together(numbered, leaves, target, results)
+    moved = [a for a, leaf in zip(results, leaves, strict=True) if a is not leaf]
+    return tree.unflatten(spec, results), sum(a.nbytes for a in moved) if listening else 0
 
 
-def _put_host(
-    x: Any, to: Device | Sharding | None, may_alias: bool | None, donate: bool = False
-) -> Array:
-    if type(x) is not np.ndarray and isinstance(x, Array):
-        x._live()  # a tracer: where its program runs is decided by the call's arguments
-        return x
+def _spread_flags(prefix: Any, x: Any, count: int, name: str) -> list[Any]:
+    flags = spread(prefix, x, count, name, lambda p: isinstance(p, bool | None))
+    for flag in {id(flag): flag for flag in flags}.values():
+        require_flag("device_put", name, flag, optional=name == "may_alias")
+    return flags
+
+
+def _put_together(
+    numbered: list[tuple[int, npt.NDArray[Any]]],
+    leaves: list[Any],
+    target: Device | None,
+    results: list[Any],
+) -> None:
+    """Puts host arrays on one device in one call, and sets the results of their numbers."""
+    device = target or default_device()
+    here, committed = SingleDeviceSharding(device), target is not None
+    put_all = device.client.shards_from_host([host for _, host in numbered], device)
+    for (i, host), shards in zip(numbered, put_all, strict=True):
+        weak = not committed and type(leaves[i]) in (bool, int, float, complex)
+        signature = intern_signature(host.shape, host.dtype, here, committed, weak)
+        results[i] = new_array(shards, signature)
+
+
+def _put_host(x: Any, to: Target, may_alias: bool | None) -> Array:
     host = host_array(x)
+    if isinstance(to, Space):
+        to = to.on(default_device())
+        if to.memory_kind is None:
+            to = to.device
     if isinstance(to, Sharding):
         return put_sharded(host, to)
     weak = to is None and type(x) in (bool, int, float, complex)
     semantics = _ALIAS if may_alias else _COPY
+    if isinstance(to, Format):
+        return _put_in_layout(host, to, semantics)
     return put(host, to or default_device(), to is not None, weak, semantics)
 
 
-def _put_array(
-    x: Array, to: Device | Sharding | None, donate: bool, may_alias: bool | None
-) -> Array:
+def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSemantics) -> Array:
+    """Returns a host array in a layout: put so where the backend can, else copied there."""
+    device, layout = to.sharding.devices[0], to.layout  # type: ignore[union-attr]
+    tensor_type = TensorType(host.shape, host.dtype)
+    other = other_layout(device, tensor_type, layout)  # type: ignore[arg-type]
+    if other is None or not device.client.capabilities.layout_put:
+        return change_layout(put(host, device, True, semantics=semantics), other)
+    buffer = device.client.buffer_from_host(host, device, None, semantics, other)
+    return array_on(buffer, True, layout=buffer.layout)
+
+
+def _place_tracer(x: Any, to: Target) -> Any:
+    """Returns a traced array marked with the memory that a target names."""
+    x._live()
+    if isinstance(to, Space):
+        return x.in_memory("pinned_host" if to is Space.Host else None)
+    if isinstance(to, SingleDeviceSharding | Device):
+        return x.in_memory(to.memory_kind if isinstance(to, Sharding) else None)
+    return x
+
+
+def _put_array(x: Array, to: Target, donate: bool, may_alias: bool | None) -> Array:
     held = x._held()
-    if to is None or x.sharding == to:
+    if isinstance(to, Space):
+        to = _space_of(x, to)
+    layout = x._signature.layout
+    if isinstance(to, Format):
+        there = SingleDeviceSharding(to.sharding.devices[0])  # type: ignore[union-attr]
+        result = x if x.sharding is there and x.committed else move(x, there.device, True)
+        shape = TensorType(x.shape, x.dtype)
+        other = other_layout(there.device, shape, to.layout)  # type: ignore[arg-type]
+        result = change_layout(result, other)
+    elif to is None or x.sharding == to:
         result = x
     elif isinstance(to, Sharding):
-        result = reshard(x, to, share=may_alias is not False)
+        result = reshard(change_layout(x, None), to, share=may_alias is not False)
     else:
         result = move(x, to, True)
+        if layout is not None and to.client.capabilities.layouts:
+            result = change_layout(result, layout)
     if may_alias is False and result._shards is held:
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
         # Not deleted, since the result may share buffers; unshared ones are freed here.
         x._mark_donated("device_put")
     return result
+
+
+def _space_of(x: Array, space: Space) -> Sharding:
+    sharding = x.sharding
+    if not isinstance(sharding, SingleDeviceSharding):
+        raise Unimplemented(
+            f"device_put to {space} of an array on several devices ({sharding!r}); put it on one "
+            "device first"
+        )
+    return space.on(sharding.device)
 
 
 def put(
@@ -169,13 +276,15 @@ def put(
 def move(x: Array, device: Device, committed: bool) -> Array:
     """Returns ``x`` on ``device``: the same buffers if it is there, put together if it is in parts.
 
-    Goes from device to device where the backends can do that, else through the host. Raises
-    `NotAnArray` where parts of it are in other processes.
+    What is moved has the default layout. Goes from device to device where the backends can do
+    that, else through the host. Raises `NotAnArray` where parts of it are in other processes.
     """
-    shards, here = x._live(), SingleDeviceSharding(device)
+    shards, here, old = x._live(), SingleDeviceSharding(device), x._signature
     if x.sharding is here:
-        kept = intern_signature(x.shape, x.dtype, here, committed, x._signature.weak)
-        return x if kept is x._signature else new_array(shards, kept)
+        kept = intern_signature(old.shape, old.dtype, here, committed, old.weak, old.layout)
+        return x if kept is old else new_array(shards, kept)
+    if old.layout is not None:
+        x = change_layout(x, None)
     buffers = exchange(x, here)
     if buffers is None:
         return put(gather(x), device, committed, x._signature.weak, semantics=_ALIAS)

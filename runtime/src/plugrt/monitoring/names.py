@@ -24,7 +24,8 @@ LAUNCH: Final = "/plugrt/launch"
 Recorded where ``config.record_launches`` is set, as it is within `timeline`.
 """
 DEVICE_PUT: Final = "/plugrt/device_put"
-"""Duration: one call of `plugrt.device_put` (a copy may go on when it returns)."""
+"""Duration: one call of `plugrt.device_put` (a copy may go on when it returns); ``bytes=`` how many
+were put, copied or moved."""
 READ: Final = "/plugrt/read"
 """Duration: the first read of an array on the host, and the wait for its data if they are not there
 (``bytes=`` how many)."""

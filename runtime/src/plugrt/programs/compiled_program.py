@@ -18,6 +18,7 @@ from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.compiler import compile_program
 from plugrt.execution.default_device import default_device
+from plugrt.execution.launch_layouts import read_layouts
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import single_device_launch
 from plugrt.execution.plan import Plan
@@ -191,8 +192,11 @@ class CompiledProgram(CompiledCall):
             sources=tuple(("result", i) for i in range(len(outputs))),
         )
         launch = single_device_launch(self.device, len(types), len(outputs), committed=True)
+        named = self.program.may_name_layouts and self._launched is self._runtime
+        if named and self.device.client.capabilities.layouts:
+            launch = read_layouts(launch, plan, types, outputs, self._runtime)
         results = [
-            intern_signature(t.shape, t.dtype, here, True)
+            intern_signature(t.shape, t.dtype, here, True, layout=t.layout)
             for t, here in zip(outputs, launch.out_shardings, strict=True)
         ]
         return LoadedProgram(plan, types, launch, self._launched, (), results, self._read_module)

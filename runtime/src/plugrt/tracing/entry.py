@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +45,15 @@ def add_main(trace: Trace, name: str, types: list[ir.Type]) -> func.FuncOp:
 
 
 def route_outputs(
-    trace: Trace, block: ir.Block, parameters: Sequence[Parameter], forward: bool
+    trace: Trace,
+    block: ir.Block,
+    parameters: Sequence[Parameter],
+    forward: bool,
+    placed: Collection[int] = (),
 ) -> tuple[list[Source], list[int], list[npt.NDArray[Any]]]:
     """Decides where each output comes from, and removes those from ``main`` that bypass it.
 
+    Those numbered in ``placed`` stay, since the program puts them in a memory.
     Returns the sources, the positions of the outputs that ``main`` returns, and the literals: small
     constants are those, unless something has to be computed anyway.
     """
@@ -60,13 +65,14 @@ def route_outputs(
                 known[value] = ("argument", i)
         for i, captured in enumerate(trace.captured.values()):
             known[captured.value] = ("constant", i)
-    literals = _literals(trace, [v for v in values if v not in known]) if forward else None
+    elsewhere = [v for v in values if v not in known]
+    literals = _literals(trace, elsewhere) if forward and not placed else None
     sources: list[Source] = []
     results: list[int] = []
     for position, value in enumerate(values):
         if value not in known and literals is not None:
             known[value] = ("literal", [*literals].index(value))
-        if value in known:
+        if value in known and position not in placed:
             sources.append(known[value])
         else:
             sources.append(("result", len(results)))

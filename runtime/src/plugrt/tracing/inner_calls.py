@@ -68,6 +68,9 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
             plan.sources, staged.output_types, staged.weak_outputs, strict=True
         )
     ]
+    if staged.out_memory_kinds:
+        placed = zip(outputs, staged.out_memory_kinds, strict=True)
+        outputs = [output.in_memory(kind) for output, kind in placed]
     return tree.unflatten(staged.out_tree, outputs)
 
 

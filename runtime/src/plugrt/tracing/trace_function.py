@@ -13,6 +13,7 @@ from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
+from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, HostCallback, Program, TensorType
 from plugrt.stablehlo.bindings import MLIRError, func, ir
@@ -23,6 +24,7 @@ from plugrt.stablehlo.callbacks import (
     order_callbacks,
 )
 from plugrt.stablehlo.dead_code import remove_dead_code
+from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import Version, bytecode, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
 from plugrt.tracing.captures import as_tracer
@@ -38,6 +40,7 @@ from plugrt.tracing.entry import (
     set_type,
     warn_of_constants,
 )
+from plugrt.tracing.launch_attributes import entry_attributes
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
@@ -56,29 +59,41 @@ class Staged:
     weak_outputs: tuple[bool, ...]
     """Whether each flat output stands for a Python scalar."""
     out_tree: tree.PyTreeSpec
+    out_memory_kinds: tuple[str | None, ...] = ()
+    """The kind of memory that each flat output was put in; empty: all in the default."""
     callbacks: Mapping[int, HostCallback] = field(default_factory=dict)
     """The Python functions that the program calls, by number."""
     unordered: bytes | None = None
     """The module before ordered calls had their tokens, where it has such calls."""
     loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
     """What was compiled of it, by launch and settings; see `plugrt.execution.programs.load`."""
-    _artifacts: dict[Version | None, bytes] = field(default_factory=dict)
+    _artifacts: dict[tuple[Version | None, EntryAttributes | None], bytes] = field(
+        default_factory=dict
+    )
 
     @property
     def types(self) -> tuple[ParameterType, ...]:
         """Shape, dtype and weakness of each flat argument."""
         return tuple((p.type.shape, p.type.dtype, p.weak) for p in self.parameters)
 
-    def program(self, client: Client) -> Program:
+    def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
-        return self.program_at(client.capabilities.stablehlo_current_version)
+        version = client.capabilities.stablehlo_current_version
+        return self.program_at(version, entry_attributes(self.plan, launch))
 
-    def program_at(self, version: Version | None) -> Program:
+    def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
+        """Returns the module, with layouts and memories where a launch names some."""
+        return self.module if attributes is None else attributes.add_to(self.module)
+
+    def program_at(
+        self, version: Version | None, attributes: EntryAttributes | None = None
+    ) -> Program:
         """Returns the program as a portable artifact that a reader of ``version`` takes."""
-        code = self._artifacts.get(version)
+        code = self._artifacts.get((version, attributes))
         if code is None:
             with monitoring.stage(monitoring.LOWER, self.plan.name):
-                code = self._artifacts[version] = portable_artifact(self.module, version)
+                module = self.module_with(attributes)
+                code = self._artifacts[version, attributes] = portable_artifact(module, version)
         return Program(code, "mlir", self.plan.name, self.callbacks)
 
     @cached_property
@@ -138,7 +153,9 @@ def _stage(
         with trace.inside(block, isolated=True):
             outputs, out_tree = _fill_block(function, parameters, trace, block, name)
         remove_dead_code(trace.module, block)
-        sources, results, literals = route_outputs(trace, block, parameters, forward)
+        kinds = tuple(output.memory_kind for output in outputs)
+        placed = {i for i, kind in enumerate(kinds) if kind is not None}
+        sources, results, literals = route_outputs(trace, block, parameters, forward, placed)
         types_of_results = [TensorType(outputs[i].shape, outputs[i].dtype) for i in results]
         kept = prune(block, parameters, keep_unused)
         constants, fed = prune_constants(trace, block, len(kept), sources)
@@ -171,6 +188,7 @@ def _stage(
         tuple(TensorType(o.shape, o.dtype) for o in outputs),
         tuple(o.weak for o in outputs),
         out_tree,
+        kinds if placed else (),
         callbacks,
         unordered,
     )

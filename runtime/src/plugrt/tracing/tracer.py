@@ -26,6 +26,7 @@ class Tracer(Methods):
         "__weakref__",
         "_value",
         "dtype",
+        "memory_kind",
         "origin",
         "scalar",
         "scope",
@@ -51,6 +52,8 @@ class Tracer(Methods):
         """Whether it stands for a Python scalar, whose dtype yields to that of other operands."""
         self.scalar: Any = None
         """The 0-d host value that it stands for, where that is known."""
+        self.memory_kind: str | None = None
+        """The kind of memory that it is in as a result of the whole program; None: the default."""
         self.origin = origin
         """Which argument it is, such as ``argument x[0] of 'f'``; empty for computed values."""
 
@@ -69,6 +72,7 @@ class Tracer(Methods):
         tracer.dtype = dtype
         tracer.weak = True
         tracer.scalar = scalar
+        tracer.memory_kind = None
         tracer.origin = ""
         return tracer
 
@@ -79,6 +83,14 @@ class Tracer(Methods):
         if trace is None:
             raise LeakedTracer(leak_message(self))
         return trace.mlir_value(self)
+
+    def in_memory(self, kind: str | None) -> Tracer:
+        """Returns the value as one that is in a kind of memory once it is a result."""
+        if kind == self.memory_kind:
+            return self
+        placed = Tracer(self.value, self.trace, weak=self.weak, origin=self.origin)
+        placed.scalar, placed.memory_kind = self.scalar, kind
+        return placed
 
     @property
     def ndim(self) -> int:

@@ -27,15 +27,20 @@ from plugrt.tracing.passthrough import passthrough_module
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
+    from plugrt.stablehlo.entry_attributes import EntryAttributes
     from plugrt.tracing.trace_function import Staged
 
 logger = logging.getLogger("plugrt.compile")
 
 
 def compile_ahead(
-    staged: Staged, target: Topology | str, options: CompileOptions, out_info: Any
+    staged: Staged,
+    target: Topology | str,
+    options: CompileOptions,
+    out_info: Any,
+    attributes: EntryAttributes | None = None,
 ) -> AheadOfTime:
-    """Returns a traced function compiled for a topology.
+    """Returns a traced function compiled for a topology; ``attributes`` are layouts and memories.
 
     The program's parameters are the arguments that it uses, then the arrays of its closure.
     """
@@ -49,7 +54,7 @@ def compile_ahead(
     else:
         inputs = [staged.parameters[i].type for i in plan.kept]
         inputs += [TensorType(c.shape, c.dtype) for c in plan.constants[: plan.fed]]
-        program = staged.program_at(version)
+        program = staged.program_at(version, attributes)
     if program.callbacks:
         raise refuse_callbacks(
             program, "what is compiled for a topology runs elsewhere, without this process's Python"

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
-from plugrt.execution import tree
 from plugrt.execution.placement import read_compiler_options
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function
+from plugrt.transforms.jit_formats import FormatPrefix
 from plugrt.transforms.jit_function import JitFunction
 from plugrt.typing import Shardings
 
@@ -75,7 +74,11 @@ def jit(
 
     The parameters are ``jax.jit``'s. ``compiler_options`` are options of the backend's compiler by
     name, such as ``{"xla_cpu_enable_fast_math": True}``; it refuses those that it does not know.
-    ``in_shardings`` and ``out_shardings`` take a single device's sharding for now; ``inline`` puts
+    ``in_shardings`` and ``out_shardings`` take a single device's sharding for now, also one of
+    another memory, or a `plugrt.layout.Format`: a layout for each argument and result, or
+    ``Layout.AUTO``, which the compiler chooses. Without one, committed arguments are taken as they
+    lie, and results have the default layout, but for one that is an argument: it stays as it is,
+    where JAX copies it to the default. Formats are those of the outermost call. ``inline`` puts
     the body in place when another traced function calls it, instead of a call to a function of the
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
     numbers or names, `Unimplemented` for several devices.
@@ -104,7 +107,11 @@ def jit(
     require_flag("jit", "inline", inline)
     if device is not None and backend is not None:
         raise ArgumentError("jit takes a device or a backend, not both")
-    device = _one_device(device, in_shardings, out_shardings)
+    formats = (
+        FormatPrefix(in_shardings, "in_shardings"),
+        FormatPrefix(out_shardings, "out_shardings"),
+    )
+    device = _one_device(device, *formats)
     rules = ArgumentRules(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(
         fun,
@@ -114,14 +121,15 @@ def jit(
         backend=backend,
         inline=inline,
         compiler_options=read_compiler_options("jit", compiler_options),
+        formats=None if all(prefix.is_plain for prefix in formats) else formats,
     )
 
 
-def _one_device(device: Device | None, *shardings: Any) -> Device | None:
+def _one_device(device: Device | None, *prefixes: FormatPrefix) -> Device | None:
     """Returns the device that ``device`` and the shardings name, None where none of them does."""
     if device is not None and not isinstance(device, Device):
         raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
-    asked = [one for sharding in shardings for one in _single_devices(sharding)]
+    asked = [one for prefix in prefixes for one in prefix.devices]
     if not asked:
         return device
     if len({*asked, *([device] if device else [])}) > 1:
@@ -130,21 +138,3 @@ def _one_device(device: Device | None, *shardings: Any) -> Device | None:
             "use pmap, or one device"
         )
     return asked[0]
-
-
-def _single_devices(shardings: Any) -> list[Device]:
-    devices = []
-    for sharding in tree.flatten(shardings)[0]:
-        if isinstance(sharding, Device):
-            devices.append(sharding)
-        elif isinstance(sharding, SingleDeviceSharding):
-            devices.append(sharding.device)
-        elif isinstance(sharding, Sharding):
-            raise Unimplemented(
-                f"jit with {sharding!r} is not implemented; use pmap, or a single device"
-            )
-        else:
-            raise InvalidArgument(
-                f"in_shardings and out_shardings take shardings; got {sharding!r}"
-            )
-    return devices

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from plugrt.errors import ArgumentError, NotAnArray
+from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, parameter_types
 from plugrt.execution.default_device import default_device_of
 from plugrt.execution.float_checks import Rerun, put_host_arrays
@@ -23,6 +24,7 @@ from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import CachedFunction, P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.jit_formats import FormatPrefix, place_formats
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.stages import Lowered, Traced
 
@@ -42,7 +44,10 @@ class JitFunction(CachedFunction[P, R]):
         backend: str | None,
         inline: bool,
         compiler_options: CompilerOptions = (),
+        formats: tuple[FormatPrefix, FormatPrefix] | None = None,
     ) -> None:
+        """``formats`` are those of arguments and results, where there are layouts or memories."""
+        self._formats = formats
         self._keep_unused = keep_unused
         self._device = device
         self._backend = backend
@@ -57,6 +62,7 @@ class JitFunction(CachedFunction[P, R]):
             device,
             backend,
             compiler_options,
+            formats and tuple(prefix.key for prefix in formats),
         )
         super().__init__(function, rules, options)
 
@@ -74,6 +80,7 @@ class JitFunction(CachedFunction[P, R]):
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.get_traced(head, avals, self._stager(bound))
         rerun = self._make_rerun(bound, self)
+        placed = self._launch(bound, staged, avals) if self._formats else None
         return Traced(
             staged,
             bound.spec,
@@ -81,6 +88,7 @@ class JitFunction(CachedFunction[P, R]):
             self._where(),
             compiler_options=self._compiler_options,
             _rerun=rerun,
+            _placed=placed,
         )
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +153,14 @@ class JitFunction(CachedFunction[P, R]):
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
         launch = resolve_launch(staged, avals, self._where())
-        return replace(launch, compiler_options=self._compiler_options)
+        launch = replace(launch, compiler_options=self._compiler_options)
+        if self._formats is None:
+            return launch
+        results = tree.unflatten(staged.out_tree, staged.output_types)
+        describe = staged.plan.describe
+        return place_formats(
+            launch, bound, avals, results, staged.output_types, self._formats, describe
+        )
 
     def _where(self) -> Device | None:
         if self._device is not None:
@@ -164,6 +179,7 @@ class JitFunction(CachedFunction[P, R]):
                 make_parameters(types, names, donated),
                 name=self._rules.title,
                 keep_unused=self._keep_unused,
+                forward=self._formats is None,
             )
 
         return trace

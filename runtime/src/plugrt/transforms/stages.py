@@ -16,6 +16,7 @@ from plugrt.execution.compiler import compile_program
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import CompilerOptions, Launch, read_compiler_options
+from plugrt.execution.program_formats import argument_formats, result_formats
 from plugrt.execution.programs import load, resolve_launch
 from plugrt.interface import (
     Client,
@@ -30,8 +31,10 @@ from plugrt.interface import (
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import portable_artifact
 from plugrt.stablehlo.xla_computation import XlaComputation
+from plugrt.tracing.launch_attributes import entry_attributes
 from plugrt.tracing.passthrough import passthrough_module
 from plugrt.tracing.trace_function import Staged
 from plugrt.transforms.aot import AheadOfTime, compile_ahead
@@ -56,6 +59,8 @@ class Traced(StageInfo):
     """What the function asks of the compiler."""
     _rerun: Rerun | None = field(default=None, kw_only=True, compare=False)
     """Makes a call again operation by operation, for the debug checks."""
+    _placed: Launch | None = field(default=None, kw_only=True, compare=False)
+    """Where it runs and how arguments and results lie, where `jit` was told that."""
 
     @property
     def _stage(self) -> Traced:
@@ -109,7 +114,7 @@ class Traced(StageInfo):
         if topology is None:
             return self._load(options)
         asked = replace(self._options(), env_overrides=dict(options))
-        return compile_ahead(self.staged, topology, asked, self.out_info)
+        return compile_ahead(self.staged, topology, asked, self.out_info, self._attributes)
 
     def _load(self, options: CompilerOptions) -> Compiled:
         return Compiled(self, self._load_program(options))
@@ -118,7 +123,18 @@ class Traced(StageInfo):
         return load(self.staged, replace(self._launch(), compiler_options=options))
 
     def _launch(self) -> Launch:
-        return resolve_launch(self.staged, self.avals, self.device)
+        return self._placed or resolve_launch(self.staged, self.avals, self.device)
+
+    @property
+    def _attributes(self) -> EntryAttributes | None:
+        """The layouts and memories that `jit` was told."""
+        placed = self._placed
+        return entry_attributes(self.staged.plan, placed) if placed else None
+
+    @property
+    def _module(self) -> ir.Module:
+        """The module, with those layouts and memories."""
+        return self.staged.module_with(self._attributes)
 
     def _options(self) -> CompileOptions:
         """Returns how it is compiled for devices that are not known yet."""
@@ -156,12 +172,12 @@ class Lowered(StageInfo):
         With ``debug_info`` it has names and source lines. Raises `ArgumentError` for another
         dialect.
         """
-        module = self.traced.staged.module
+        module = self.traced._module
         if _read_dialect(dialect) == "hlo":
             computation = XlaComputation(module, debug_info=debug_info)
             return computation.text_with_lines() if debug_info else computation.as_hlo_text()
         if not debug_info:
-            return self.traced.staged.text
+            return self.traced.staged.text if module is self.traced.staged.module else str(module)
         return str(module.operation.get_asm(enable_debug_info=True))
 
     def as_dot(self) -> str:
@@ -185,8 +201,8 @@ class Lowered(StageInfo):
         Raises `ArgumentError` for another dialect.
         """
         if _read_dialect(dialect) == "hlo":
-            return XlaComputation(self.traced.staged.module)
-        return self.traced.staged.module
+            return XlaComputation(self.traced._module)
+        return self.traced._module
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and so on of the module, before it is optimised.
@@ -294,6 +310,21 @@ class Compiled(StageInfo, CompiledCall):
     def input_shardings(self) -> Any:
         """Where each argument is taken, as the pytree ``(args, kwargs)`` of shardings."""
         return tree.unflatten(self.in_tree, self._program.launch.in_shardings)
+
+    @property
+    def input_formats(self) -> Any:
+        """Where each argument must be and how it must lie, a `Format` each, as ``(args, kwargs)``.
+
+        Layouts that were left to the compiler are those that it chose. An argument that the program
+        does not need, and one on a backend without layouts, has none. As in JAX.
+        """
+        formats = argument_formats(self._program)
+        return tree.unflatten(self.in_tree, formats)
+
+    @property
+    def output_formats(self) -> Any:
+        """Where each result is and how it lies, a `Format` each, as the results. As in JAX."""
+        return tree.unflatten(self.out_tree, result_formats(self._program))
 
     @property
     def output_shardings(self) -> Any:

@@ -35,6 +35,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.forms import FORMS
     from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS
     from plugrt_sdk.conformance.mutants.killers import KILLERS
+    from plugrt_sdk.conformance.mutants.layouts import LAYOUTS
     from plugrt_sdk.conformance.mutants.liars import LIARS
     from plugrt_sdk.conformance.mutants.operations import COMPOSITES, OPERATIONS, RANDOMNESS
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
@@ -65,6 +66,7 @@ def mutants() -> Mapping[str, Mutant]:
         **SCALES,
         **COLLECTIVE,
         **EXECUTABLES,
+        **LAYOUTS,
         **TOPOLOGIES,
         **AHEAD_OF_TIME,
         **LIBRARIES,

@@ -1,0 +1,10 @@
+"""Layouts: how arrays lie in memory, as ``jax.experimental.layout`` has them.
+
+`Layout` is an order of dimensions, with tiles; `Format` is a layout with a sharding, which
+`plugrt.device_put`, `plugrt.jit` (``in_shardings``, ``out_shardings``) and `Array.format` use.
+"""
+
+from plugrt.execution.format import Format
+from plugrt.memory_layout import Layout
+
+__all__ = ["Format", "Layout"]

@@ -1,0 +1,74 @@
+"""String attributes on the parameters and results of ``main``: layouts and memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plugrt.stablehlo.attributes import symbol_of
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.modules import bytecode
+
+Attributes = tuple[tuple[str, str], ...]
+"""Names and texts for one parameter or result."""
+
+LAYOUT = "mhlo.layout_mode"
+"""``auto``, ``default`` or XLA's text of a layout."""
+MEMORY = "mhlo.memory_kind"
+"""``device``, ``pinned_host`` or another kind that the device has."""
+_ALIAS = "tf.aliasing_output"
+_DONOR = "jax.buffer_donor"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryAttributes:
+    """The attributes of each parameter and each result of ``main``."""
+
+    parameters: tuple[Attributes, ...]
+    results: tuple[Attributes, ...]
+
+    def add_to(self, module: ir.Module) -> ir.Module:
+        """Returns a copy of a module with these attributes beside those that it has.
+
+        A parameter that is donated to a result in another layout no longer names it: the memory is
+        still the program's, as in JAX.
+        """
+        with module.context, ir.Location.unknown():
+            copy = ir.Module.parse(bytecode(module))
+            main = next(op for op in copy.body.operations if symbol_of(op.operation) == "main")
+            given = _read(main, "arg_attrs", len(self.parameters))
+            stated = _read(main, "res_attrs", len(self.results))
+            _add(given, self.parameters)
+            _add(stated, self.results)
+            for attributes in given:
+                _part_layouts(attributes, stated)
+            _write(main, "arg_attrs", given)
+            _write(main, "res_attrs", stated)
+        return copy
+
+
+def _read(main: Any, name: str, count: int) -> list[dict[str, ir.Attribute]]:
+    if name not in main.attributes:
+        return [{} for _ in range(count)]
+    return [{a.name: a.attr for a in each} for each in main.attributes[name]]
+
+
+def _add(found: list[dict[str, ir.Attribute]], new: Sequence[Attributes]) -> None:
+    for attributes, texts in zip(found, new, strict=True):
+        attributes.update((name, ir.StringAttr.get(text)) for name, text in texts)
+
+
+def _part_layouts(
+    parameter: dict[str, ir.Attribute], results: Sequence[dict[str, ir.Attribute]]
+) -> None:
+    if _ALIAS not in parameter:
+        return
+    result = results[ir.IntegerAttr(parameter[_ALIAS]).value]
+    if any(str(parameter.get(name)) != str(result.get(name)) for name in (LAYOUT, MEMORY)):
+        del parameter[_ALIAS]
+        parameter[_DONOR] = ir.BoolAttr.get(True)
+
+
+def _write(main: Any, name: str, attributes: Sequence[dict[str, ir.Attribute]]) -> None:
+    main.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in attributes])

@@ -1,0 +1,169 @@
+"""`FormatPrefix`: ``in_shardings`` and ``out_shardings`` of `jit`, with layouts and memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from plugrt.errors import InvalidArgument, StructureError, Unimplemented
+from plugrt.execution import tree
+from plugrt.execution.arguments import Aval
+from plugrt.execution.format import Format
+from plugrt.execution.placement import AnyLayout, Launch
+from plugrt.execution.relayout import other_layout, require_layouts
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature
+from plugrt.interface import Device, Layout, TensorType
+from plugrt.memory_layout import AutoLayout
+from plugrt.transforms.call_arguments import Bound
+
+
+class FormatPrefix:
+    """A pytree prefix of devices, shardings, Formats and None, for arguments or for results."""
+
+    __slots__ = ("_leaves", "_prefix", "_what", "key")
+
+    def __init__(self, prefix: Any, what: str) -> None:
+        """Raises `InvalidArgument` for other leaves, `Unimplemented` for several devices."""
+        found, spec = tree.flatten_with_none(prefix)
+        self._what, self._prefix = what, prefix
+        self._leaves = [_read(leaf, what) for leaf in found]
+        self.key = (tuple(self._leaves), spec)
+        """What is equal for equal prefixes."""
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices that it names."""
+        return [leaf.sharding.devices[0] for leaf in self._leaves if leaf and leaf.sharding]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it names devices alone: no layout and no memory."""
+        return not any(map(_names_more, self._leaves))
+
+    def spread(self, full: Any, describe: str) -> list[Format | None]:
+        """Returns the Format of each leaf of a pytree; `StructureError` if this is no prefix."""
+        prefix = tree.unflatten(self.key[1], self._leaves)
+        try:
+            return tree.broadcast_prefix(prefix, full)
+        except ValueError as error:
+            raise StructureError(
+                f"jit {self._what}={self._prefix!r:.300} is not a pytree prefix of {describe}, "
+                f"{tree.structure(full)}"
+            ) from error
+
+
+def _names_more(leaf: Format | None) -> bool:
+    sharding = leaf.sharding if leaf else None
+    return bool(leaf and leaf.layout) or bool(sharding and sharding.memory_kind)
+
+
+def _read(leaf: Any, what: str) -> Format | None:
+    if leaf is None or isinstance(leaf, Format):
+        found: Format | None = leaf
+    elif isinstance(leaf, Device):
+        found = Format(None, SingleDeviceSharding(leaf))
+    elif isinstance(leaf, Sharding):
+        found = Format(None, leaf)
+    elif isinstance(leaf, Layout | AutoLayout):
+        raise InvalidArgument(
+            f"jit's {what} takes a layout within a Format, which says where as well: "
+            f"Format({leaf!r}, sharding); got {leaf!r} alone"
+        )
+    else:
+        raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
+    if found and found.sharding and not isinstance(found.sharding, SingleDeviceSharding):
+        raise Unimplemented(
+            f"jit with {found.sharding!r} is not implemented; use pmap, or a single device"
+        )
+    return found
+
+
+def place_formats(
+    launch: Launch,
+    bound: Bound,
+    avals: Sequence[Aval],
+    out: Any,
+    output_types: Sequence[TensorType],
+    prefixes: tuple[FormatPrefix, FormatPrefix],
+    describe: Callable[[int], str],
+) -> Launch:
+    """Returns the launch with the layouts and memories that ``in_`` and ``out_shardings`` name.
+
+    ``out`` is a pytree in the form of the results. Raises `InvalidArgument` for an argument that is
+    committed in another layout.
+    """
+    before, after = prefixes
+    ins = before.spread(bound.dynamic[0], "the positional arguments")
+    if len(ins) < len(avals) and not before.is_plain:
+        raise StructureError("jit's in_shardings with layouts or memories takes no keywords")
+    ins = [*ins, *[None] * (len(avals) - len(ins))]
+    outs = after.spread(out, "the results")
+    device = launch.devices[0]
+    found = [
+        _argument_layout(wanted, aval, launch.in_layout(i), device, partial(describe, i))
+        for i, (wanted, aval) in enumerate(zip(ins, avals, strict=True))
+    ]
+    given = [
+        _concrete(wanted.layout, device, t) if wanted else None
+        for wanted, t in zip(outs, output_types, strict=True)
+    ]
+    return replace(
+        launch,
+        in_shardings=_in_memories(ins, launch.in_shardings, device),
+        out_shardings=_in_memories(outs, launch.out_shardings, device),
+        in_layouts=tuple(found) if any(found) else (),
+        out_layouts=tuple(given) if any(given) else (),
+    )
+
+
+def _in_memories(
+    formats: Sequence[Format | None], shardings: Sequence[Sharding], device: Device
+) -> tuple[Sharding, ...]:
+    return tuple(
+        SingleDeviceSharding(device, memory_kind=wanted.sharding.memory_kind)
+        if wanted and wanted.sharding and wanted.sharding.memory_kind
+        else sharding
+        for wanted, sharding in zip(formats, shardings, strict=True)
+    )
+
+
+def _argument_layout(
+    wanted: Format | None,
+    aval: Aval,
+    found: AnyLayout,
+    device: Device,
+    describe: Callable[[], str],
+) -> AnyLayout:
+    """Returns the layout of an argument: the one asked for, else as it lies."""
+    if wanted is None or wanted.layout is None:
+        return found
+    asked = _concrete(wanted.layout, device, aval.tensor_type)
+    if isinstance(aval, Signature) and aval.committed and asked != aval.layout:
+        if isinstance(asked, AutoLayout):
+            raise InvalidArgument(
+                f"{describe()} is an array that lies in memory already, and in_shardings leaves "
+                "its layout to the compiler (Layout.AUTO): lower and compile for "
+                "plugrt.ShapeDtypeStruct, and put the arrays to compiled.input_formats"
+            )
+        if not _lie_alike(asked, aval.layout):
+            lies = aval.layout or device.client.default_layout(aval.tensor_type)
+            raise InvalidArgument(
+                f"{describe()} lies in memory as {lies}; in_shardings asks for {wanted.layout}. "
+                "device_put it to that Format first, or leave its layout out of in_shardings"
+            )
+    return asked
+
+
+def _lie_alike(one: AnyLayout, other: Layout | None) -> bool:
+    return isinstance(one, Layout) and other is not None and one.is_met_by(other)
+
+
+def _concrete(layout: AnyLayout, device: Device, tensor_type: TensorType) -> AnyLayout:
+    """Returns a layout as launches have it: None for the default."""
+    if isinstance(layout, AutoLayout):
+        require_layouts(device, f"a layout of {tensor_type} that the compiler chooses")
+        return layout
+    return None if layout is None else other_layout(device, tensor_type, layout)
