@@ -6,6 +6,7 @@ import inspect
 import linecache
 import time
 import traceback
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 
@@ -62,7 +63,8 @@ def _try(check: Check, subject: PluginSubject) -> Result:
         return _refuses_two_devices(subject)
     declared = not check.capability or bool(getattr(subject.declared, check.capability))
     try:
-        check.run(subject)
+        with _ready(check, subject):
+            check.run(subject)
     except REFUSALS as error:
         may_refuse = check.refusable or not subject.states(check.capability)
         if declared and not may_refuse:
@@ -77,6 +79,14 @@ def _try(check: Check, subject: PluginSubject) -> Result:
             f"it works; declare {check.capability}",
         )
     return Result(Verdict.PASS)
+
+
+def _ready(check: Check, subject: PluginSubject) -> AbstractContextManager[None]:
+    """Sets what the library needs while it starts, where the check itself calls its functions."""
+    if not check.needs.has_table:
+        return nullcontext()
+    assert isinstance(subject.plugin, LibraryPlugin)
+    return subject.plugin.starting()
 
 
 def _require_library(plugin: Plugin) -> None:

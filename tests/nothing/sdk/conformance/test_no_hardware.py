@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from plugrt.plugins import LibraryPlugin
 from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.command import command
+from plugrt_sdk.conformance.judge import judge
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Verdict
+from plugrt_sdk.export import export_capsule
 
 CHECKS = registry.checks()
 FREE = {name for name, check in CHECKS.items() if not check.needs.has_client}
@@ -64,3 +73,25 @@ def test_a_library_that_is_not_there_is_a_finding_whatever_is_selected() -> None
     code, report = conform("no_library", "--check", "abi.slots")
     assert [row["id"] for row in report["checks"] if row["verdict"] == "FAIL"] == ["host.library"]
     assert code == 1
+
+
+def test_functions_of_a_library_are_called_with_what_it_needs_while_it_starts() -> None:
+    """Without that libtpu asks a server of Google's for minutes."""
+    seen: list[bool] = []
+
+    class Library(LibraryPlugin):
+        is_starting = False
+
+        @contextmanager
+        def starting(self) -> Iterator[None]:
+            self.is_starting = True
+            yield
+            self.is_starting = False
+
+    plugin = Library("library", c_api=export_capsule(lambda: None))
+    subject = PluginSubject(Target("object", "library"), load=lambda: plugin)
+    chapter = Chapter("here", Level.INSTALLS, "this test", needs=Needs.LIBRARY)
+    chapter.add("starting", "A statement.", lambda _: seen.append(plugin.is_starting), why="it is")
+    [check] = chapter
+    assert judge(check, subject).verdict is Verdict.PASS
+    assert (seen, plugin.is_starting) == ([True], False)
