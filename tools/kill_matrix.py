@@ -11,9 +11,11 @@ API by one of the two and not by the other is counted.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +37,7 @@ from plugrt_sdk.conformance.judge import judge  # noqa: E402
 from plugrt_sdk.conformance.mutants import mutants  # noqa: E402
 from plugrt_sdk.conformance.mutants.faults import Faults  # noqa: E402
 from plugrt_sdk.conformance.mutants.killers import AT, KILLERS  # noqa: E402
-from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY  # noqa: E402
+from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY as LIES  # noqa: E402
 from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TableFaults  # noqa: E402
 from plugrt_sdk.conformance.reference import Reference  # noqa: E402
 from plugrt_sdk.conformance.runner import Runner  # noqa: E402
@@ -45,11 +47,15 @@ from plugrt_sdk.conformance.verdict import Result  # noqa: E402
 from plugrt_sdk.conformance.worker import START  # noqa: E402
 from support.forks import Ended, run_forks  # noqa: E402
 from support.peer_kit import PeerKit, export, why_no_peer  # noqa: E402
+from support.sick_functions import CAUGHT_BY, SickFunctions  # noqa: E402
 
 SECONDS = 20.0
 FULL = os.environ.get("FULL") == "1"
 FORK_SECONDS = 3600.0 if FULL else 120.0
 MUTANT = "plugrt_sdk.conformance.mutants:mutant"
+BEFORE = "buffers.put_get.scalar"
+IN_C = {f"c.{name}": check for name, check in CAUGHT_BY.items()}
+"""Libraries in C, for what Python cannot do to a process, to their own checks."""
 
 
 @dataclass
@@ -123,23 +129,25 @@ def _record(checks: Sequence[Check], path: Path) -> None:
 def main() -> int:
     """Runs the mutants, two at a time, and returns the exit code."""
     words = sys.argv[1:]
-    rows = {name: Row(name, own_check(name)) for name in mutants()}
+    rows = {name: Row(name, own_check(name)) for name in (*mutants(), *IN_C)}
     rows = {name: row for name, row in rows.items() if all(word in name for word in words)}
     if not rows:
         print(f"no mutant has {' and '.join(words)} in its name", file=sys.stderr)
         return 2
+    in_c = {name: rows.pop(name) for name in IN_C if name in rows}
     asked = {check.id: check for row in rows.values() for check in group(row.check)}
     record_answers([c for c in asked.values() if c.level is Level.COMPUTES])
-    for row in run_kit(rows):
+    why = why_no_peer()
+    for row in itertools.chain(run_kit(rows), run_in_c(in_c, with_peer=not why)):
         others = f"; also {', '.join(row.others)}" if row.others else ""
         print(
             f"{'killed' if row.killed else 'ALIVE '} {row.mutant}: {row.verdict}{others}",
             flush=True,
         )
-    why = why_no_peer()
     run_through_c(rows)
     if not why:
         run_peer(rows)
+    rows |= in_c
     write(rows, why)
     return 0 if all(row.killed for row in rows.values()) else 1
 
@@ -151,8 +159,10 @@ def own_check(name: str) -> str:
     """Returns the check that a mutant was made for."""
     if name in SICK:
         return "abi.slots"
-    if name in CAUGHT_BY:
-        return CAUGHT_BY[name]
+    if name in IN_C:
+        return IN_C[name]
+    if name in LIES:
+        return LIES[name]
     if name not in KILLERS:
         return name
     return START if name.endswith("_at_start") else AT
@@ -220,6 +230,28 @@ def run_alone(row: Row) -> Row:
     target = Target("object", MUTANT, argument=row.mutant)
     row.take(Runner(target, group(row.check), SECONDS).run())
     return row
+
+
+def run_in_c(rows: Mapping[str, Row], *, with_peer: bool) -> Iterator[Row]:
+    """Yields the rows of libraries in C, with what the runner says of their own check.
+
+    Around it are a check before, and one behind it, that the library passes.
+    """
+    if not rows or shutil.which("cc") is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = SickFunctions(Path(folder))
+        for row in rows.values():
+            library = made.library(*row.mutant.removeprefix("c.").split("-"))
+            names = dict.fromkeys((BEFORE, row.check, AT))
+            target = Target("library", str(library))
+            row.take(Runner(target, [registry.find(name) for name in names], SECONDS).run())
+            row.through_c = row.killed
+            if with_peer:
+                peer = PeerKit(Path(folder))
+                [(_, ended)] = run_forks(peer.failures_of, [library], SECONDS)
+                row.peer = sorted(ended.value) if ended.how == "returned" else [f"({ended.how})"]
+            yield row
 
 
 # --- through the C API, by the kit and by its peer -----------------------------------------------
@@ -297,7 +329,7 @@ def forks_of(function: Callable[[Row], Any], rows: Sequence[Row]) -> Iterator[tu
 
 def write(rows: Mapping[str, Row], why_no_peer: str) -> None:
     """Writes the matrix as JSON and as Markdown, and prints the figures."""
-    folder = ROOT / "build"
+    folder = Path("build")
     folder.mkdir(exist_ok=True)
     found = [{**asdict(row), "killed": row.killed} for row in rows.values()]
     (folder / "kill-matrix.json").write_text(json.dumps(found, indent=2) + "\n")

@@ -66,8 +66,12 @@ class PeerKit:
         unsupported or skips is no failure, as in its exit code.
         """
         os.environ["PLUGRT_TABLE"] = hex(address_in(export(plugin), "the mutant"))
+        return self.failures_of(self._library)
+
+    def failures_of(self, library: Path) -> Mapping[str, str]:
+        """Returns what `failures` does, of a library."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None):
             path = Path(folder) / "report.json"
-            self._conform.main([str(self._library), "--json", str(path)])
+            self._conform.main([str(library), "--json", str(path)])
             rows = json.loads(path.read_text())["checks"]
         return {row["id"]: row["detail"] for row in rows if row["result"] == "fail"}

@@ -147,6 +147,28 @@ const PJRT_Api* GetPjrtApi(void) {
 """
 
 
+CAUGHT_BY = {
+    "load-abort": "abi.version",
+    "load-recurse": "abi.version",
+    "Plugin_Initialize-exit0": "abi.initialize",
+    "Client_Create-segv": "client.create",
+    "Client_Create-hang": "client.create",
+    "Client_Devices-throw": "client.create",
+    "Client_Compile-abort_in_thread": "programs.add",
+    "Client_Compile-jump": "programs.add",
+    "Client_Compile-keep_lock": "programs.add",
+    "Client_Compile-close_all": "programs.add",
+    "Client_Compile-kill_group": "programs.add",
+    "Client_Compile-kill_parent": "programs.add",
+    "LoadedExecutable_Execute-_exit0": "programs.add",
+    "LoadedExecutable_Execute-stop": "programs.add",
+    "LoadedExecutable_Execute-deaf": "programs.add",
+    "end-abort": "client.exit",
+    "end-hang": "client.exit",
+}
+"""Libraries that end or hang their process, to the check that is open when they do."""
+
+
 class SickFunctions:
     """Makes the libraries in ``folder``, around the exported plugin ``real``."""
 

@@ -1,0 +1,46 @@
+"""`make kill-matrix` finds mutants, tries them and writes the matrix."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support.apart import runs_apart
+from support.clib import needs_cc
+
+pytestmark = [runs_apart("test-sdk"), needs_cc]
+
+TOOL = Path(__file__).parents[4] / "tools/kill_matrix.py"
+
+
+def matrix(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if name != "PLUGRT_PEER"}
+    return subprocess.run(
+        [sys.executable, str(TOOL), *words], cwd=folder, env=env, capture_output=True, text=True,
+        timeout=200, check=False,
+    )  # fmt: skip
+
+
+def test_the_matrix_of_a_few(tmp_path: Path) -> None:
+    found = matrix(tmp_path, "buffers.read_only")
+    assert found.returncode == 0, found.stderr
+    assert "killed buffers.read_only: FAIL" in found.stdout
+    assert "1 of 1 mutants are killed by their own check" in found.stdout
+    [row] = json.loads((tmp_path / "build/kill-matrix.json").read_text())
+    assert (row["mutant"], row["verdict"], row["killed"]) == ("buffers.read_only", "FAIL", True)
+    assert "| `buffers.read_only` | FAIL |" in (tmp_path / "build/kill-matrix.md").read_text()
+
+
+def test_a_library_in_c(tmp_path: Path) -> None:
+    found = matrix(tmp_path, "c.LoadedExecutable_Execute-_exit0")
+    assert found.returncode == 0, found.stderr
+    assert "killed c.LoadedExecutable_Execute-_exit0: CRASH\n" in found.stdout
+
+
+def test_a_name_that_no_mutant_has(tmp_path: Path) -> None:
+    found = matrix(tmp_path, "nosuchmutant")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "no mutant has nosuchmutant in its name" in found.stderr
