@@ -29,8 +29,8 @@ JAX_PLATFORMS=numpy python my_jax_program.py
 JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_jax_program.py
 ```
 
-There JAX donates arguments, and has eigenvalues and singular values by its rules for CPUs: LAPACK's
-custom calls, which `numpy.linalg` answers. JAX refuses callbacks into Python on platforms that are
+There JAX donates arguments, and has eigenvalues, singular values and LU decompositions by its rules
+for CPUs: LAPACK's custom calls, which `numpy.linalg` and `numpy_backend.lu` answer. JAX refuses callbacks into Python on platforms that are
 not its own.
 
 It is an example of a backend in Python, a second opinion on what a program computes, and a device

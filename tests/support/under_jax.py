@@ -322,6 +322,20 @@ def linear_algebra() -> None:
         u, s, v = map(np.asarray, jnp.linalg.svd(matrix, full_matrices=False))
         np.testing.assert_allclose(u * s[..., None, :] @ v, matrix, atol=1e-5)
         np.testing.assert_allclose(jnp.linalg.svd(matrix, compute_uv=False), s, atol=1e-5)
+    large = rng.standard_normal((2, 70, 70)).astype(np.float32)
+    for matrix in (square, large, large[:, :, :40], large[0, :40], large.astype(np.complex64) * 1j):
+        packed, _, order = map(np.asarray, jax.lax.linalg.lu(matrix))
+        size = min(matrix.shape[-2:])
+        lower = np.tril(packed[..., :size], -1) + np.eye(packed.shape[-2], size, dtype=packed.dtype)
+        exchanged = np.take_along_axis(matrix, order[..., None], -2)
+        np.testing.assert_allclose(lower @ np.triu(packed[..., :size, :]), exchanged, atol=1e-4)
+        q, r = map(np.asarray, jnp.linalg.qr(matrix, mode="reduced"))
+        np.testing.assert_allclose(q @ r, matrix, atol=1e-4)
+        ones = np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1]))
+        np.testing.assert_allclose(np.conj(q.swapaxes(-1, -2)) @ q, ones, atol=1e-4)
+    solved = np.asarray(jnp.linalg.solve(large, large[:, :, :1]))
+    np.testing.assert_allclose(large @ solved, large[:, :, :1], atol=1e-3)
+    assert not np.isfinite(jnp.linalg.solve(np.ones((2, 2)), np.ones(2))).any()
     square[1, 0, 0] = np.nan
     for find in (jnp.linalg.eigvals, jnp.linalg.eigvalsh, lambda x: jnp.linalg.svd(x)[1]):
         assert np.isnan(find(square)).all(1).tolist() == [False, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,16 +22,19 @@ def initialize() -> None:
 
 
 def _lower_as_on_cpus() -> None:
-    """Has JAX write eigenvalues and singular values as for its CPU: by LAPACK's custom calls.
+    """Has JAX write eigenvalues and the like as for its CPU: by LAPACK's custom calls.
 
-    It has no rule for these on platforms that it does not know, and the NumPy backend runs them.
+    It has no rule for eigenvalues and singular values on platforms that it does not know, and a
+    loop over columns for LU decompositions. The NumPy backend runs the calls.
     """
     from jax._src.interpreters import mlir
     from jax._src.lax import linalg
 
     of_cpu = mlir._platform_specific_lowerings["cpu"]
-    for primitive in (linalg.eig_p, linalg.eigh_p, linalg.svd_p):
+    for primitive in (linalg.eig_p, linalg.eigh_p, linalg.lu_p, linalg.svd_p):
         mlir.register_lowering(primitive, of_cpu[primitive].rule, platform="numpy")
+    as_on_gpus = partial(linalg._lu_pivots_to_permutation_gpu_lowering, target_name_prefix="numpy")
+    mlir.register_lowering(linalg.lu_pivots_to_permutation_p, as_on_gpus, platform="numpy")
 
 
 def _create_client(**options: OptionValue) -> Client:

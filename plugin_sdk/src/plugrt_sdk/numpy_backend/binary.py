@@ -191,14 +191,29 @@ def _compare(op: Operation) -> Function:
     return compute_wide(function, dtype, BOOL)
 
 
+_FEW = 1024
+
+
 def _select(op: Operation) -> Function:
     dtype = op.dtype
+    integers = np.dtype(f"i{dtype.itemsize}") if dtype.itemsize in (1, 2, 4, 8) else None
 
     def select(condition: Array, yes: Array, no: Array) -> Array:
         chosen: Array = np.where(condition, yes, no)
         return chosen
 
-    return select if dtype.isbuiltin == 1 else lambda c, x, y: select(c, x, y).astype(dtype)
+    def select_bits(condition: Array, yes: Array, no: Array) -> Array:
+        """Selects by masks of bits: np.where branches, and takes four times as long at random."""
+        if not np.shape(condition) == np.shape(yes) == np.shape(no) or np.size(no) < _FEW:
+            return select(condition, yes, no)
+        mask = np.negative(condition.astype(integers))
+        bits = no.view(integers)
+        chosen: Array = (bits ^ ((bits ^ yes.view(integers)) & mask)).view(dtype)
+        return chosen
+
+    if dtype.isbuiltin == 1:
+        return select if integers is None else select_bits
+    return lambda c, x, y: select(c, x, y).astype(dtype)
 
 
 def _clamp(op: Operation) -> Function:

@@ -31,18 +31,35 @@ def _qr(op: Operation) -> Function:
 def _householder_product(op: Operation) -> Function:
     """``ProductOfElementaryHouseholderReflectors``: Q's columns from vectors and taus (orgqr)."""
 
-    def product(a: Array, taus: Array) -> Array:
-        rows, columns = a.shape[-2:]
-        q = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
-        for i in reversed(range(taus.shape[-1])):
-            v = np.concatenate(
-                [np.zeros_like(a[..., :i, i]), np.ones_like(a[..., :1, i]), a[..., i + 1 :, i]], -1
-            )[..., None]
-            tau = taus[..., i, None, None]
-            q = q - tau * v @ (np.conj(np.swapaxes(v, -1, -2)) @ q)
-        return q
+    return compute_wide(_multiply_reflections, op.dtype)
 
-    return compute_wide(product, op.dtype)
+
+_PANEL = 32
+
+
+def _multiply_reflections(a: Array, taus: Array) -> Array:
+    """Returns the first columns of a product of reflections, as many as ``a`` has.
+
+    By panels of columns: their reflections together are ``1 - v @ t @ v^H``, as in LAPACK's larft.
+    """
+    rows, columns = a.shape[-2:]
+    count = taus.shape[-1]
+    q = np.broadcast_to(np.eye(rows, columns, dtype=a.dtype), a.shape).copy()
+    for start in reversed(range(0, count, _PANEL)):
+        stop = min(start + _PANEL, count)
+        v = np.tril(a[..., start:, start:stop], -1)
+        each = np.arange(stop - start)
+        v[..., each, each] = 1
+        adjoint = np.conj(np.swapaxes(v, -1, -2))
+        inner, own = adjoint @ v, taus[..., start:stop]
+        t = np.zeros_like(inner)
+        for i in each:
+            before = t[..., :i, :i] @ inner[..., :i, i : i + 1]
+            t[..., :i, i] = -own[..., i, None] * before[..., 0]
+            t[..., i, i] = own[..., i]
+        rest = q[..., start:, :]
+        rest -= v @ (t @ (adjoint @ rest))
+    return q
 
 
 TARGETS: dict[str, Lowering] = {

@@ -108,7 +108,8 @@ def compute_wide(function: Function, dtype: Dtype, result: Dtype | None = None) 
 def bits_to_order(array: Array) -> Array:
     """Returns signed integers that sort as ``totalOrder`` of IEEE 754 sorts the floats."""
     bits = array.view(np.dtype(f"i{array.dtype.itemsize}"))
-    # A negative float's magnitude is turned round, its sign kept.
-    magnitude = np.iinfo(bits.dtype).max
-    ordered: Array = np.where(bits < 0, bits ^ magnitude, bits)
+    # A negative float's magnitude is turned round, its sign kept. (By its sign's bits: np.where
+    # takes ten times as long.)
+    info = np.iinfo(bits.dtype)
+    ordered: Array = bits ^ ((bits >> (info.bits - 1)) & info.max)
     return ordered

@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
+from plugrt_sdk.numpy_backend.lu import factor_lu, permutation_of
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
 
@@ -92,9 +93,22 @@ def _eig(op: Operation) -> Function:
     return _of_each_matrix(op, compute)
 
 
+def _lu(op: Operation) -> Function:
+    """``getrf``: L and U in one matrix, the rows exchanged, and where U is singular."""
+    return factor_lu
+
+
+def _pivots_to_permutation(op: Operation) -> Function:
+    """As JAX has it for GPUs; on its CPU it is a loop, an exchange at a time."""
+    rows = op.shape[-1]
+    return lambda pivots: permutation_of(pivots, rows)
+
+
 TARGETS: dict[str, Lowering] = {
     **{f"lapack_{kind}_ffi": _eigh for kind in ("ssyevd", "dsyevd", "cheevd", "zheevd")},
     **{f"lapack_{letter}gesdd_ffi": _svd for letter in "sdcz"},
     **{f"lapack_{letter}geev_ffi": _eig for letter in "sdcz"},
+    **{f"lapack_{letter}getrf_ffi": _lu for letter in "sdcz"},
+    "numpy_lu_pivots_to_permutation": _pivots_to_permutation,
 }
 """The name of a target to its lowering."""
