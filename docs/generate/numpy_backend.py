@@ -30,8 +30,8 @@ JAX_PLATFORMS=numpy,cpu JAX_PJRT_CLIENT_CREATE_OPTIONS=num_devices:8 python my_j
 ```
 
 There JAX donates arguments, and has eigenvalues, singular values and LU decompositions by its rules
-for CPUs: LAPACK's custom calls, which `numpy.linalg` and `numpy_backend.lu` answer. JAX refuses callbacks into Python on platforms that are
-not its own.
+for CPUs: LAPACK's custom calls, which `numpy.linalg` and `numpy_backend.lu` answer. JAX refuses
+callbacks into Python on platforms that are not its own.
 
 It is an example of a backend in Python, a second opinion on what a program computes, and a device
 that can be stepped through with a debugger: a program becomes one Python function, a line an

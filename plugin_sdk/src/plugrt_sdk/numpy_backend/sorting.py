@@ -29,6 +29,7 @@ def _sort(op: Operation) -> Function:
     combine, places = combiner(op, count)
 
     alone = len(keys) == count == 1 and keys[0].expression == ("key", 0)
+    first = _read_first(op, axis)
 
     def run(*values: Any) -> list[Any]:
         arrays = [np.asarray(x) for x in values[:count]]
@@ -37,20 +38,70 @@ def _sort(op: Operation) -> Function:
             if found is not None:
                 return [found]
         if keys:
-            order = _order_by_keys(keys, arrays, axis)
+            order = _order_by_keys(keys, arrays, axis, first)
         else:
             captured = [values[count + i] for i in places]
             order = _order_by_network(combine, arrays, axis, captured)
+        if order.shape != arrays[0].shape:
+            return [_take_first(x, order, axis) for x in arrays]
         return [np.take_along_axis(x, order, axis) for x in arrays]
 
     return unpack_single(op, run)
 
 
-def _order_by_keys(keys: Sequence[SortKey], arrays: Sequence[Array], axis: int) -> Array:
+def _read_first(op: Operation, axis: int) -> int | None:
+    """Returns how many elements along the axis are read, if the results are only sliced there.
+
+    ``top_k`` is such a sort. None where they are read otherwise.
+    """
+    longest = 0
+    for result in op.ir.results:
+        for use in result.uses:
+            reader = Operation(use.owner.operation, op.module)
+            if reader.name != "stablehlo.slice" or reader.ints("start_indices")[axis]:
+                return None
+            longest = max(longest, reader.ints("limit_indices")[axis])
+    return longest or None
+
+
+def _take_first(x: Array, order: Array, axis: int) -> Array:
+    """Returns an array of the shape of ``x`` of which nothing is set but the first elements."""
+    out = np.empty_like(x)
+    taken = [slice(None)] * axis + [slice(order.shape[axis])]
+    out[tuple(taken)] = np.take_along_axis(x, order, axis)
+    return out
+
+
+def _order_by_keys(
+    keys: Sequence[SortKey], arrays: Sequence[Array], axis: int, first: int | None
+) -> Array:
+    """Returns the places of the elements in order, or of the ``first`` ones."""
     columns = [_sortable(key, key.of(arrays)) for key in keys]
-    if len(columns) == 1:
-        return np.argsort(columns[0], axis=axis, kind="stable")
-    return np.lexsort(columns[::-1], axis=axis)  # the last of them is lexsort's first
+    if len(columns) > 1:
+        return np.lexsort(columns[::-1], axis=axis)  # the last of them is lexsort's first
+    [column] = columns
+    if column.dtype.kind in "iu" and column.dtype.itemsize <= 4 and column.ndim:
+        return _order_of_integers(column, axis, first)
+    return np.argsort(column, axis=axis, kind="stable")
+
+
+def _order_of_integers(column: Array, axis: int, first: int | None) -> Array:
+    """Returns the places of integers of 32 bits or less in stable order, or of the first ones.
+
+    Each becomes one of 64 bits with its place in the low half: NumPy sorts values much faster than
+    it finds their order, and selects the first without sorting the others.
+    """
+    size = column.shape[axis]
+    wide = np.dtype(f"{column.dtype.kind}8")
+    places = np.arange(size, dtype=wide)
+    places = places.reshape([-1 if d == axis else 1 for d in range(column.ndim)])
+    both = (column.astype(wide) << 32) | places
+    if first is not None and first < size:
+        both = np.partition(both, first - 1, axis)
+        both = both[tuple([slice(None)] * axis + [slice(first)])]
+    both.sort(axis)
+    order: Array = both & 0xFFFFFFFF
+    return order.view(np.int64)
 
 
 def _sorted_values(key: SortKey, x: Array, axis: int) -> Array | None:
