@@ -196,7 +196,8 @@ _FEW = 1024
 
 def _select(op: Operation) -> Function:
     dtype = op.dtype
-    integers = np.dtype(f"i{dtype.itemsize}") if dtype.itemsize in (1, 2, 4, 8) else None
+    is_integer_size = dtype.itemsize in (1, 2, 4, 8)
+    integers = np.dtype(f"i{dtype.itemsize if is_integer_size else 8}")
 
     def select(condition: Array, yes: Array, no: Array) -> Array:
         chosen: Array = np.where(condition, yes, no)
@@ -212,7 +213,7 @@ def _select(op: Operation) -> Function:
         return chosen
 
     if dtype.isbuiltin == 1:
-        return select if integers is None else select_bits
+        return select_bits if is_integer_size else select
     return lambda c, x, y: select(c, x, y).astype(dtype)
 
 
