@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
@@ -20,7 +21,8 @@ logger = logging.getLogger("plugrt.callbacks")
 
 _numbers = itertools.count(1)
 _alive: weakref.WeakValueDictionary[int, NumberedCallback] = weakref.WeakValueDictionary()
-_failures: deque[PjrtError] = deque(maxlen=64)
+_failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
+"""The failures of callbacks with an effect, each with the thread that called."""
 _state = threading.local()
 
 
@@ -58,7 +60,8 @@ class NumberedCallback:
             failure = Internal(f"{self.title} raised {_describe(error)}")
             if self.has_effect:
                 logger.error("%s", failure.message)
-                _failures.append(Internal(failure.message))  # without the frames of the cause
+                # Another error, without the frames that the cause has.
+                _failures.append((threading.get_ident(), Internal(failure.message)))
             raise failure from error
         finally:
             _state.depth -= 1
@@ -73,11 +76,20 @@ def callback_depth() -> int:
 def take_failure() -> PjrtError | None:
     """Returns the oldest failure of a callback with an effect, and forgets all of them."""
     try:
-        failure = _failures.popleft()
+        _, failure = _failures.popleft()
     except IndexError:
         return None
     _failures.clear()
     return failure
+
+
+def forget_failures() -> None:
+    """Forgets the failures on this thread: the launch that had them within its call raised them."""
+    thread = threading.get_ident()
+    for failure in [*_failures]:
+        if failure[0] == thread:
+            with contextlib.suppress(ValueError):  # another thread took it
+                _failures.remove(failure)
 
 
 def call_numbered(

@@ -3,7 +3,7 @@
 Within a program, tokens keep the order of calls that are ordered (`plugrt.stablehlo.callbacks`).
 From one launch to the next a thread waits: before it launches an ordered program it awaits its last
 ones on the same devices. So a launch that failed leaves nothing behind that the next could take
-for its token. JAX hands a token from launch to launch; the next launch after a failed one fails.
+for its token, which JAX hands from launch to launch.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from plugrt.errors import Unimplemented
-from plugrt.host_callbacks import callback_depth, take_failure
+from plugrt.errors import PjrtError, Unimplemented
+from plugrt.host_callbacks import callback_depth, forget_failures, take_failure
 from plugrt.interface import (
     Client,
     Device,
@@ -125,7 +125,11 @@ class _TrackedExecutable(LoadedExecutable):
         devices = self._loaded.addressable_devices
         if self._ordered:
             await_ordered(devices)
-        results, wait = self._loaded.execute_with_wait(arguments, options)
+        try:
+            results, wait = self._loaded.execute_with_wait(arguments, options)
+        except PjrtError:
+            forget_failures()
+            raise
         thread = threading.get_ident()
         _remember(_Launched(wait, thread, devices, self._ordered, self.program))
         return results, wait
