@@ -61,6 +61,7 @@ LEFT_OUT = {
     "delete", "register", "clear_cache",
     # pluggy's, NumPy's and typing's own.
     "hookimpl", "__array__", "Handle", "EventListener", "DurationListener",
+    "ScalarListener", "TimeSpanListener",
     # What plugrt itself calls, with objects of its own.
     "hold", "release", "lookup", "tracer_class", "rerun",
 }  # fmt: skip

@@ -71,6 +71,7 @@ class CompiledBase:
         return self._executable.fingerprint()
 
 
+@with_checked_methods
 class CompiledCall(CompiledBase):
     """A loaded program that is called with arguments of the types it was compiled for.
 

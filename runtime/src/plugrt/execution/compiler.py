@@ -16,6 +16,7 @@ from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
+from plugrt.monitoring.stages import compile_log_level, record_stage
 from plugrt.settings.declarations import config
 
 logger = logging.getLogger("plugrt.compile")
@@ -32,7 +33,7 @@ def compile_program(
     """
     program = rewrite_program(program, client)
     dump_program(program)
-    with monitoring.stage(monitoring.COMPILE, program.name):
+    with record_stage(monitoring.COMPILE, program.name):
         executable = _compile_or_load(client, program, options, inputs)
     dump_executable(program.name, executable.executable)
     return executable
@@ -52,7 +53,7 @@ def _compile_or_load(
     # The functions that a program calls are this process's.
     entry = None if program.callbacks else entry_for(client, program, quick)
     kept = entry.load() if entry else None
-    level = monitoring.compile_log_level()
+    level = compile_log_level()
     if kept:
         logger.log(level, "Persistent compilation cache hit for %s", program.name)
         return bound_launches(kept, program)

@@ -25,6 +25,11 @@ class _OurFiles(dict[str, bool]):
 _ours = _OurFiles()
 
 
+def is_ours(filename: str) -> bool:
+    """Whether a file is of plugrt or of optree, which calls on plugrt's behalf."""
+    return _ours[filename]
+
+
 def user_frame() -> FrameType | None:
     """Returns the innermost running frame that is neither plugrt's own nor optree's."""
     frame: FrameType | None = sys._getframe(2)  # the caller is plugrt's own code

@@ -52,7 +52,6 @@ from plugrt.monitoring.names import (
     READ,
     TRACE,
 )
-from plugrt.monitoring.stages import compile_log_level, stage
 from plugrt.monitoring.trace_events import timeline
 
 __all__ = [
@@ -81,7 +80,6 @@ __all__ = [
     "ScalarListener",
     "TimeSpanListener",
     "clear_event_listeners",
-    "compile_log_level",
     "get_event_duration_listeners",
     "get_event_listeners",
     "get_event_time_span_listeners",
@@ -94,7 +92,6 @@ __all__ = [
     "register_event_listener",
     "register_event_time_span_listener",
     "register_scalar_listener",
-    "stage",
     "timeline",
     "unregister_event_duration_listener",
     "unregister_event_listener",

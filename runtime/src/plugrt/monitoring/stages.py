@@ -1,4 +1,4 @@
-"""`stage`: a step from a function to a program, logged, and recorded under JAX's name, too."""
+"""`record_stage`: a step from a function to a program, logged, and recorded as JAX does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compile_log_level() -> int:
 
 
 @contextmanager
-def stage(event: str, fun_name: str) -> Iterator[None]:
+def record_stage(event: str, fun_name: str) -> Iterator[None]:
     """Records what runs in the block as a stage of ``fun_name``, unless it raises.
 
     As JAX does: a scalar with the time at the begin, then a duration and a time span, under JAX's

@@ -271,6 +271,12 @@ class Config(Options):
         "Whether programs over several devices are partitioned by Shardy rather than GSPMD.",
         traced=True,
     )  # fmt: skip
+    traceback_filtering = option(
+        "JAX_TRACEBACK_FILTERING",
+        choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
+        "Whether exceptions of jitted functions show the user's frames alone. off shows all; the "
+        "others, JAX's ways to hide frames, are one here.",
+    )  # fmt: skip
     log_compiles = option(
         "JAX_LOG_COMPILES", BOOLEAN, False,
         "Whether tracing, lowering and compiling are logged as warnings, each with its duration, "

@@ -62,6 +62,9 @@ class OptionValues(TypedDict, total=False):
         Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
     )
     use_shardy_partitioner: bool
+    traceback_filtering: Literal[
+        "off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"
+    ]
     log_compiles: bool
     explain_cache_misses: bool
     captured_constants_warn_bytes: int
@@ -287,6 +290,12 @@ class TypedOptions(Options):
             "jax_transfer_guard_device_to_host",
         ],
         value: Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None,
+    ) -> None: ...
+    @overload
+    def update(
+        self,
+        name: Literal["traceback_filtering", "jax_traceback_filtering"],
+        value: Literal["off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"],
     ) -> None: ...
     @overload
     def update(

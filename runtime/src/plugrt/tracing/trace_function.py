@@ -16,6 +16,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, HostCallback, Program, TensorType
+from plugrt.monitoring.stages import record_stage
 from plugrt.stablehlo.bindings import MLIRError, func, ir
 from plugrt.stablehlo.callbacks import (
     callback_number,
@@ -91,7 +92,7 @@ class Staged:
         """Returns the program as a portable artifact that a reader of ``version`` takes."""
         code = self._artifacts.get((version, attributes))
         if code is None:
-            with monitoring.stage(monitoring.LOWER, self.plan.name):
+            with record_stage(monitoring.LOWER, self.plan.name):
                 module = self.module_with(attributes)
                 code = self._artifacts[version, attributes] = portable_artifact(module, version)
         return Program(code, "mlir", self.plan.name, self.callbacks)
@@ -133,7 +134,7 @@ def stage(
     closed over bypass the program if ``forward``.
     Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
     """
-    with monitoring.stage(monitoring.TRACE, name):
+    with record_stage(monitoring.TRACE, name):
         return _stage(function, parameters, name, axes, keep_unused, forward)
 
 

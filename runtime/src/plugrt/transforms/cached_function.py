@@ -25,6 +25,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
+from plugrt.execution.traceback_filter import filter_traceback
 from plugrt.settings.declarations import config
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.trace import Trace, _state
@@ -69,28 +70,33 @@ class CachedFunction(Generic[P, R]):
         self._find = self._pipeline.calls.get
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if kwargs or _state.trace is not None:
-            return self._general(args, kwargs)  # type: ignore[no-any-return]
-        try:
-            if len(args) == 2:  # the usual number, unrolled: a tenth less
-                first, second = args
-                run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
-            elif len(args) == 1:
-                [first] = args
-                if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
-                    leaves = [*first.values()]
-                    run = None
-                    if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
-                        avals = [x._signature for x in leaves]
-                        run = self._find((_token(), ((*first,),), (), *avals))
-                        args = args if run is None else leaves  # type: ignore[assignment]
-                else:  # asked so, what is no array raises nothing
-                    run = self._find((_token(), getattr(first, "_signature", None)))
-            else:
-                run = self._find((_token(), *[x._signature for x in args]))  # type: ignore[attr-defined]
-        except AttributeError:  # not all are arrays
-            run = None
-        return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
+        try:  # costs nothing unless something is raised
+            if kwargs or _state.trace is not None:
+                return self._general(args, kwargs)  # type: ignore[no-any-return]
+            try:
+                if len(args) == 2:  # the usual number, unrolled: a tenth less
+                    first, second = args
+                    run = self._find((_token(), first._signature, second._signature))  # type: ignore[attr-defined]
+                elif len(args) == 1:
+                    [first] = args
+                    if type(first) is dict:  # the usual container: `_find_short_call`, unrolled
+                        leaves = [*first.values()]
+                        run = None
+                        if leaves and type(leaves[0]) is type(leaves[-1]) is Array:
+                            avals = [x._signature for x in leaves]
+                            run = self._find((_token(), ((*first,),), (), *avals))
+                            args = args if run is None else leaves  # type: ignore[assignment]
+                    else:  # asked so, what is no array raises nothing
+                        run = self._find((_token(), getattr(first, "_signature", None)))
+                else:
+                    run = self._find((_token(), *[x._signature for x in args]))  # type: ignore[attr-defined]
+            except AttributeError:  # not all are arrays
+                run = None
+            return self._general(args, kwargs) if run is None else run(args)  # type: ignore[no-any-return]
+        except Exception as error:
+            if _state.trace is None:
+                filter_traceback(error)
+            raise
 
     # --- slow path ----------------------------------------------------------------------
 
