@@ -41,6 +41,13 @@ _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
     "logical_or": "any",
 }  # fmt: skip
+_OPERATORS = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "truediv",
+    np.floor_divide: "floordiv", np.remainder: "mod", np.power: "pow", np.matmul: "matmul",
+    np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor",
+    np.left_shift: "lshift", np.right_shift: "rshift",
+}  # fmt: skip
+"""Ufuncs that are operators: NumPy's arrays and scalars call them for ``host + x``."""
 _ACCUMULATIONS = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 
 
@@ -50,6 +57,12 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
     def __array_ufunc__(
         self: Any, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any
     ) -> Any:
+        name = _OPERATORS.get(ufunc)
+        if name is not None and method == "__call__" and not options:
+            first, second = inputs
+            if type(first) in _OURS:
+                return getattr(first, f"__{name}__")(_as_operand(second))
+            return getattr(second, f"__r{name}__")(_as_operand(first))
         if not all(isinstance(x, _OPERANDS) for x in inputs):
             return NotImplemented
         title = f"numpy.{ufunc.__name__}"
@@ -81,6 +94,7 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
 # --- ufuncs --------------------------------------------------------------------------------------
 
 
+@cache
 def _of_ufunc(
     namespace: ModuleType, ufunc: np.ufunc, method: str
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -105,7 +119,9 @@ def _with_axes(a: Any, b: Any) -> Any:
 
 
 def _check_options(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    taken = inspect.signature(function).parameters
+    if not options:
+        return
+    taken = _signature(function).parameters
     wrong = sorted(option for option in options if option not in taken)
     if wrong:
         raise ArgumentTypeError(
