@@ -22,6 +22,7 @@ from plugrt.execution.resharding import reshard
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.transfer import move
+from plugrt.execution.tuple_arguments import takes_one_tuple
 from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
 
 
@@ -134,7 +135,9 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
         require_layouts(launch.devices[0], f"{plan.name!r} with arguments or results in layouts")
     inputs = [TensorType(*traced.types[i][:2]) for i in plan.kept]
     program = traced.program(client, launch)
-    loaded = compile_program(client, program, launch.compile_options(), inputs)
+    tupled = takes_one_tuple(client, len(plan.kept) + plan.fed)
+    options = replace(launch.compile_options(), parameter_is_tupled=tupled)
+    loaded = compile_program(client, program, options, inputs)
     _check_memories(plan, launch, loaded)
     return loaded
 

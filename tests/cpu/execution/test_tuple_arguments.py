@@ -1,0 +1,79 @@
+"""Programs of many parameters: one tuple where the backend asks for it, with the same results."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.execution import tuple_arguments
+from plugrt.interface import Client, CompileOptions
+from plugrt.plugins.backends import get_backend
+from plugrt.plugins.vendors import TUPLE_ARGUMENTS_ABOVE
+from plugrt.transforms.jit import jit
+from plugrt.transforms.pmap import pmap
+from support.behaviour import behaviour
+
+X = np.arange(3, dtype=np.float32)
+
+
+@pytest.fixture
+def tupled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Gives for each compilation whether it asks for one tuple; the backend asks above 100."""
+    found: list[bool] = []
+    client = type(get_backend())
+    real = client.compile
+
+    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
+        found.append(options.parameter_is_tupled)
+        return real(self, program, options)
+
+    monkeypatch.setattr(client, "compile", compile)
+    bounds = {get_backend().platform: 100}
+    monkeypatch.setattr(tuple_arguments, "TUPLE_ARGUMENTS_ABOVE", bounds)
+    return found
+
+
+def total(*xs: Any) -> Any:
+    return sum(xs[1:], xs[0])
+
+
+@behaviour(
+    5,
+    "above the number that a backend names, a program takes one tuple, and calls are as ever",
+    jax="the same for TPUs, above 2000; JAX asks no backend",
+)
+def test_calls_with_many_arguments(tupled: list[bool]) -> None:
+    for count in (100, 101):
+        xs = [plugrt.device_put(X + i) for i in range(count)]
+        expected = np.sum([X + i for i in range(count)], axis=0)
+        np.testing.assert_allclose(jit(total)(*xs), expected)
+        np.testing.assert_allclose(jit(total).lower(*xs).compile()(*xs), expected)
+        np.testing.assert_allclose(pmap(total)(*[x[None] for x in xs])[0], expected)
+    # One compilation by jit and its compiled stage together, and one by pmap, for each number.
+    assert sorted(tupled) == [False] * (len(tupled) - 2) + [True] * 2
+
+
+@behaviour(5, "unused arguments do not count, and donated ones of a tuple are taken", jax="same")
+def test_what_counts_and_donation(tupled: list[bool]) -> None:
+    jit(lambda *xs: xs[0] + xs[1])(*[X] * 200)
+    assert tupled == [False]
+    xs = [plugrt.device_put(X + i) for i in range(150)]
+    np.testing.assert_allclose(
+        jit(total, donate_argnums=0)(*xs), np.sum([X + i for i in range(150)], axis=0)
+    )
+    assert tupled == [False, True]
+    assert xs[0].is_deleted()
+    assert not xs[1].is_deleted()
+
+
+def test_a_backend_says_so_by_an_attribute() -> None:
+    stub: Any = SimpleNamespace(platform="chip", attributes={})
+    assert not tuple_arguments.takes_one_tuple(stub, 5000)
+    stub.attributes = {"tuple_arguments_above": 7}
+    assert tuple_arguments.takes_one_tuple(stub, 8)
+    assert not tuple_arguments.takes_one_tuple(stub, 7)
+    assert TUPLE_ARGUMENTS_ABOVE == {"tpu": 2000}
