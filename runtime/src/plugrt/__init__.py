@@ -51,6 +51,7 @@ _NAMES = {
     "process_index": "plugrt.plugins.backends",
     "process_indices": "plugrt.plugins.backends",
     "pure_callback": "plugrt.transforms.callbacks",
+    "register_array_type": "plugrt.execution.array_types",
     "topology": "plugrt.transforms.topology",
     "transfer_guard": "plugrt.settings.contexts",
     "transfer_guard_device_to_device": "plugrt.settings.contexts",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from plugrt import tree as tree
     from plugrt import typing as typing
     from plugrt.execution.array import Array as Array
+    from plugrt.execution.array_types import register_array_type as register_array_type
     from plugrt.execution.caches import clear_caches as clear_caches
     from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated
     from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded

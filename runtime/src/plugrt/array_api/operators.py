@@ -19,6 +19,7 @@ from plugrt.array_api.numpy_protocols import make_protocols
 from plugrt.errors import ArgumentError
 from plugrt.execution.array import Array
 from plugrt.execution.array_methods import install
+from plugrt.execution.array_types import is_registered
 from plugrt.execution.host_values import scalar_operand
 from plugrt.settings.declarations import config
 from plugrt.tracing.operation import Operation
@@ -86,7 +87,7 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
             pair = (scalar, self) if swap else (self, scalar)
             run = find((token(), pair[0]._signature, pair[1]._signature))
             return function(*pair) if run is None else run(pair)
-        if not isinstance(other, _OPERANDS):
+        if not isinstance(other, _OPERANDS) and not is_registered(other):
             return NotImplemented
         return function(other, self) if swap else function(self, other)
 

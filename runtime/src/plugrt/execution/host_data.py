@@ -10,6 +10,7 @@ import numpy.ma
 import numpy.typing as npt
 
 from plugrt.errors import IntegerOverflow, NotAnArray, UnsupportedDtype
+from plugrt.execution.array_types import convert
 from plugrt.execution.casting import cast
 from plugrt.execution.user_frames import warn_user
 from plugrt.settings.declarations import config
@@ -24,10 +25,16 @@ _NARROW = {
 }
 
 
+_FLOAT0 = np.dtype([("float0", np.void)])
+
+
 def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     """Returns NumPy data in a form that a backend takes: native byte order, a numeric dtype.
 
-    Python scalars get the default dtype of their kind. Raises `NotAnArray` or `UnsupportedDtype`
+    Python scalars get the default dtype of their kind. JAX's ``float0``, which holds nothing, is
+    False on a device, as in JAX. Objects that say what array they are (`register_array_type`,
+    ``__jax_array__``, ``__array__``, ``__dlpack__``) are that array; JAX takes none of these any
+    more. Raises `NotAnArray` or `UnsupportedDtype`
     with ``name`` in the message.
     """
     cls = type(x)
@@ -43,11 +50,15 @@ def host_array(x: Any, name: str = "the value") -> npt.NDArray[Any]:
     if (plain := python_scalar(x)) is not None:
         return cast(plain, scalar_dtype(plain))
     if not isinstance(x, np.ndarray | np.generic):
+        if (found := convert(x, name)) is not None:
+            return host_array(found, name)
         raise NotAnArray(
             f"{name} is {_describe(x)}, which is not an array; pass NumPy arrays, plugrt arrays, "
             "Python or NumPy scalars, or pytrees of them"
         )
     host = np.asarray(x)
+    if host.dtype == _FLOAT0:
+        return np.zeros(host.shape, np.bool_)
     check_dtype(host.dtype, name)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
@@ -92,9 +103,10 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     ):
         return
     what = "structured dtype" if dtype.names else "dtype"
+    cure = "; pass x.astype(np.float32), or another of these" if dtype.kind == "O" else ""
     raise UnsupportedDtype(
         f"{name} has the {what} {dtype}, which devices do not have; arrays hold booleans, "
-        "integers, floats (also ml_dtypes') and complex numbers"
+        f"integers, floats (also ml_dtypes') and complex numbers{cure}"
     )
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from plugrt.errors import NotAnArray
 from plugrt.execution.array import Array
+from plugrt.execution.array_types import is_registered
 from plugrt.execution.host_constants import HostConstant
 from plugrt.execution.host_data import host_array, python_scalar, scalar_dtype
 from plugrt.tracing.emit import active_trace, constant
@@ -40,6 +41,8 @@ def as_tracer(x: Any, name: str = "the value") -> Tracer:
         return _capture_host(x, host)
     if (plain := python_scalar(x)) is not None:
         return as_tracer(plain)
+    if is_registered(x):
+        return as_tracer(host_array(x, name), name)
     raise NotAnArray(
         f"{name} is of type {type(x).__module__}.{type(x).__qualname__}, which is not an array"
     )

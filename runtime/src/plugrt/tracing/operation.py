@@ -15,6 +15,7 @@ from plugrt.errors import ArgumentTypeError, NotAnArray
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType, read_arguments
 from plugrt.execution.array import Array
+from plugrt.execution.array_types import is_registered
 from plugrt.execution.pipeline import Pipeline
 from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
@@ -141,7 +142,7 @@ class Operation(Generic[P, R]):
                 raise self._not_an_array(name, value)
             flat, spec = tree.flatten(value)
             for leaf in flat:
-                if not isinstance(leaf, ARRAYS):
+                if not isinstance(leaf, ARRAYS) and not is_registered(leaf):
                     raise self._not_an_array(name, leaf)
                 found.append(leaf)
                 names.append(name)
@@ -245,7 +246,7 @@ class Operation(Generic[P, R]):
             if name in self._single:
                 raise self._not_an_array(name, value)
             return tree.map(lambda leaf: self._convert_leaves(name, leaf), value)
-        if not isinstance(value, ARRAYS):
+        if not isinstance(value, ARRAYS) and not is_registered(value):
             raise self._not_an_array(name, value)
         return as_tracer(value, f"argument {name!r} of {self._title}")
 

@@ -1,0 +1,75 @@
+"""Values of users' own types as arrays: registered converters, and protocols of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentTypeError, NotAnArray
+
+C = TypeVar("C")
+_converters: dict[type, Callable[[Any], Any]] = {}
+
+
+@with_argument_errors
+def register_array_type(cls: type[C], to_array: Callable[[C], Any]) -> None:
+    """Has `device_put`, `jit`, `pmap`, operators and array functions take objects of a class.
+
+    ``to_array(x)`` returns the array that ``x`` stands for: NumPy's, plugrt's, or a scalar. It is
+    called for each use, on the host. Classes derived from ``cls`` are taken too; a second
+    registration replaces the first. JAX keeps such functions in private tables, by class.
+
+    Raises `ArgumentTypeError` for what is no class or no function.
+
+    >>> class Celsius:
+    ...     degrees = [20.5, 21.0]
+    >>> plugrt.register_array_type(Celsius, lambda x: np.float32(x.degrees))
+    >>> plugrt.device_put(Celsius()) + 1
+    Array([21.5, 22. ], dtype=float32)
+    """
+    if not isinstance(cls, type) or not callable(to_array):
+        raise ArgumentTypeError(
+            f"register_array_type takes a class and a function; got {cls!r:.60} and "
+            f"{to_array!r:.60}"
+        )
+    _converters[cls] = to_array
+
+
+def is_registered(x: object) -> bool:
+    """Whether an object says what array it is: its class is registered, or has ``__jax_array__``.
+
+    Operators and functions of arrays take these; what has other protocols may have operators of
+    its own.
+    """
+    cls = type(x)
+    return hasattr(cls, "__jax_array__") or any(base in _converters for base in cls.__mro__)
+
+
+def convert(x: Any, name: str) -> npt.NDArray[Any] | None:
+    """Returns the host array that an object stands for; None where it is no array.
+
+    Of a registered class, else of one with ``__jax_array__``, ``__array__`` or ``__dlpack__``.
+    Raises `NotAnArray` with ``name`` for a converter that gives something else.
+    """
+    cls = type(x)
+    to_array = next((_converters[base] for base in cls.__mro__ if base in _converters), None)
+    if to_array is not None:
+        found = to_array(x)
+    elif hasattr(cls, "__jax_array__"):
+        found = x.__jax_array__()
+    elif hasattr(cls, "__array__"):
+        found = np.asarray(x)
+    elif hasattr(cls, "__dlpack__"):
+        found = np.from_dlpack(x)
+    else:
+        return None
+    if hasattr(type(found), "__array__") or isinstance(found, bool | int | float | complex):
+        return np.asarray(found)
+    raise NotAnArray(
+        f"{name} is of type {cls.__module__}.{cls.__qualname__}, which is taken as an array by "
+        f"what its class says; that gave {found!r:.60}, which is not one"
+    )

@@ -1,0 +1,275 @@
+"""`device_put`: what it takes, where it puts, and what it shares, beside JAX."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from plugrt import array_api as xp
+from plugrt import monitoring, pmap
+from plugrt.errors import (
+    InvalidArgument,
+    NotAnArray,
+    StructureError,
+    Unimplemented,
+    UnsupportedDtype,
+)
+from plugrt.execution import array_types
+from plugrt.execution.array_types import register_array_type
+from plugrt.execution.put_target import Space
+from plugrt.execution.sharding import SingleDeviceSharding
+from plugrt.execution.transfer import device_put
+from plugrt.plugins.backends import devices
+from plugrt.transforms.jit import jit
+from support.behaviour import behaviour
+from support.jax_oracle import jax
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+# --- what it takes -----------------------------------------------------------------------------
+
+
+class Number(enum.IntEnum):
+    THREE = 3
+
+
+@behaviour(1, "a member of an IntEnum is the integer that it is")
+def test_members_of_enumerations() -> None:
+    ours, theirs = device_put(Number.THREE), jax.device_put(Number.THREE)
+    assert (ours.item(), ours.dtype) == (theirs.item(), theirs.dtype)
+
+
+@behaviour(1, "`float0`, which holds nothing, is False on a device")
+def test_float0() -> None:
+    nothing = np.zeros((2, 3), jax.dtypes.float0)
+    for put in (device_put(nothing), jit(lambda x: x)(nothing)):
+        assert (put.shape, put.dtype) == ((2, 3), np.bool_)
+        assert not np.asarray(put).any()
+
+
+class Lazy:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class ForJax(Lazy):
+    def __jax_array__(self) -> Any:
+        return self.value
+
+
+class ForNumpy(Lazy):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.value, dtype)
+
+
+class ForDlpack(Lazy):
+    def __dlpack__(self, **how: Any) -> Any:
+        return self.value.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> Any:
+        return self.value.__dlpack_device__()
+
+
+@behaviour(
+    1,
+    "objects with `__jax_array__`, `__array__` or `__dlpack__` are the array that they give",
+    jax="JAX takes none of these as an argument any more",
+)
+@pytest.mark.parametrize("kind", [ForJax, ForNumpy, ForDlpack])
+def test_protocols_of_arrays(kind: type[Lazy]) -> None:
+    x = kind(X.copy())
+    np.testing.assert_array_equal(device_put({"a": [x]})["a"][0], X)
+    np.testing.assert_array_equal(jit(lambda a: a + 1)(x), X + 1)
+    np.testing.assert_array_equal(pmap(lambda a: a * 2)(kind(X[:1])), X[:1] * 2)
+
+
+@pytest.fixture
+def registered() -> Iterator[type[Lazy]]:
+    class Mine(Lazy):
+        pass
+
+    register_array_type(Mine, lambda x: x.value)
+    yield Mine
+    del array_types._converters[Mine]
+
+
+@behaviour(1, "a registered type is taken alike by device_put, jit, pmap and operators")
+def test_registered_types(registered: type[Lazy]) -> None:
+    class Derived(registered):  # type: ignore[misc, valid-type]
+        pass
+
+    for kind, value in ((registered, X), (Derived, X), (registered, device_put(X))):
+        x = kind(value)
+        np.testing.assert_array_equal(device_put(x, devices()[0]), X)
+        np.testing.assert_array_equal(jit(lambda a: a + 1)(x), X + 1)
+        np.testing.assert_array_equal(jit(lambda a: a + x)(X), X + X)  # noqa: B023
+        np.testing.assert_array_equal(pmap(lambda a: a + 1)(kind(X[:1])), X[:1] + 1)
+        np.testing.assert_array_equal(device_put(X) + x, X + X)
+        np.testing.assert_array_equal(x * device_put(X), X * X)
+        np.testing.assert_array_equal(xp.add(device_put(X), x), X + X)
+
+
+@behaviour(1, "what is no array is refused, and the message says what to do")
+def test_what_is_no_array(registered: type[Lazy]) -> None:
+    with pytest.raises(NotAnArray, match=r"masked array.*\.filled"):
+        device_put(np.ma.masked_array([1, 2], [0, 1]))
+    with pytest.raises(ValueError, match=r"filled\(\)"):
+        jax.device_put(np.ma.masked_array([1, 2], [0, 1]))
+    with pytest.raises(UnsupportedDtype, match=r"dtype object.*astype"):
+        device_put(np.array([object()]))
+    with pytest.raises(NotAnArray, match=r"Mine.*gave 'text'"):
+        device_put(registered("text"))
+    with pytest.raises(TypeError, match="a class and a function"):
+        register_array_type(3, lambda x: x)  # type: ignore[arg-type]
+
+
+# --- where it puts -----------------------------------------------------------------------------
+
+
+@behaviour(2, "a pytree of targets says for each part where it goes")
+def test_pytrees_of_targets() -> None:
+    first, last = devices()[0], devices()[-1]
+    put = device_put({"a": X, "b": (X, 2.0), "c": X}, {"a": first, "b": last, "c": None})
+    assert [x.device for x in (put["a"], *put["b"])] == [first, last, last]
+    assert [put[k].committed for k in "ac"] == [True, False]
+    ours, theirs = (
+        device_put((X, X), (first, None)),
+        jax.device_put((X, X), (jax.devices()[0], None)),
+    )
+    assert [x.committed for x in ours] == [x.committed for x in theirs]
+    with pytest.raises(StructureError, match=r"device=.*not a pytree prefix"):
+        device_put((X, X), (first, first, first))
+    with pytest.raises(ValueError, match="must be a tree prefix"):
+        jax.device_put((X, X), (jax.devices()[0],) * 3)
+
+
+@behaviour(2, "`src=` is taken, and checked")
+def test_src() -> None:
+    x = device_put(X, devices()[0])
+    assert device_put(x, devices()[-1], src=devices()[0]).device is devices()[-1]
+    with pytest.raises(InvalidArgument, match="takes a device"):
+        device_put(x, devices()[-1], src="elsewhere")  # type: ignore[call-overload]
+
+
+@behaviour(2, "all host data for a device are one call to its backend")
+def test_a_batch_is_one_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, calls = devices()[0].client, list[int]()
+    together = client.shards_from_host
+    monkeypatch.setattr(
+        type(client), "shards_from_host",
+        lambda self, arrays, device: (calls.append(len(arrays)), together(arrays, device))[1],
+    )  # fmt: skip
+    put = device_put({"a": X, "b": [1.5, np.int8(3)], "c": (X, X)})
+    assert calls == [5]
+    np.testing.assert_array_equal(put["c"][1], X)
+    assert put["b"][1].dtype == np.int8
+
+
+@behaviour(2, "`donate` and `may_alias` are said for each part, and not both of one")
+def test_flags_for_each_part() -> None:
+    x, y = device_put(X, devices()[0]), device_put(X, devices()[0])
+    first, second = device_put((x, y), devices()[-1], donate=(True, False))
+    if len(devices()) > 1:
+        assert (x.is_deleted(), y.is_deleted()) == (True, False)
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(InvalidArgument, match="not both"):
+        device_put(X, donate=True, may_alias=True)
+    with pytest.raises(ValueError, match="cannot be True at the same time"):
+        jax.device_put(X, donate=True, may_alias=True)
+
+
+pinned = pytest.mark.skipif(
+    "pinned_host" not in [m.kind for m in devices()[0].memories()],
+    reason="the device has no memory of the kind pinned_host",
+)
+
+
+@pinned
+@behaviour(2, "a memory space is a target, for host data and for arrays")
+def test_memory_spaces() -> None:
+    for source in (X, device_put(X), device_put(X, devices()[-1])):
+        there = device_put(source, Space.Host)
+        assert there.sharding.memory_kind == "pinned_host"
+        np.testing.assert_array_equal(there, X)
+        back = device_put(there, Space.Device)
+        assert back.sharding.memory_kind is None
+        assert back.device == (devices()[0] if source is X else source.device)  # type: ignore[union-attr]
+        np.testing.assert_array_equal(back, X)
+
+
+def _states_memories() -> bool:
+    """Whether the platform says in which memories a program's results are."""
+    executable = jit(lambda a: a + 1).lower(1.0).compile().runtime_executable().executable
+    try:
+        return bool(executable.output_memory_kinds)
+    except Unimplemented:
+        return False
+
+
+@pinned
+@behaviour(2, "within `jit`, a memory is where the result will be; devices are passed over")
+def test_memories_within_jit() -> None:
+    if not _states_memories():
+        pytest.skip("the library does not state the memories of results")
+    there = SingleDeviceSharding(devices()[0], memory_kind="pinned_host")
+    for f in (
+        lambda a: device_put(a + 1, Space.Host),
+        lambda a: device_put(a + 1, there),
+        jit(lambda a: device_put(a + 1, Space.Host)),
+    ):
+        y = jit(f)(X)
+        assert y.sharding.memory_kind == "pinned_host"
+        np.testing.assert_array_equal(y, X + 1)
+    placed = jit(lambda a: (device_put(a, Space.Host), a * 2))(X)
+    theirs = jax.jit(lambda a: (jax.device_put(a, jax.memory.Space.Host), a * 2))(X)
+    assert placed[0].sharding.memory_kind == theirs[0].sharding.memory_kind == "pinned_host"
+    assert placed[1].sharding.memory_kind is None
+    assert jit(lambda a: a + 1, out_shardings=there)(X).sharding is there
+    assert jit(lambda a: device_put(a + 1, devices()[-1]))(X).device is devices()[0]
+
+
+# --- moves -------------------------------------------------------------------------------------
+
+
+@behaviour(3, "an event tells the bytes that `device_put` put, copied or moved")
+def test_bytes_of_moves() -> None:
+    told: list[Any] = []
+
+    def listen(event: str, duration: float, **facts: Any) -> None:
+        if event == monitoring.DEVICE_PUT:
+            told.append(facts["bytes"])
+
+    monitoring.register_event_duration_secs_listener(listen)
+    try:
+        x = device_put(X, devices()[0])
+        device_put({"a": X, "b": np.float32(1)})
+        device_put(x, devices()[0])
+        if len(devices()) > 1:
+            device_put(x, devices()[1])
+    finally:
+        monitoring.unregister_event_duration_listener(listen)
+    assert told == [24, 28, 0, 24][: len(told)]
+    assert len(told) >= 3
+
+
+@behaviour(3, "an array goes to another backend through the host, once")
+def test_between_backends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plugrt_sdk import BackendClient
+    from plugrt_sdk.numpy_backend.backend import NumpyBackend
+
+    other = BackendClient(NumpyBackend())
+    puts: list[Any] = []
+    put = other.buffer_from_host
+    monkeypatch.setattr(
+        other, "buffer_from_host", lambda *a, **k: (puts.append(a[0].shape), put(*a, **k))[1]
+    )
+    x = device_put(X, devices()[0])
+    there = device_put(x, other.devices()[0])
+    assert (there.device, puts) == (other.devices()[0], [(2, 3)])
+    np.testing.assert_array_equal(there, X)
+    np.testing.assert_array_equal(device_put(there, devices()[0]), X)
