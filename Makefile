@@ -102,7 +102,7 @@ conform: $(STAMP)
 conformance: $(STAMP)
 	$(BIN)/python -m tools.conform --pages $(NAMES)
 
-## make kill-matrix  each mutant of the conformance kit against its group's checks (15 minutes); WORDS=buffers.
+## make kill-matrix  each mutant of the conformance kit against its group's checks (half an hour); WORDS=buffers.
 kill-matrix: $(STAMP)
 	$(BIN)/python tools/kill_matrix.py $(WORDS)
 
