@@ -13,6 +13,7 @@ from plugrt_sdk.conformance.judge import judge
 from plugrt_sdk.conformance.mutants import Mutant, mutants
 from plugrt_sdk.conformance.mutants.ahead_of_time import COMPILES
 from plugrt_sdk.conformance.mutants.faults import Faults
+from plugrt_sdk.conformance.mutants.installed import SOUND
 from plugrt_sdk.conformance.mutants.killers import KILLERS
 from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY, LIARS
 from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
@@ -87,7 +88,7 @@ def test_what_declares_too_much_or_denies_is_caught(name: str) -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_sound_plugin_passes(chapter: str) -> None:
-    sound: Mutant = Faults(devices=4, backend=COMPILES)
+    sound: Mutant = Faults(devices=4, backend=COMPILES, plugin=SOUND)
     if CHAPTERS[chapter][0].needs.has_table:
         sound = TableFaults(lambda table: None)
     subject = PluginSubject(Target("object", "sound"), load=sound.plugin_of)

@@ -21,6 +21,7 @@ from plugrt_sdk.conformance.checks import (
     forms,
     handles,
     host,
+    installed,
     layouts,
     operations,
     ownership,
@@ -37,6 +38,7 @@ from plugrt_sdk.conformance.checks import (
 
 CHAPTERS: tuple[Chapter, ...] = (
     host.CHAPTER,
+    installed.CHAPTER,
     abi.CHAPTER,
     arguments.CHAPTER,
     events.CHAPTER,

@@ -34,6 +34,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.forms import FORMS
     from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS
+    from plugrt_sdk.conformance.mutants.installed import INSTALLED
     from plugrt_sdk.conformance.mutants.killers import KILLERS
     from plugrt_sdk.conformance.mutants.layouts import LAYOUTS
     from plugrt_sdk.conformance.mutants.liars import LIARS
@@ -47,6 +48,7 @@ def mutants() -> Mapping[str, Mutant]:
 
     return {
         **PLACES,
+        **INSTALLED,
         **TABLES,
         **ARGUMENTS,
         **EVENTS,
