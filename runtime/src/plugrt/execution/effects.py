@@ -173,6 +173,13 @@ def _await_all() -> None:
     _await([*_in_flight])
 
 
+def _forget_all() -> None:
+    """Forgets launches, which are the parent's, and a lock that no thread of a child may hold."""
+    global _lock
+    _lock = threading.Lock()
+    _in_flight.clear()
+
+
 backends.on_clear(_await_all)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_flight.clear)
+    os.register_at_fork(after_in_child=_forget_all)
