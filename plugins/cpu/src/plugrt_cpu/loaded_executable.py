@@ -115,7 +115,11 @@ class CpuLoadedExecutable(LoadedExecutable):
         launch, tokens = self._launch, []
         if options is not None:
             arguments, launch = self._prepare(arguments, options)
-        adopted = self._adopt(self._open(arguments))
+        try:
+            opened = self._open(arguments)
+        except PYTHON_ERRORS as error:
+            refuse_call(self.execute_with_wait, error, arguments=arguments)
+        adopted = self._adopt(opened)
         self._check(adopted)
 
         def launch_with_token(raws: list[Any]) -> Any:
