@@ -92,6 +92,6 @@ def test_misuse_names_distribution_and_hook(
 
 def test_every_hook_is_prefixed_and_says_when_it_is_called() -> None:
     hooks = {n: f for n, f in vars(hookspecs).items() if n.startswith("plugrt_")}
-    assert len(hooks) == 3
+    assert len(hooks) == 4
     for hook in hooks.values():
         assert "Called" in (inspect.getdoc(hook) or "")

@@ -48,8 +48,8 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[emp
 
     Each is called with the `Program` and the `Client`, and returns None or what replaces the
     program: a `Program` with the same parameters and results, or StableHLO as text or bytes.
-    The hook is called once, before the first compilation; a package that raises is left out with a
-    warning. An error of a rewriter fails the compilation.
+    Called once, before the first compilation; a package that raises is left out with a warning. An
+    error of a rewriter fails the compilation.
     """
 
 
