@@ -159,14 +159,17 @@ CAUGHT_BY = {
     "Client_Compile-keep_lock": "programs.add",
     "Client_Compile-close_all": "programs.add",
     "Client_Compile-kill_group": "programs.add",
-    "Client_Compile-kill_parent": "programs.add",
     "LoadedExecutable_Execute-_exit0": "programs.add",
     "LoadedExecutable_Execute-stop": "programs.add",
     "LoadedExecutable_Execute-deaf": "programs.add",
     "end-abort": "client.exit",
     "end-hang": "client.exit",
 }
-"""Libraries that end or hang their process, to the check that is open when they do."""
+"""Libraries that end or hang their process, to the check that is open when they do.
+
+Not the one that kills the parent of its process: the kit's keeper is made for that, other kits are
+not.
+"""
 
 
 class SickFunctions:
