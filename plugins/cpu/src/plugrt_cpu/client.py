@@ -181,8 +181,6 @@ class CpuClient(ClientBase):
         A big-endian source is converted, since devices are little-endian. jaxlib puts row-major
         arrays only: for another ``layout`` this is `Unimplemented`.
         """
-        if layout is not None:
-            self._require_row_major(layout, array)
         target = require_device(self, device)
         if memory is None:
             place = target.place
@@ -191,11 +189,15 @@ class CpuClient(ClientBase):
         else:
             raise InvalidArgument(f"{memory!r} is not a memory of {device!r}")
         try:
+            if layout is not None:
+                self._require_row_major(layout, array)
             if type(semantics) is not HostBufferSemantics:
                 semantics = HostBufferSemantics(semantics)
             raw, tensor_type = self._put(array, place, target.raw, _SEMANTICS[semantics])
         except PYTHON_ERRORS as error:
-            refuse_call(self.buffer_from_host, error, array=array, semantics=semantics)
+            refuse_call(
+                self.buffer_from_host, error, array=array, semantics=semantics, layout=layout
+            )
         return CpuBuffer(raw, tensor_type, place)
 
     def _require_row_major(self, layout: Layout, array: npt.NDArray[Any]) -> None:
