@@ -6,7 +6,7 @@
 #define PJRT_API_MINOR 112
 extern "C" {
 struct PJRT_Api_Version { size_t struct_size; void* extension_start; int major_version, minor_version; };
-typedef enum { PJRT_Error_Code_UNIMPLEMENTED = 12 } PJRT_Error_Code;
+typedef enum { PJRT_Error_Code_INVALID_ARGUMENT = 3, PJRT_Error_Code_UNIMPLEMENTED = 12 } PJRT_Error_Code;
 typedef struct PJRT_Error PJRT_Error;
 typedef void (*PJRT_Error_PayloadVisitor)(const char*, size_t, const char*, size_t, void*);
 struct PJRT_Error_FunctionTable {
@@ -19,8 +19,8 @@ struct PJRT_Error_FunctionTable {
 };
 struct PJRT_Error { const PJRT_Error_FunctionTable* vtable; };
 struct PJRT_Error_Destroy_Args { PJRT_Error* error; };
-struct PJRT_Error_Message_Args { const PJRT_Error* error; const char* message; size_t message_size; };
-struct PJRT_Error_GetCode_Args { const PJRT_Error* error; PJRT_Error_Code code; };
+struct PJRT_Error_Message_Args { size_t struct_size; const PJRT_Error* error; const char* message; size_t message_size; };
+struct PJRT_Error_GetCode_Args { size_t struct_size; const PJRT_Error* error; PJRT_Error_Code code; };
 struct PJRT_Error_ForEachPayload_Args { const PJRT_Error* error; };
 struct PJRT_Plugin_Initialize_Args { int unused; };
 typedef enum { PJRT_NamedValue_kInt64List = 2 } PJRT_NamedValue_Type;
@@ -33,7 +33,7 @@ struct PJRT_NamedValue {
   const int64_t* int64_array_value;
   size_t value_size;
 };
-struct PJRT_Plugin_Attributes_Args { const PJRT_NamedValue* attributes; size_t num_attributes; };
+struct PJRT_Plugin_Attributes_Args { size_t struct_size; const PJRT_NamedValue* attributes; size_t num_attributes; };
 struct PJRT_Client_Create_Args { int unused; };
 typedef void PJRT_Error_Destroy(PJRT_Error_Destroy_Args*);
 typedef void PJRT_Error_Message(PJRT_Error_Message_Args*);

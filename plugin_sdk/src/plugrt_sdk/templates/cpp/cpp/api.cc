@@ -36,6 +36,10 @@ PJRT_Error* GetPluginAttributes(PJRT_Plugin_Attributes_Args* args) {
       MakeVersion("stablehlo_current_version", kCurrentStableHlo),
       MakeVersion("stablehlo_minimum_version", kMinimumStableHlo),
   };
+  if (!HAS_FIELD(args, num_attributes)) {
+    return MakeError(PJRT_Error_Code_INVALID_ARGUMENT,
+                     "PJRT_Plugin_Attributes_Args ends before num_attributes");
+  }
   args->attributes = attributes;
   args->num_attributes = std::size(attributes);
   return nullptr;

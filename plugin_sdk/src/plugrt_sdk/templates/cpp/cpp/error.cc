@@ -47,12 +47,13 @@ void DestroyError(PJRT_Error_Destroy_Args* args) {
 }
 
 void GetErrorMessage(PJRT_Error_Message_Args* args) {
+  if (!HAS_FIELD(args, message_size)) return;
   args->message = From(args->error)->message.data();
   args->message_size = From(args->error)->message.size();
 }
 
 PJRT_Error* GetErrorCode(PJRT_Error_GetCode_Args* args) {
-  args->code = From(args->error)->code;
+  if (HAS_FIELD(args, code)) args->code = From(args->error)->code;
   return nullptr;
 }
 

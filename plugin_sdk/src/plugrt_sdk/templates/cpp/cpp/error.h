@@ -3,9 +3,15 @@
 #ifndef MY_CHIP_ERROR_H_
 #define MY_CHIP_ERROR_H_
 
+#include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include "pjrt_header.h"
+
+// Whether the argument struct of a host, which may be older, has a field: no other is written to.
+#define HAS_FIELD(args, field) \
+  ((args)->struct_size >= offsetof(std::remove_pointer_t<decltype(args)>, field) + sizeof((args)->field))
 
 namespace my_chip {
 
