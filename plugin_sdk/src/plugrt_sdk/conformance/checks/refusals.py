@@ -145,7 +145,7 @@ def devices(subject: PluginSubject) -> None:
 
 @CHAPTER.check(
     "arguments.device", needs=Needs.TWO_DEVICES, level=Level.SCALES,
-    capability="multiple_devices", why="a launch reads memory of another device",
+    why="a launch reads memory of another device",
 )  # fmt: skip
 def argument_on_another_device(subject: PluginSubject) -> None:
     """An array on another device than the program's is refused, and the program works on."""
