@@ -47,7 +47,7 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
     """Does what the command's options say; returns the exit code.
 
     Raises `click.UsageError` for an unknown plugin, library, check or report, for a selection of
-    nothing, and for a file of waivers that is not as it must be.
+    nothing, for a file of waivers that is not as it must be, and for a report that has no folder.
     """
     if given["diff"]:
         return _print_difference(*given["diff"])
@@ -62,6 +62,7 @@ def invoke(name: str | None, given: Mapping[str, Any]) -> int:
 def _conform(name: str, checks: Sequence[Check], given: Mapping[str, Any]) -> int:
     waivers = _read_waivers(given["waivers_file"])
     slot = _find_slot(given["readme_file"])
+    _require_folders(given)
     target = _target(name, given)
     facts = _facts(target)
     width = get_width(sys.stdout)
@@ -137,6 +138,17 @@ def _find_slot(path: Path | None) -> Slot | None:
     except InvalidArgument as error:
         raise click.BadParameter(error.message, param_hint="--readme") from error
     return slot
+
+
+def _require_folders(given: Mapping[str, Any]) -> None:
+    """Refuses a report that could not be written, before the minutes that a run takes."""
+    for key in _REPORTS:
+        if (path := given[key]) is None:
+            continue
+        place = path if path.exists() else path.parent
+        if not (path.parent.is_dir() and os.access(place, os.W_OK)):
+            hint = f"--{key.removesuffix('_file')}"
+            raise click.BadParameter(f"{path} cannot be written", param_hint=hint)
 
 
 def _target(name: str, given: Mapping[str, Any]) -> Target:

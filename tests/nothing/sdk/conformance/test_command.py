@@ -102,6 +102,14 @@ def test_a_readme_without_a_slot_is_refused_before_the_run(text: str | None) -> 
     assert not Path("r.json").exists()
 
 
+@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown", "--html", "--badge"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_run(option: str) -> None:
+    found = conform(MUTANT, "--check", HELD, option, "no_such_folder/report")
+    assert exit_code(found) == 2
+    assert getattr(found.exception, "param_hint", "") == option
+    assert "no_such_folder/report cannot be written" in str(found.exception)
+
+
 def test_a_report_says_what_was_tested(report: dict[str, Any]) -> None:
     rows = {row["id"]: row for row in report["checks"]}
     assert (rows[KILLED]["verdict"], rows[HELD]["verdict"]) == ("FAIL", "PASS")
