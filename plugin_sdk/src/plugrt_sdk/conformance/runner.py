@@ -23,7 +23,11 @@ _BATCH = 40
 """The most checks of one process: a process costs about a second, and its end one batch."""
 _PATIENCE = 3
 """The TIMEOUTs of a chapter after which the rest of it is not run: a function that hangs would
-otherwise cost the limit for each check that calls it, which is hours."""
+otherwise cost the limit for each check that calls it, which is hours. Once a chapter was given up,
+or the client did not start in time, one TIMEOUT ends a chapter: few functions are called in all."""
+_LEAST_SECONDS = 10.0
+"""The least that a check may take where another function is known to hang: a process's first check
+also starts the client and the reference, which takes seconds."""
 _SUSPECTS = 5
 """How many earlier checks of the process are named beside a crash that is not the check's own."""
 
@@ -38,7 +42,8 @@ class Runner:
     child processes at a time. The checks on which others depend, of the client's start and of the
     library's file, are among them if they are bad, even where nobody asked for them. ``facts`` then
     says what the client states of itself. After three TIMEOUTs in a chapter the rest of it is
-    NOT-RUN.
+    NOT-RUN; from there on, and where the client did not start in time, a check has a third of
+    ``seconds``, at least 10, and one TIMEOUT is enough.
     """
 
     target: Target
@@ -151,12 +156,21 @@ class Runner:
 
     def _skip(self, check: Check) -> bool:
         """Whether a check is not to be run, which is then recorded."""
-        if self._late[_chapter(check)] < _PATIENCE:
-            return False
         chapter = _chapter(check)
-        why = f"{_PATIENCE} checks of {chapter} had not ended in time; --check ID runs one of them"
+        late = self._late[chapter]
+        if late < (1 if self._hangs() else _PATIENCE):
+            return False
+        checks = "check" if late == 1 else "checks"
+        why = f"{late} {checks} of {chapter} had not ended in time; --check ID runs one of them"
         self._record(check, Result(Verdict.NOT_RUN, got=why))
         return True
+
+    def _hangs(self) -> bool:
+        """Whether a function is known to hang that checks of several chapters may call."""
+        with self._lock:
+            start = self._results.get(START)
+            given_up = any(late >= _PATIENCE for late in self._late.values())
+        return given_up or (start is not None and start.verdict is Verdict.TIMEOUT)
 
     def _run_batch(self, batch: Sequence[Check]) -> dict[str, Result]:
         """Runs checks in one process; returns the results of those it came to, at least one."""
@@ -170,18 +184,21 @@ class Runner:
         """Runs checks in one process, whose end is blamed on the check that was open."""
         alone = batch[0].needs is Needs.PROCESS
         names = [check.id for check in batch]
+        seconds = self.seconds
+        if self._hangs():
+            seconds = min(seconds, max(_LEAST_SECONDS, seconds / 3))
         argument = {
             "target": self.target.as_dict(), "checks": names, "seed": self.seed,
-            "seconds": self.seconds, "tolerances": dict(self.tolerances), "finalise": alone,
+            "seconds": seconds, "tolerances": dict(self.tolerances), "finalise": alone,
             "path": sys.path,
         }  # fmt: skip
-        outcome = run_in_child(_WORKER, argument, self.seconds * len(batch) + 5)
+        outcome = run_in_child(_WORKER, argument, seconds * len(batch) + 5)
         journal = Journal.of(outcome, names)
         self.facts.update(journal.facts)
         found = dict(journal.ended)
         if len(found) < len(batch) or (alone and not outcome.succeeded):
             blamed = journal.open or (journal.begun[-1] if journal.begun else names[0])
-            found[blamed] = journal.blame(outcome, self.seconds)
+            found[blamed] = journal.blame(outcome, seconds)
         return journal, found
 
     def _try_alone(self, check: Check, crash: Result, begun: Sequence[str]) -> Result:

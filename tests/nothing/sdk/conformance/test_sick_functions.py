@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance import registry, runner
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -76,12 +76,28 @@ def test_a_library_that_does_not_let_its_process_end(made: SickFunctions) -> Non
 
 
 def test_a_chapter_that_hangs_is_given_up(made: SickFunctions) -> None:
+    chapters = ("programs.", "forms.", "recovery.")
+    names = [check.id for words in chapters for check in registry.select(words=words)]
+    found = run(made.library("Client_Compile", "hang"), *names, seconds=4.0)
+    for chapter, most in zip(chapters, (3, 1, 1), strict=True):
+        of = [result for name, result in found.items() if name.startswith(chapter)]
+        assert [r.verdict for r in of].count(TIMEOUT) == most
+        said = f"{most} check{'s' * (most > 1)} of {chapter[:-1]} had not ended in time"
+        assert f"{said}; --check ID runs one of them" in {result.got for result in of}
+
+
+def test_a_library_whose_client_hangs_is_given_little_time(
+    made: SickFunctions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_LEAST_SECONDS", 1.0)
     names = [check.id for check in registry.select(words="abi.")]
-    found = run(made.library("load", "hang"), *names, AT, seconds=2.0)
+    found = run(made.library("load", "hang"), *names, AT, seconds=6.0)
     late = [name for name, result in found.items() if result.verdict is TIMEOUT]
-    assert late == ["client.create", *names[:3]]
-    rest = {found[name].got for name in names[3:]}
-    assert rest == {"3 checks of abi had not ended in time; --check ID runs one of them"}
+    assert late == ["client.create", names[0]]
+    assert found["client.create"].expected == "an end within 6 s"
+    assert found[names[0]].expected == "an end within 2 s"
+    rest = {found[name].got for name in names[1:]}
+    assert rest == {"1 check of abi had not ended in time; --check ID runs one of them"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
