@@ -26,7 +26,7 @@ from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
 from plugrt_sdk.conformance.reports.readme import Slot
-from plugrt_sdk.conformance.reports.report import make_report
+from plugrt_sdk.conformance.reports.report import FORMAT, make_report
 from plugrt_sdk.conformance.reports.scorecard import scorecard
 from plugrt_sdk.conformance.reports.terminal import print_report
 from plugrt_sdk.conformance.runner import Runner
@@ -221,6 +221,7 @@ def _read_report(path: Path) -> dict[str, Any]:
         found = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{path} is no report: {error}", param_hint="--diff") from error
-    if not isinstance(found, dict) or "checks" not in found:
-        raise click.BadParameter(f"{path} is no report of plugrt conform", param_hint="--diff")
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        what = f"{path} is no report of plugrt conform of format {FORMAT}"
+        raise click.BadParameter(what, param_hint="--diff")
     return found

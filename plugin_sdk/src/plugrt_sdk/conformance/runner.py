@@ -25,6 +25,9 @@ _PATIENCE = 3
 """The TIMEOUTs of a chapter after which the rest of it is not run: a function that hangs would
 otherwise cost the limit for each check that calls it, which is hours. Once a chapter was given up,
 or the client did not start in time, one TIMEOUT ends a chapter: few functions are called in all."""
+_MOST_CRASHES = 5
+"""The CRASHes of a chapter, with no other verdict between, after which the rest of it is not run:
+each costs a process, and a function that all call would end hundreds."""
 _LEAST_SECONDS = 10.0
 """The least that a check may take where another function is known to hang: a process's first check
 also starts the client and the reference, which takes seconds."""
@@ -43,7 +46,7 @@ class Runner:
     library's file, are among them if they are bad, even where nobody asked for them. ``facts`` then
     says what the client states of itself. After three TIMEOUTs in a chapter the rest of it is
     NOT-RUN; from there on, and where the client did not start in time, a check has a third of
-    ``seconds``, at least 10, and one TIMEOUT is enough.
+    ``seconds``, at least 10, and one TIMEOUT is enough. So are five CRASHes one after the other.
     """
 
     target: Target
@@ -58,6 +61,8 @@ class Runner:
     _results: dict[str, Result] = field(default_factory=dict)
     _late: Counter[str] = field(default_factory=Counter)
     """Chapter to the number of its checks that did not end in time."""
+    _crashes: Counter[str] = field(default_factory=Counter)
+    """Chapter to the number of its last checks that all ended their process."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> dict[str, Result]:
@@ -92,7 +97,11 @@ class Runner:
     def _record(self, check: Check, result: Result) -> None:
         with self._lock:
             self._results[check.id] = result
-            self._late[_chapter(check)] += result.verdict is Verdict.TIMEOUT
+            chapter, verdict = _chapter(check), result.verdict
+            self._late[chapter] += verdict is Verdict.TIMEOUT
+            if verdict is not Verdict.NOT_RUN:
+                crashes = self._crashes[chapter] + 1
+                self._crashes[chapter] = crashes if verdict is Verdict.CRASH else 0
             if check in self.checks:
                 self.on_result(check, result)
 
@@ -156,14 +165,18 @@ class Runner:
 
     def _skip(self, check: Check) -> bool:
         """Whether a check is not to be run, which is then recorded."""
-        chapter = _chapter(check)
-        late = self._late[chapter]
-        if late < (1 if self._hangs() else _PATIENCE):
-            return False
-        checks = "check" if late == 1 else "checks"
-        why = f"{late} {checks} of {chapter} had not ended in time; --check ID runs one of them"
-        self._record(check, Result(Verdict.NOT_RUN, got=why))
-        return True
+        if why := self._find_why_given_up(_chapter(check)):
+            self._record(check, Result(Verdict.NOT_RUN, got=f"{why}; --check ID runs one of them"))
+        return bool(why)
+
+    def _find_why_given_up(self, chapter: str) -> str:
+        """Returns why the rest of a chapter is not run; empty if it is."""
+        late, crashes = self._late[chapter], self._crashes[chapter]
+        if late >= (1 if self._hangs() else _PATIENCE):
+            return f"{late} check{'s' * (late > 1)} of {chapter} had not ended in time"
+        if crashes >= _MOST_CRASHES:
+            return f"{crashes} checks of {chapter}, one after the other, had ended their process"
+        return ""
 
     def _hangs(self) -> bool:
         """Whether a function is known to hang that checks of several chapters may call."""

@@ -159,6 +159,14 @@ def test_the_difference_of_two_reports(report: dict[str, Any]) -> None:
     assert exit_code(conform("--diff", "b.json", "a.json")) == 0
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"checks": []}', '{"format": 2, "checks": []}'])
+def test_the_difference_from_no_report(text: str) -> None:
+    Path("a.json").write_text(text)
+    found = conform("--diff", "a.json", "a.json")
+    assert exit_code(found) == 2
+    assert "a.json is no report" in str(found.exception)
+
+
 def test_a_waiver_forgives_until_it_is_stale() -> None:
     Path("conformance-waivers.toml").write_text(WAIVER.format(id=KILLED, until="2999-01-01"))
     waived = conform(MUTANT, "--check", KILLED)

@@ -86,6 +86,17 @@ def test_a_chapter_that_hangs_is_given_up(made: SickFunctions) -> None:
         assert f"{said}; --check ID runs one of them" in {result.got for result in of}
 
 
+def test_a_chapter_that_crashes_is_given_up(made: SickFunctions) -> None:
+    chosen = registry.select(words="programs.")
+    names = [check.id for check in chosen if check.id.startswith("programs.")]
+    found = run(made.library("Client_Compile", "segv"), *names, BEFORE)
+    verdicts = [found[name].verdict for name in names]
+    assert verdicts == [CRASH] * 5 + [Verdict.NOT_RUN] * (len(names) - 5)
+    said = "5 checks of programs, one after the other, had ended their process"
+    assert found[names[-1]].got == f"{said}; --check ID runs one of them"
+    assert found[BEFORE].verdict is PASS
+
+
 def test_a_library_whose_client_hangs_is_given_little_time(
     made: SickFunctions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
