@@ -13,7 +13,13 @@ import pytest
 import plugrt
 from plugrt import array_api as xp
 from plugrt import profiler
-from plugrt.errors import ArgumentTypeError, FailedPrecondition, PluginError, Unimplemented
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FailedPrecondition,
+    PluginError,
+    Unimplemented,
+)
 from plugrt.plugins.backends import devices, get_backend
 from plugrt.protobuf import integers, messages
 from plugrt.transforms.jit import jit
@@ -110,6 +116,31 @@ def test_annotations_nest_decorate_and_survive_exceptions(tmp_path: Path) -> Non
             raise KeyError
     names = [name for _, name, _, _ in read_trace(tmp_path)["/host:plugrt"]]
     assert names == ["decorated"] * 4 + ["inner", "outer"]
+
+
+@needs_jax
+def test_details_of_any_name_but_those_that_listeners_get(tmp_path: Path) -> None:
+    with profiler.trace(tmp_path), profiler.annotate("mine", name="a", self="b", plugin=3):
+        pass
+    [(_, name, _, details)] = read_trace(tmp_path)["/host:plugrt"]
+    assert name == "mine"
+    assert details.items() >= {"name": "a", "self": "b", "plugin": "3"}.items()
+    for taken in ("event", "duration", "fun_name"):
+        with pytest.raises(ArgumentError, match=f"'mine'.*named {taken}, .*call them otherwise"):
+            profiler.annotate("mine", **{taken: 1})
+
+
+def test_traces_of_one_second_are_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plugrt.profiler.sessions.time.strftime", lambda _: "2026_11_22_12_00_00")
+    paths = []
+    for _ in range(3):
+        profiler.start_trace(tmp_path)
+        paths.append(profiler.stop_trace())
+    stamp = "2026_11_22_12_00_00"
+    assert [path.parent.name for path in paths] == [stamp, f"{stamp}_2", f"{stamp}_3"]
+    assert all(path.is_file() for path in paths)
 
 
 @behaviour(

@@ -125,7 +125,7 @@ def test_faults_of_rewriters() -> None:
         (raising, ProgramError, r"raising raised KeyError for 'named': 'lost'"),
         (wrong, ArgumentTypeError, r"wrong returned 3 for 'named'; it returns a Program"),
         (retyped, ProgramError, r"retyped made .*tensor<4xf32>.* of 'named', whose type is"),
-        (broken, ProgramError, r"named:1:"),
+        (broken, ProgramError, r"broken returned for 'named' what is no StableHLO: named:1:"),
     ):
         with config.override(program_rewriters=(rewriter,)), pytest.raises(error, match=says):
             jit(named)(X)

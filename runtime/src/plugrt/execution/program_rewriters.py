@@ -58,10 +58,20 @@ def _read(returned: Any, program: Program, rewriter: Any) -> Program:
 
 
 def _check_type(program: Program, replaced: Program, rewriter: Any) -> None:
-    """Raises `ProgramError` unless both have the same parameters and results, if it can be read."""
+    """Raises `ProgramError` unless both have the same parameters and results.
+
+    Nothing is checked without jaxlib, and of programs that are not StableHLO.
+    """
     if {program.format, replaced.format} != {"mlir"} or not _can_parse():
         return
-    before, after = _main_type(program), _main_type(replaced)
+    before = _main_type(program)
+    try:
+        after = _main_type(replaced)
+    except ProgramError as error:
+        raise ProgramError(
+            f"the program rewriter {_name(rewriter)} returned for {program.name!r} what is no "
+            f"StableHLO: {error}"
+        ) from error
     if before != after:
         raise ProgramError(
             f"the program rewriter {_name(rewriter)} made a program of the type {after} of "

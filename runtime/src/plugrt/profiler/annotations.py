@@ -7,22 +7,31 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 from plugrt import monitoring
-from plugrt.errors import ArgumentTypeError
+from plugrt.errors import ArgumentError, ArgumentTypeError
+
+_TAKEN = ("event", "duration", "fun_name")
+"""What listeners of durations get besides the details."""
 
 
 class annotate(ContextDecorator):  # it is used as a function
     """A ``with`` block, or a decorated function, that traces show under this name.
 
     ``details`` are shown with it. Without a trace it costs a look at whether anyone listens. As
-    ``jax.profiler.TraceAnnotation``. Raises `ArgumentTypeError` for a name that is no text.
+    ``jax.profiler.TraceAnnotation``. Raises `ArgumentTypeError` for a name that is no text, and
+    `ArgumentError` for details named ``event``, ``duration`` or ``fun_name``, which listeners get.
 
     >>> with plugrt.profiler.annotate("step", number=3):
     ...     total = xp.sum(xp.ones(4))
     """
 
-    def __init__(self, name: str, **details: str | float) -> None:
+    def __init__(self, name: str, /, **details: str | float) -> None:
         if not isinstance(name, str):
             raise ArgumentTypeError(f"annotate takes a name; got {name!r:.60}")
+        if taken := [key for key in details if key in _TAKEN]:
+            raise ArgumentError(
+                f"annotate({name!r}) got details named {', '.join(taken)}, which are what "
+                "plugrt.monitoring's listeners get besides the details; call them otherwise"
+            )
         self._name = name
         self._details: dict[str, Any] = details
         self._starts: list[float] = []

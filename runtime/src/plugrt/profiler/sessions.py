@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -68,11 +69,10 @@ class _Session:
         recording.end()
         with suppress(ArgumentError):  # clear_event_listeners may have been called meanwhile
             monitoring.unregister_event_duration_listener(self._listen)
-        spaces = [encode_xspace(self._events, self._threads, self._epoch)]
+        # Copies, events first: other threads may be recording one still, and name theirs before.
+        spaces = [encode_xspace(self._events.copy(), self._threads.copy(), self._epoch)]
         spaces += [collected for collect in self._collects if (collected := _collect(collect))]
-        stamp = time.strftime("%Y_%m_%d_%H_%M_%S")
-        path = self.folder / "plugins/profile" / stamp / f"{socket.gethostname()}.xplane.pb"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = _new_folder(self.folder / "plugins/profile") / f"{socket.gethostname()}.xplane.pb"
         path.write_bytes(b"".join(spaces))
         return path
 
@@ -115,6 +115,17 @@ class _Sessions:
 
 
 _sessions = _Sessions()
+
+
+def _new_folder(parent: Path) -> Path:
+    """Makes a folder named by the time; a number is added for more than one trace in a second."""
+    stamp = time.strftime("%Y_%m_%d_%H_%M_%S")
+    for number in itertools.count(1):
+        folder = parent / (stamp if number == 1 else f"{stamp}_{number}")
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            break
+    return folder
 
 
 def _clients() -> list[Client]:
