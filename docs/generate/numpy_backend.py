@@ -79,8 +79,8 @@ print(y.to_host())  # [0. 0. 0.]
 - A program states what it costs by the rules of XLA's cost analysis (`flops`, `transcendentals`,
   `bytes accessed`), before any optimisation: there is none. A device states the bytes of the arrays
   on it.
-- `plugrt.topology("numpy", "8")` compiles for eight devices that need not be there. JAX's client
-  for that waits with Python's lock held, so that no backend in Python can answer: JAX has none.
+- `plugrt.topology("numpy", "8")` compiles for eight devices that need not be there. JAX has none
+  for the platform `numpy`; for an exported library it [has them where it can](export.md).
 - Replicas, and what is written for single partitions, run in step; a device that leaves a loop sits
   out the rest. A partitioned program is put together, computed and divided again by its shardings.
 - {total} operations are run, {refused} are refused with their name, source line and the reason.

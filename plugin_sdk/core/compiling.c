@@ -44,12 +44,13 @@ static PJRT_Error *deserialize(struct PJRT_Executable_DeserializeAndLoad_Args *a
   return error;
 }
 
-/* Compiles for devices that may not be there; `client` is a hint that is not needed. */
+/* Compiles for devices that may not be there; `client` is a hint that is not needed. JAX's clients
+ * call it from a pool of threads and wait with the GIL held (PyClient::Compile). */
 static PJRT_Error *compile(struct PJRT_Compile_Args *args) {
   Entry entry;
   const PJRT_Program *program = args->program;
   PJRT_TopologyDescription *topology = (PJRT_TopologyDescription *)args->topology;
-  PJRT_Error *error = enter_python(&entry, "Compile");
+  PJRT_Error *error = enter_python_in_time(&entry, "Compile");
   if (error != NULL)
     return error;
   PyObject *answer = PyObject_CallMethod(

@@ -23,6 +23,12 @@ static Question is_finalizing(void) {
   return question;
 }
 
+/* Whether this thread has the GIL: a public function that the limited API lacks. */
+static int holds_gil(void) {
+  Question question = (Question)dlsym(RTLD_DEFAULT, "PyGILState_Check");
+  return question != NULL && question();
+}
+
 /* At exit Python ends every thread that asks for the GIL: by pthread_exit (until 3.13), which C++
  * frames of the host above us turn into std::terminate. So threads are counted while they are in
  * here, and once Python's exit handlers run, close_python lets no other thread in and waits
@@ -74,6 +80,51 @@ PJRT_Error *enter_python(Entry *entry, const char *function) {
     return NULL;
   return format_error(PJRT_Error_Code_UNAVAILABLE,
                       "PJRT_%s needs Python, which is not running any more", function);
+}
+
+enum { PATIENCE_IN_MILLISECONDS = 10000 }; /* code in C seldom keeps the GIL for as long */
+
+/* Completes a future once this thread has had the GIL, or cannot have it. */
+static void *take_gil_once(void *attempt) {
+  Entry entry;
+  if (try_python(&entry))
+    leave_python(&entry);
+  complete_with(attempt, NULL);
+  future_release(attempt);
+  return NULL;
+}
+
+/* Nobody who has begun to ask for the GIL can give up: so another thread asks first. */
+static PJRT_Error *wait_for_gil(const char *function) {
+  const struct timespec pause = {0, 1000000};
+  pthread_t thread;
+  Future *attempt = future_new();
+  if (attempt == NULL)
+    return no_host_memory();
+  if (pthread_create(&thread, NULL, take_gil_once, future_share(attempt))) {
+    future_release(attempt);
+    future_release(attempt);
+    return no_host_memory();
+  }
+  pthread_detach(thread);
+  for (int i = 0; i < PATIENCE_IN_MILLISECONDS && !future_is_done(attempt); i++)
+    nanosleep(&pause, NULL);
+  int had = future_is_done(attempt);
+  future_release(attempt);
+  if (had)
+    return NULL;
+  return format_error(
+      PJRT_Error_Code_UNAVAILABLE,
+      "PJRT_%s needs Python's lock (the GIL), since the plugin is written in Python; another "
+      "thread kept the lock for %d seconds. The host seems to hold it while it waits for this "
+      "call, as JAX does where it compiles for a topology and has a client under the topology's "
+      "platform name. Load the library under another name, or compile with plugrt.topology",
+      function, PATIENCE_IN_MILLISECONDS / 1000);
+}
+
+PJRT_Error *enter_python_in_time(Entry *entry, const char *function) {
+  PJRT_Error *error = holds_gil() ? NULL : wait_for_gil(function);
+  return error == NULL ? enter_python(entry, function) : error;
 }
 
 void leave_python(Entry *entry) {

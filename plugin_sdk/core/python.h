@@ -19,6 +19,9 @@ typedef struct {
 /* Takes the GIL and puts the thread's pending exception aside; an error where there is no Python,
  * or it is being finalised. Each success is followed by leave_python. */
 PJRT_Error *enter_python(Entry *entry, const char *function);
+/* The same, for hosts that may hold the GIL on another thread until this call returns: UNAVAILABLE
+ * if nobody else gets it for ten seconds. */
+PJRT_Error *enter_python_in_time(Entry *entry, const char *function);
 int try_python(Entry *entry); /* the same for what must not fail; 0: it could not be entered */
 void leave_python(Entry *entry);
 void prepare_python(void);

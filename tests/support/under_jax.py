@@ -3,7 +3,8 @@
 ``python -m support.under_jax BACKEND FUNCTION…``. BACKEND is ``adder``, ``late`` (2 devices) or
 ``cpu`` (plugrt's cpu plugin, 4 devices), registered as a capsule; ``numpy``, which JAX finds by the
 entry point of plugrt-sdk; or ``np``, a library that PJRT_NAMES_AND_LIBRARY_PATHS names. The last
-two are the NumPy backend with 4 devices. Prints ``ok FUNCTION`` for each that ended well.
+two are the NumPy backend with 4 devices; ``absent`` is its capsule, with topologies. Prints
+``ok FUNCTION`` for each that ended well.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from plugrt.errors import ResourceExhausted
 from plugrt.interface import Client
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
+from plugrt_sdk.numpy_backend import plugin as numpy_plugin
 from support.effort import EFFORT
 from support.late_client import Adder, LateAdder
 from support.markdown import load_script
@@ -39,8 +41,9 @@ if IS_NUMPY:
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-from jax._src import effects, xla_bridge  # noqa: E402
+from jax._src import compiler, effects, xla_bridge  # noqa: E402
 from jax._src.interpreters import mlir  # noqa: E402
+from jax.experimental import topologies  # noqa: E402
 from jax.extend.core import Primitive  # noqa: E402
 from jax.sharding import Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
@@ -56,6 +59,8 @@ def make(**options: Any) -> Client:
         made.append(start({"num_devices": 4}))
     elif BACKEND == "asynchronous":
         made.append(BackendClient(load_script("examples/asynchronous_backend.py").Asynchronous(2)))
+    elif BACKEND == "absent":
+        made.append(numpy_plugin.create_client(options))
     else:
         made.append(BackendClient(LateAdder(2) if BACKEND == "late" else Adder(2)))
     client: Client = made[-1]
@@ -63,7 +68,9 @@ def make(**options: Any) -> Client:
 
 
 if not IS_NUMPY:
-    xla_bridge.register_plugin(NAME, c_api=export_capsule(make, platform=NAME))
+    factory = numpy_plugin.create_topology if BACKEND == "absent" else None
+    capsule = export_capsule(make, platform=NAME, topology_factory=factory)
+    xla_bridge.register_plugin(NAME, c_api=capsule)
 ONE = np.float32([1, 2, 3])
 
 
@@ -403,6 +410,30 @@ def ahead_of_time() -> None:
     assert "HloModule" in compiled.as_text()
     with pytest.raises(RuntimeError, match="INVALID_ARGUMENT: No such compile option: 'nosuch'"):
         jax.jit(_double).lower(jnp.ones(3)).compile(compiler_options={"nosuch": 1})
+
+
+def compile_for_absent_devices() -> Any:
+    """Compiles for 8 devices of the platform, of which JAX makes descriptions only."""
+    mesh = Mesh(np.array(topologies.get_topology_desc("8", NAME).devices), ("x",))
+    sharding = NamedSharding(mesh, P("x"))
+    function = jax.jit(jnp.sin, in_shardings=sharding, out_shardings=sharding)
+    return function.lower(jax.ShapeDtypeStruct((16,), np.float32)).compile()
+
+
+def absent_devices() -> None:
+    """JAX has no client under the platform's name: its compile-only client compiles."""
+    compiled = compile_for_absent_devices()
+    assert compiled.memory_analysis().argument_size_in_bytes == 2 * 4
+    assert "HloModule" in compiled.as_text()
+
+
+def absent_devices_beside_a_client() -> None:
+    """The client of the same platform and version compiles, and waits with the GIL held."""
+    assert len(jax.devices(NAME)) == 1
+    if hasattr(compiler, "_get_cross_compile_backend"):  # JAX before 0.10 never asks the client
+        with pytest.raises(RuntimeError, match="UNAVAILABLE: PJRT_Compile needs Python's lock"):
+            compile_for_absent_devices()
+    np.testing.assert_array_equal(double(ONE), 2 * ONE)
 
 
 def memories() -> None:

@@ -57,7 +57,13 @@ def test_the_numpy_backend(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     functions = [*COMPLETE]
     if name == "numpy":  # the entry point gives JAX rules for it, which a library cannot
         functions.insert(-1, "linear_algebra")
+    else:  # only the library has topologies
+        functions.insert(-1, "absent_devices")
     run(name, *functions)
+
+
+def test_a_host_that_waits_with_the_gil_held_gets_an_error() -> None:
+    run("absent", "absent_devices_beside_a_client", "no_handle_left")
 
 
 def test_a_forked_child_computes() -> None:
