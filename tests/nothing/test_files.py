@@ -217,6 +217,19 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match=r"."):
+    with pytest.raises(IsADirectoryError):
         files.write(tmp_path / "folder", b"x")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize("name", ["", "folder", "nosuch/file", "a" * 300])
+def test_a_write_that_fails_names_the_file_that_was_asked_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not the one beside it; "" is the folder that one is in."""
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError, match=r".") as caught:
+        files.write(Path(name), b"x")
+    assert caught.value.filename == str(Path(name))
     assert os.listdir(tmp_path) == ["folder"]

@@ -243,8 +243,17 @@ def claim(path: AnyPath) -> Path:
 def write(path: AnyPath, content: bytes, mode: int = 0o600) -> None:
     """Writes a file: another process reads the old content or all of the new.
 
-    Raises the `OSError` of writing, and leaves nothing behind then.
+    Raises the `OSError` of writing, which names ``path``, and leaves nothing behind then.
     """
+    try:
+        _write(path, content, mode)
+    except OSError as error:  # it names the file aside, of which the caller knows nothing
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _write(path: AnyPath, content: bytes, mode: int) -> None:
+    if os.path.isdir(path):  # replacing one fails in other words: "." is busy
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     aside = f"{os.fspath(path)}.{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     number = os.open(aside, flags, mode)

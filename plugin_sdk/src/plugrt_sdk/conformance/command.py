@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from plugrt_sdk.duration_option import Duration
+
 PROFILE_NAMES = ("minimal", "jax", "torch_xla", "aot", "multi-device")
 """The profiles; stated here so that ``plugrt --help`` imports no check."""
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -68,7 +70,7 @@ _REPORT = click.Path(dir_okay=False, exists=True, path_type=Path)
 @click.option(
     "--time-limit",
     "seconds",
-    type=click.FloatRange(0.1),
+    type=Duration(0.1, 86_400),
     default=30.0,
     show_default=True,
     metavar="S",

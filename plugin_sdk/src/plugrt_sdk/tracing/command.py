@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from plugrt.errors import InvalidArgument
+from plugrt_sdk.duration_option import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from plugrt_sdk.tracing.processes import Process
 
 FORMATS = ("text", "json", "chrome")
+LONGEST_DELAY = 3_600_000
+"""In milliseconds: an hour."""
 NOTHING_CHECKED = 2
 """The exit code of ``--check`` if the program, which ended with 0, called no PJRT library."""
 
@@ -48,7 +51,7 @@ NOTHING_CHECKED = 2
     help="Fail the Nth call (1; * for all) with CODE (INTERNAL).",
 )  # fmt: skip
 @click.option(
-    "--delay-events", type=click.FloatRange(min=0), default=0.0, metavar="MS",
+    "--delay-events", type=Duration(0, LONGEST_DELAY), default=0.0, metavar="MS",
     help="Complete each event so late.",
 )  # fmt: skip
 @click.option("--hide-extension", "hidden", multiple=True, metavar="NAME", help="Leave it out.")

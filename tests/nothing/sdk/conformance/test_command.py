@@ -52,6 +52,13 @@ def exit_code(result: Result) -> int:
     return int(result.return_value)
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0"])
+def test_a_time_limit_is_one(seconds: str) -> None:
+    found = conform("numpy", "--list", "--time-limit", seconds)
+    assert exit_code(found) == 2
+    assert "--time-limit" in str(found.exception)
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report of a run in which one check of two fails."""

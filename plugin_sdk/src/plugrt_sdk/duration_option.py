@@ -1,0 +1,23 @@
+"""`Duration`: the type of a command's option that is a length of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+class Duration(click.FloatRange):
+    """A number from ``min`` to ``max``, so that a wait for it ends.
+
+    ``click.FloatRange`` lets NaN through, which is in no range and compares with nothing.
+    """
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Returns the number; click's usage error for what is none, NaN, or out of the range."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is no length of time.", param, ctx)
+        return number
