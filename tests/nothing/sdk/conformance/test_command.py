@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -56,7 +57,9 @@ def exit_code(result: Result) -> int:
 def test_a_time_limit_is_one(seconds: str) -> None:
     found = conform("numpy", "--list", "--time-limit", seconds)
     assert exit_code(found) == 2
-    assert "--time-limit" in str(found.exception)
+    assert isinstance(found.exception, click.BadParameter)
+    assert found.exception.param is not None
+    assert found.exception.param.name == "seconds"
 
 
 @pytest.fixture(scope="module")
