@@ -563,3 +563,19 @@ print("plugrt_sdk.client" in sys.modules)
     others = sorted({row.name for row in plugrt.plugins.table()} - {"numpy"})
     unnamed = run_python(code, PLUGRT_PLUGINS_BLOCK=",".join(others))
     assert unnamed.stdout.split() == ["PluginUnavailable", "False"], unnamed.stderr
+
+
+@pytest.mark.parametrize("sharded", ["an argument", "a result"])
+def test_parts_of_unequal_sizes_are_refused(sharded: str) -> None:
+    given, taken = (
+        '{mhlo.sharding = "{devices=[2]<=[2]}"}' if sharded == side else ""
+        for side in ("an argument", "a result")
+    )
+    text = f"""module attributes {{mhlo.num_partitions = 2 : i32}} {{
+      func.func public @main(%a: tensor<5xf32> {given}) -> (tensor<5xf32> {taken}) {{
+        return %a : tensor<5xf32>
+      }}
+    }}"""
+    client = BackendClient(NumpyBackend(2))
+    with pytest.raises(Unimplemented, match=r"dimension 0 .* shape \(5,\) .* no multiple of 2"):
+        client.compile(Program(text.encode()), CompileOptions(num_partitions=2))

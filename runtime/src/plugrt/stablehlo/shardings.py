@@ -59,11 +59,13 @@ class TensorSharding:
             for own in self.dimensions[: len(shape)]
         ]
         kept += [[] for _ in range(len(shape) - len(kept))]
-        for n, own in zip(shape, kept, strict=True):
-            if n % math.prod(axis.size for axis in own):
+        for i, (n, own) in enumerate(zip(shape, kept, strict=True)):
+            parts = math.prod(axis.size for axis in own)
+            if n % parts:
                 raise Unimplemented(
-                    f"an array of shape {tuple(shape)} is divided over axes "
-                    f"{[[a.name for a in own] for own in kept]} that do not divide it evenly"
+                    f"dimension {i} of an array of shape {tuple(shape)} is divided into {parts} "
+                    f"parts, and {n} is no multiple of {parts}: the last part would have to be "
+                    f"padded, which XLA does, and plugrt does not (nor JAX, for what it puts)"
                 )
         positions = np.argsort(devices).tolist()
         return [

@@ -19,7 +19,7 @@ pytestmark = runs_apart("test-sdk")
 
 PASS, REFUSED = Verdict.PASS, Verdict.REFUSED
 DIFFERENT = {
-    "buffers.put_get.byte_order": (PASS, REFUSED),
+    **{name: (PASS, REFUSED) for name in registry.checks() if ".byte_order" in name},
     "programs.input_types": (PASS, REFUSED),
     "executables.text": (PASS, REFUSED),
     "executables.shardings.arguments": (REFUSED, PASS),
