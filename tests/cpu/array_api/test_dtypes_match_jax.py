@@ -38,8 +38,8 @@ UNARY = [
 ]  # fmt: skip
 OF_ONE = [
     *UNARY, "all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod",
-    "cumulative_sum", "diff", "flip", "max", "mean", "min", "prod", "ravel", "sort", "std", "sum",
-    "tril", "var",
+    "cumulative_sum", "diff", "flip", "max", "mean", "median", "min", "prod", "ravel", "sort",
+    "std", "sum", "tril", "var",
 ]  # fmt: skip
 BINARY = [
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
@@ -47,7 +47,7 @@ BINARY = [
     "hypot", "less", "less_equal", "logaddexp", "logical_and", "logical_or", "logical_xor",
     "maximum", "minimum", "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract",
 ]  # fmt: skip
-OF_TWO = [*BINARY, "matmul", "searchsorted", "tensordot", "vecdot"]
+OF_TWO = [*BINARY, "dot", "matmul", "outer", "searchsorted", "tensordot", "vecdot"]
 
 Call: TypeAlias = tuple[str, tuple[Any, ...]]
 """A function and its arguments: names of dtypes, or Python scalars."""
@@ -174,9 +174,10 @@ def test_each_public_function_is_compared_or_takes_no_part() -> None:
     functions = {n for n in xp.__all__ if hasattr(getattr(xp, n), "_body")}
     functions.add("pow")  # an operation behind a look at its exponent
     others = {  # their dtypes are given, or those of their arguments; tested elsewhere
-        "broadcast_arrays", "broadcast_to", "clip", "concat", "expand_dims", "matrix_transpose",
-        "meshgrid", "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack",
-        "swapaxes", "take", "take_along_axis", "tile", "triu", "unstack", "where",
+        "broadcast_arrays", "broadcast_to", "clip", "concat", "diag", "einsum", "expand_dims",
+        "isclose", "matrix_transpose", "meshgrid", "moveaxis", "pad", "permute_dims", "repeat", "reshape",
+        "roll", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "transpose",
+        "triu", "unstack", "where",
     }  # fmt: skip
     functions.add("pow")  # looks at its exponent before it is the operation
     assert functions - others == {*OF_ONE, *OF_TWO}

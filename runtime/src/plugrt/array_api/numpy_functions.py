@@ -31,6 +31,7 @@ from plugrt.typing import ArrayLike, Axes, DTypeLike
 _INDEX = np.dtype(np.int32)
 
 
+@with_argument_errors
 def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True) -> Array:
     """Returns `asarray` of ``object`` in memory of its own, unless ``copy`` is False.
 
@@ -39,30 +40,35 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True) -> Arr
     return asarray(object, dtype=dtype, copy=True if copy else None)
 
 
+@with_argument_errors
 def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
     """Returns `concat` of arrays along ``axis``; None joins them flattened. Raises as `concat`."""
     joined: Array = concat(arrays, axis=axis)
     return joined
 
 
+@with_argument_errors
 def vstack(arrays: Sequence[ArrayLike]) -> Array:
     """Returns arrays joined along the first axis; vectors are rows. Raises as `concat`."""
     rows = [_reshape_to(x, 2, front=True) for x in map(asarray, arrays)]
     return concatenate(rows)
 
 
+@with_argument_errors
 def hstack(arrays: Sequence[ArrayLike]) -> Array:
     """Returns arrays joined along the second axis, vectors along the first. Raises as `concat`."""
     parts = [_reshape_to(x, 1, front=True) for x in map(asarray, arrays)]
     return concatenate(parts, axis=0 if parts and parts[0].ndim == 1 else 1)
 
 
+@with_argument_errors
 def dstack(arrays: Sequence[ArrayLike]) -> Array:
     """Returns arrays joined along the third axis: of matrices a stack. Raises as `concat`."""
     rows = [_reshape_to(x, 2, front=True) for x in map(asarray, arrays)]
     return concatenate([_reshape_to(x, 3, front=False) for x in rows], axis=2)
 
 
+@with_argument_errors
 def column_stack(arrays: Sequence[ArrayLike]) -> Array:
     """Returns vectors as the columns of a matrix; matrices are joined. Raises as `concat`."""
     columns = [_reshape_to(x, 1, front=True) for x in map(asarray, arrays)]
@@ -183,6 +189,7 @@ def isclose(
     return close
 
 
+@with_argument_errors
 def allclose(
     a: ArrayLike,
     b: ArrayLike,

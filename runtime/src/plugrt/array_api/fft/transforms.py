@@ -31,6 +31,7 @@ Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 Kind: TypeAlias = Literal["FFT", "IFFT", "RFFT", "IRFFT"]
 
 
+@with_argument_errors
 def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Returns the discrete Fourier transform along ``axis``.
 
@@ -46,6 +47,7 @@ def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "
     return _along_one("fft", x, n, axis, norm)
 
 
+@with_argument_errors
 def ifft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
@@ -56,6 +58,7 @@ def ifft(
     return _along_one("ifft", x, n, axis, norm)
 
 
+@with_argument_errors
 def rfft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
@@ -69,6 +72,7 @@ def rfft(
     return _along_one("rfft", x, n, axis, norm)
 
 
+@with_argument_errors
 def irfft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
@@ -80,6 +84,7 @@ def irfft(
     return _along_one("irfft", x, n, axis, norm)
 
 
+@with_argument_errors
 def hfft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
@@ -91,6 +96,7 @@ def hfft(
     return _along_one("hfft", x, n, axis, norm)
 
 
+@with_argument_errors
 def ihfft(
     x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Array:
@@ -101,6 +107,7 @@ def ihfft(
     return _along_one("ihfft", x, n, axis, norm)
 
 
+@with_argument_errors
 def fftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
@@ -112,6 +119,7 @@ def fftn(
     return _over_several("fftn", x, s, axes, norm)
 
 
+@with_argument_errors
 def ifftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
@@ -122,6 +130,7 @@ def ifftn(
     return _over_several("ifftn", x, s, axes, norm)
 
 
+@with_argument_errors
 def rfftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:
@@ -132,6 +141,7 @@ def rfftn(
     return _over_several("rfftn", x, s, axes, norm)
 
 
+@with_argument_errors
 def irfftn(
     x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = "backward"
 ) -> Array:

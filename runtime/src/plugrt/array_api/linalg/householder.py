@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import triu
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import sqrt
@@ -37,6 +38,7 @@ class QRResult(NamedTuple):
     R: Array
 
 
+@with_argument_errors
 def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Returns Q, whose columns are orthonormal, and the upper triangular R with ``x = Q @ R``.
 

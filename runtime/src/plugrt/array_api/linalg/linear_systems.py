@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import tril, triu
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import log
@@ -114,6 +115,7 @@ def det(x: Tracer, /) -> Tracer:
     return convert(_parity(lu) * prod(diagonals(lu.factors), axis=-1), x.dtype)
 
 
+@with_argument_errors
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """Returns the sign and the logarithm of the absolute value of determinants.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, NamedTuple
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import sqrt
 from plugrt.array_api.indexing.functions import take_along_axis
@@ -54,6 +55,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+@with_argument_errors
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """Returns the singular value decomposition of matrices (..., m, n), k = min(m, n).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.diagonals import tril
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.indexing.functions import take_along_axis
@@ -51,6 +52,7 @@ class EighResult(NamedTuple):
     eigenvectors: Array
 
 
+@with_argument_errors
 def eigh(x: ArrayLike, /) -> EighResult:
     """Returns the eigenvalues, ascending, and the eigenvectors of Hermitian matrices.
 
