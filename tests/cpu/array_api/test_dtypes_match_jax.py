@@ -175,9 +175,9 @@ def test_each_public_function_is_compared_or_takes_no_part() -> None:
     functions.add("pow")  # an operation behind a look at its exponent
     others = {  # their dtypes are given, or those of their arguments; tested elsewhere
         "broadcast_arrays", "broadcast_to", "clip", "concat", "diag", "einsum", "expand_dims",
-        "isclose", "matrix_transpose", "meshgrid", "moveaxis", "pad", "permute_dims", "repeat", "reshape",
-        "roll", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile", "transpose",
-        "triu", "unstack", "where",
+        "isclose", "matrix_transpose", "meshgrid", "moveaxis", "pad", "permute_dims", "repeat",
+        "reshape", "roll", "squeeze", "stack", "swapaxes", "take", "take_along_axis", "tile",
+        "transpose", "triu", "unstack", "where",
     }  # fmt: skip
     functions.add("pow")  # looks at its exponent before it is the operation
     assert functions - others == {*OF_ONE, *OF_TWO}
