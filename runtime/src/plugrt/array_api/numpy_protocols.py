@@ -188,9 +188,15 @@ _signature = cache(inspect.signature)
 
 
 def _call_by_name(title: str, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """Calls a function with as many arguments by position as it wants, and the rest by name."""
+    """Calls a function with what it must have by position, and the rest by name.
+
+    What it must have may have another name in NumPy: ``tup`` of ``vstack``.
+    """
     parameters = _signature(function).parameters.values()
-    count = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
+    count = sum(
+        p.kind is p.POSITIONAL_ONLY or (p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty)
+        for p in parameters
+    )
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     values = list(given.values())
     if variadic:
