@@ -75,6 +75,12 @@ def test_no_native_library_is_mapped() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_what_compiles_stablehlo_is_imported_without_jaxlib() -> None:
+    modules = imported("import plugrt; plugrt.compile, plugrt.load_program, plugrt.topology")
+    assert "plugrt.programs.compiled_program" in modules
+    assert {m for m in modules if m.split(".")[0] in ("jax", "jaxlib")} == set()
+
+
 def test_discovery_and_listing_devices_need_no_mlir() -> None:
     modules = imported("import plugrt; plugrt.devices('cpu')")
     assert "plugrt_cpu.client" in modules

@@ -22,8 +22,6 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
-from plugrt.stablehlo.modules import portable_artifact
-from plugrt.tracing.passthrough import passthrough_module
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
@@ -48,6 +46,10 @@ def compile_ahead(
     target = resolve_topology(target)
     version = target.stablehlo_current_version
     if plan.is_trivial:
+        # Imported here: StableHLO text is compiled ahead of time without jaxlib too.
+        from plugrt.stablehlo.modules import portable_artifact
+        from plugrt.tracing.passthrough import passthrough_module
+
         inputs = [staged.parameters[i].type for i in plan.passed]
         code = portable_artifact(passthrough_module(staged), version)
         program = Program(code, "mlir", plan.name)
