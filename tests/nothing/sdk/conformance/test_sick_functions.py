@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from plugrt_sdk.conformance import registry, runner
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
+from support import children
 from support.apart import runs_apart
 from support.clib import needs_cc
 from support.leftovers import VARIABLE, left_after, wait_for
@@ -119,9 +119,7 @@ def test_a_run_that_is_ended_leaves_no_process(
     library = str(made.library("Client_Compile", "hang"))
     checks = [f"--check={name}" for name in (BEFORE, AT, AFTER)]
     command = [sys.executable, "-m", "plugrt", "conform", library, "--jobs=2", "--json=r.json"]
-    with subprocess.Popen(
-        [*command, *checks], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with children.start([*command, *checks], cwd=tmp_path) as process:
         wait_for(tmp_path / "hangs")
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
