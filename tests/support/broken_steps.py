@@ -258,7 +258,7 @@ def facts_of_a_client(world: World) -> list[Any]:
     )  # fmt: skip
     from plugrt.capi.capabilities import find_capabilities
 
-    find_capabilities(client)
+    find_capabilities(client, client._keeps_layouts)  # the client keeps what it found
     return []
 
 
