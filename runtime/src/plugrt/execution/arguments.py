@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, NotAnArray
 from plugrt.execution.array import Array
 from plugrt.execution.host_data import accepted_dtypes, host_array, python_scalar, scalar_dtype
 from plugrt.execution.signature import Signature
@@ -190,8 +190,9 @@ def _read(x: Any, explain: Callable[[int], str], i: int) -> tuple[Any, Aval]:
         if x._shards is None:
             raise DeletedBuffer(f"{explain(i)}: {x._deleted_message()}")
         return x, x._signature
-    if isinstance(x, Array):  # a leaked tracer: this raises `LeakedTracer`
+    if isinstance(x, Array):  # a tracer, which `host_array` would ask for its values
         x._live()
+        raise NotAnArray(f"{explain(i)} is traced, and has no values yet: {x!r:.80}")
     if (plain := python_scalar(x)) is not None:
         return plain, intern_host_aval((), scalar_dtype(plain), True)
     host = host_array(x, explain(i))

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import PjrtError, Unimplemented
 from plugrt.host_callbacks import callback_depth, forget_failures, take_failure
 from plugrt.interface import (
@@ -46,12 +47,20 @@ _in_flight: deque[_Launched] = deque()
 _lock = threading.Lock()
 
 
+@with_argument_errors
 def effects_barrier() -> None:
     """Waits until all that was launched has had its side effects.
 
     Raises the error of a callback with an effect (`io_callback`, `debug.callback`) that failed
     since the last barrier, of several the oldest. In a callback it waits for what that callback
     launched. As ``jax.effects_barrier``, which waits for launches of the calling thread alone.
+
+    >>> seen = []
+    >>> f = plugrt.jit(lambda x: plugrt.debug.callback(lambda v: seen.append(int(v)), x))
+    >>> f(np.int32(3))
+    >>> plugrt.effects_barrier()
+    >>> seen
+    [3]
     """
     _await(_of_this_thread() if callback_depth() else [*_in_flight])
     failure = take_failure()

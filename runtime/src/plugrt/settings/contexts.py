@@ -115,17 +115,34 @@ def transfer_guard(level: GuardLevel) -> AbstractContextManager[None]:
 
 @with_argument_errors
 def transfer_guard_host_to_device(level: GuardLevel) -> AbstractContextManager[None]:
-    """`transfer_guard` for data of the host that are put on a device; `ConfigError` as there."""
+    """`transfer_guard` for data of the host that are put on a device; `ConfigError` as there.
+
+    >>> with plugrt.transfer_guard_host_to_device("disallow"):
+    ...     plugrt.jit(lambda x: x + 1)(plugrt.device_put(np.ones(2)))
+    Array([2., 2.], dtype=float64)
+    """
     return config.override(transfer_guard_host_to_device=level)
 
 
 @with_argument_errors
 def transfer_guard_device_to_device(level: GuardLevel) -> AbstractContextManager[None]:
-    """`transfer_guard` for arrays that go to another device; `ConfigError` as there."""
+    """`transfer_guard` for arrays that go to another device; `ConfigError` as there.
+
+    >>> x = plugrt.device_put(np.ones(2))
+    >>> with plugrt.transfer_guard_device_to_device("disallow"):
+    ...     plugrt.device_put(x, plugrt.devices()[-1])
+    Array([1., 1.], dtype=float64)
+    """
     return config.override(transfer_guard_device_to_device=level)
 
 
 @with_argument_errors
 def transfer_guard_device_to_host(level: GuardLevel) -> AbstractContextManager[None]:
-    """`transfer_guard` for arrays that are read on the host; `ConfigError` as there."""
+    """`transfer_guard` for arrays that are read on the host; `ConfigError` as there.
+
+    >>> x = plugrt.device_put(np.ones(2))
+    >>> with plugrt.transfer_guard_device_to_host("disallow"):
+    ...     plugrt.device_get(x)
+    array([1., 1.])
+    """
     return config.override(transfer_guard_device_to_host=level)
