@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from plugrt.capi.client import Client
-from plugrt.capi.extensions.ffi import register_handler
 from plugrt.plugins.backends import get_backend
 
 
@@ -23,8 +21,7 @@ def known_cholesky() -> str:
     client = get_backend()
     if not client.capabilities.custom_calls:
         return "lapack_spotrf_ffi"
-    assert isinstance(client, Client)
-    register_handler(client.library, "plugrt_cholesky", _cholesky, "Host")
+    client.register_handler("plugrt_cholesky", _cholesky)
     return "plugrt_cholesky"
 
 

@@ -27,7 +27,8 @@ def run_replicas(
     options = CompileOptions(
         num_replicas=count, device_assignment=DeviceAssignment(tuple((d.id,) for d in devices))
     )
-    executable = client.compile(staged.program(client), options)
+    program = staged.program_at(client.capabilities.stablehlo_current_version)
+    executable = client.compile(program, options)
     shards = [
         tuple(client.buffer_from_host(a[i].copy(), d) for i, d in enumerate(devices)) for a in args
     ]

@@ -6,12 +6,13 @@ import doctest
 from collections.abc import Iterator
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import plugrt
 from plugrt import array_api, lax, random
 
-NAMES = {"xp": array_api, "lax": lax, "random": random, "plugrt": plugrt}
+NAMES = {"np": np, "xp": array_api, "lax": lax, "random": random, "plugrt": plugrt}
 LEAST = {"plugrt": 16, "array_api": 40, "lax": 25, "random": 8}
 """Examples that there must be at least, so that a look-up that finds none is noticed."""
 
