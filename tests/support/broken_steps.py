@@ -257,8 +257,9 @@ def facts_of_a_client(world: World) -> list[Any]:
         device.clear_memory_stats, lambda: client.capabilities,
     )  # fmt: skip
     from plugrt.capi.capabilities import find_capabilities
+    from plugrt.capi.host_put import keeps_layouts
 
-    find_capabilities(client, client._keeps_layouts)  # the client keeps what it found
+    find_capabilities(client, keeps_layouts(client._transfers, device))
     return []
 
 
