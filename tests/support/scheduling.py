@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -48,9 +49,11 @@ class FixtureScheduling(LoadScopeScheduling):
         """Gives a worker work, at least two tests: it runs the last it knows of only at the end."""
         if node not in self.registered_collections:
             return  # it has just started; `schedule` comes here again when it has collected
-        super()._reschedule(node)
-        while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+        # Its pipe is closed: it has died too, and `remove_node` hands on what it was given here.
+        with suppress(OSError):
             super()._reschedule(node)
+            while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+                super()._reschedule(node)
 
 
 @cache

@@ -29,8 +29,11 @@ class Worker:
         self.gateway = SimpleNamespace(id=name)
         self.shutting_down = False
         self.tests: list[str] = []
+        self.is_dead = False
 
     def send_runtest_some(self, indices: list[int]) -> None:
+        if self.is_dead:
+            raise OSError("cannot send (already closed?)")
         self.tests += [NAMES[i] for i in indices]
 
     def shutdown(self) -> None:
@@ -55,6 +58,7 @@ class Session:
         self.died: list[str] = []
         self.alive: list[Worker] = []
         self.starting: list[Worker] = []
+        self.dead: list[Worker] = []
         for _ in range(workers):
             self.start_worker()
 
@@ -77,6 +81,12 @@ class Session:
             self.scheduler.mark_test_complete(worker, NAMES.index(test))  # type: ignore[arg-type]
             return
         self.alive.remove(worker)
+        self.dead.append(worker)
+        worker.is_dead = True
+
+    def notice(self, worker: Worker) -> None:
+        """The controller learns of a death, after what else has happened meanwhile."""
+        self.dead.remove(worker)
         died_in = self.scheduler.remove_node(worker)  # type: ignore[arg-type]
         assert died_in is not None
         self.died.append(died_in)
@@ -87,6 +97,7 @@ class Session:
         for _ in range(10 * len(NAMES)):
             steps = [(self.collect, w) for w in self.starting]
             steps += [(self.run_next, w) for w in self.alive if w.can_run]
+            steps += [(self.notice, w) for w in self.dead]
             if not steps:
                 return
             step, worker = order.choice(steps)
