@@ -31,7 +31,11 @@ def plugrt_add_commands(cli: Any) -> None:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write; libpjrt_NAME.so by default.",
 )  # fmt: skip
-def export(name: str, output: Path | None) -> None:
+@click.option(
+    "--minor", type=int, metavar="N",
+    help="The version 0.N of the PJRT C API to report, for an older host; the newest by default.",
+)  # fmt: skip
+def export(name: str, output: Path | None, minor: int | None) -> None:
     """Write an installed plugin as a PJRT library.
 
     The file exports GetPjrtApi, so that any PJRT host in a Python process can load it: JAX with
@@ -40,7 +44,7 @@ def export(name: str, output: Path | None) -> None:
     """
     from plugrt_sdk.export.library import export_library
 
-    click.echo(export_library(name, output or Path(f"libpjrt_{name}.so")))
+    click.echo(export_library(name, output or Path(f"libpjrt_{name}.so"), minor=minor))
 
 
 @click.command()

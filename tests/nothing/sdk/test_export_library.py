@@ -82,6 +82,21 @@ def test_only_installed_plugins_are_exported(tmp_path: Path) -> None:
         export_library("nosuch", tmp_path / "a.so")
 
 
+def test_an_older_version_is_reported(tmp_path: Path) -> None:
+    path = export_library("cpu", tmp_path / "a.so", minor=54)
+    ask = (
+        f"import ctypes; library = ctypes.PyDLL({str(path)!r}); "
+        "library.GetPjrtApi.restype = ctypes.c_void_p; "
+        "print(ctypes.c_int.from_address(library.GetPjrtApi() + 36).value)"  # minor_version
+    )
+    command = [sys.executable, "-c", ask]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "54\n"), done.stderr
+    for wrong in (28, 9999):
+        with pytest.raises(InvalidArgument, match=rf"0\.{wrong} of the PJRT C API is not declared"):
+            export_library("cpu", tmp_path / "b.so", minor=wrong)
+
+
 def test_a_name_has_room_for_95_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plugrt_sdk.export.library._find", lambda name: None)
     name = "n" * LONGEST_NAME

@@ -8,6 +8,7 @@ must be installed for that Python.
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from plugrt.argument_errors import with_argument_errors
+from plugrt.capi.abi.declarations import API_MINOR
+from plugrt.capi.loading.library import OLDEST_MINOR
 from plugrt.errors import InvalidArgument, PluginBroken, UnknownPlatform
 from plugrt.files import write
 from plugrt.interface import Client, OptionValue, Topology
@@ -28,20 +31,29 @@ from plugrt_sdk.export.plugin_client import create_client
 MARKER = b"plugrt-exported-plugin-name-is:\0"
 """What stands before the name in the library (``record`` in ``core/library/library.c``)."""
 LONGEST_NAME = 95
+_OF_VERSION = ":"
+"""What stands between the name and the version in a library; no name of a plugin has it."""
 
 _lock = threading.Lock()
 _capsules: dict[str, object] = {}
 
 
 @with_argument_errors
-def export_library(name: str, path: str | os.PathLike[str]) -> Path:
+def export_library(name: str, path: str | os.PathLike[str], *, minor: int | None = None) -> Path:
     """Writes the shared library of the installed plugin ``name`` to ``path``, and returns that.
 
-    Raises `UnknownPlatform` if there is no such plugin, `InvalidArgument` for a name that is too
-    long, and the `OSError` of writing. The plugin is not imported.
+    ``minor`` is the version of the PJRT C API that the library reports, as of `export_capsule`; the
+    newest that plugrt declares unless given. Raises `UnknownPlatform` if there is no such plugin,
+    `InvalidArgument` for a name that is too long or a version that is not declared, and the
+    `OSError` of writing. The plugin is not imported.
     """
     _find(name)
-    encoded = name.encode()
+    if minor is not None and not OLDEST_MINOR <= operator.index(minor) <= API_MINOR:
+        raise InvalidArgument(
+            f"plugrt export: version 0.{minor} of the PJRT C API is not declared; plugrt-sdk has "
+            f"0.{OLDEST_MINOR} to 0.{API_MINOR}"
+        )
+    encoded = (name if minor is None else f"{name}{_OF_VERSION}{minor}").encode()
     if len(encoded) > LONGEST_NAME:
         raise InvalidArgument(f"the name {name!r} has more than {LONGEST_NAME} bytes")
     template = _template()
@@ -67,15 +79,23 @@ def _template() -> bytes:
     return found
 
 
-def table_address(name: str) -> int:
-    """Returns the address of the ``PJRT_Api`` of an installed plugin, the same each time."""
+def table_address(record: str) -> int:
+    """Returns the address of the ``PJRT_Api`` of an installed plugin, the same each time.
+
+    ``record`` is what the library holds: the plugin's name, and the version that it reports where
+    that is not the newest (``numpy:54``).
+    """
     with _lock:
-        if name not in _capsules:
+        if record not in _capsules:
+            name, _, minor = record.partition(_OF_VERSION)
             factory = PluginFactory(name)
-            _capsules[name] = export_capsule(
-                factory, platform=name, topology_factory=factory.create_topology
+            _capsules[record] = export_capsule(
+                factory,
+                platform=name,
+                minor=int(minor) if minor else API_MINOR,
+                topology_factory=factory.create_topology,
             )
-        return _address(_capsules[name])
+        return _address(_capsules[record])
 
 
 class PluginFactory:
