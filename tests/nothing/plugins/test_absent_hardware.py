@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 import plugrt
-from plugrt.errors import FailedPrecondition, Internal, NotFound, PluginError, Unavailable
+from plugrt.errors import (
+    FailedPrecondition,
+    Internal,
+    NotFound,
+    PluginError,
+    PluginUnavailable,
+    Unavailable,
+)
 from plugrt.plugins import Backends
+from plugrt.plugins.plugin import Availability
 from plugrt.plugins.record import State
 from support.fake_client import FakePlugin
 
@@ -39,3 +50,28 @@ def test_absence_is_told_from_fault(error: Exception, state: State) -> None:
     [row] = registry.table.rows
     assert row.state is state
     assert str(error) in row.reason
+
+
+class Absent(FakePlugin):
+    """Its hardware is not there."""
+
+    def probe(self) -> Availability:
+        return Availability(False, "no device of this kind")
+
+
+def test_what_asked_for_an_absent_device_is_not_kept() -> None:
+    registry = Backends(path=[])
+    registry.register(Absent("absent", priority=500))
+
+    def ask() -> weakref.ref[FakePlugin]:
+        local = FakePlugin("local")
+        with pytest.raises(PluginUnavailable, match="no device of this kind"):
+            plugrt.get_backend("absent", registry)
+        return weakref.ref(local)
+
+    asked = ask()
+    gc.collect()
+    assert asked() is None
+    with pytest.raises(PluginUnavailable, match="no device of this kind") as again:
+        plugrt.get_backend("absent", registry)
+    assert isinstance(again.value.__cause__, PluginUnavailable)

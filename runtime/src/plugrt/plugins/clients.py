@@ -20,7 +20,7 @@ from plugrt.errors import (
 from plugrt.interface import Client, OptionValue, Topology
 from plugrt.plugins.clients_by_name import ClientsByName
 from plugrt.plugins.fork_warning import warn_of_forks
-from plugrt.plugins.loading import copy_error, load, load_for_names
+from plugrt.plugins.loading import copy_error, load, load_for_names, without_frames
 from plugrt.plugins.platform_choice import (
     Choice,
     choose_automatically,
@@ -82,7 +82,7 @@ class Backends:
             try:
                 choice = self._choose()
             except PluginError as error:
-                self._failure = error
+                self._failure = without_frames(error)
                 raise
             self._choice = choice
             self._forget_names()

@@ -157,7 +157,8 @@ def fail(row: Record, error: PluginError, cause: BaseException | None = None) ->
         error = PluginIncompatible(f"{error}; {'; '.join(misfit)}")
     states = {PluginUnavailable: State.UNAVAILABLE, PluginIncompatible: State.INCOMPATIBLE}
     state = next((s for cls, s in states.items() if isinstance(error, cls)), State.BROKEN)
-    error.__cause__, row.failure = cause, error
+    error.__cause__ = cause
+    row.failure = without_frames(error)
     reason = str(error).removeprefix(str(row)).lstrip(": ")
     row.set_state(state, reason.removesuffix(f"; {row.cure}") if row.cure else reason, row.cure)
     if cause is not None:
@@ -169,6 +170,14 @@ def copy_error(error: PluginError) -> PluginError:
     """Returns a fresh copy of a stored error, so that its traceback does not grow at each raise."""
     copy = type(error)(*error.args)
     copy.__cause__ = error.__cause__
+    return copy
+
+
+def without_frames(error: PluginError) -> PluginError:
+    """Returns a copy to keep: a traceback would keep alive what callers have in locals."""
+    copy = copy_error(error)
+    if isinstance(error.__cause__, PluginError):
+        copy.__cause__ = without_frames(error.__cause__)
     return copy
 
 
