@@ -36,13 +36,17 @@ def _write_behind(sound: Sound, name: str) -> Sound:
     return call
 
 
-def _take_for_whole(sound: Sound, name: str) -> Sound:
-    """Fills in a struct without a look at its size."""
+def _take_for_whole(sound: Sound, name: str, last: str) -> Sound:
+    """Fills in a struct without a look at its size; with nothing where there is an error."""
 
     def call(args: Any) -> Any:
         stated, args.struct_size = args.struct_size, _size_of(name)
         found = sound(args)
         args.struct_size = stated
+        if is_error(found):
+            first = ffi.offsetof(f"struct PJRT_{name}_Args", last)
+            nothing = bytes(_size_of(name) - first)
+            ffi.memmove(ffi.cast("char*", args) + first, nothing, len(nothing))
         return found
 
     return call
@@ -135,9 +139,9 @@ ARGUMENTS: Mapping[str, TableFaults] = {
     },
     **{
         f"arguments.smaller.{key}": replace_function(
-            FUNCTIONS[key], partial(_take_for_whole, name=FUNCTIONS[key])
+            FUNCTIONS[key], partial(_take_for_whole, name=FUNCTIONS[key], last=last)
         )
-        for key in LAST_OUTPUT
+        for key, last in LAST_OUTPUT.items()
     },
     "arguments.outputs": replace_function("Plugin_Attributes", _keep_outputs),
     "arguments.name.empty": replace_function("TopologyDescription_Create", _need_name),
