@@ -304,6 +304,10 @@ def test_a_callback_may_run_compiled_code() -> None:
 
 def test_callbacks_on_all_threads_may_wait_for_compiled_code() -> None:
     """More callbacks at once than XLA has threads, each of which waits for work on those."""
+    if plugrt.get_backend().backend_name == "xla_cpu":
+        pytest.skip(
+            "the library runs callbacks on its few threads, where waiting for work can hang"
+        )
     total = plugrt.jit(lambda x: xp.sum(x @ x))
     shape = plugrt.ShapeDtypeStruct((), "float32")
     x = np.ones((64, 64), np.float32)
