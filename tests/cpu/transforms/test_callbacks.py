@@ -304,7 +304,7 @@ def test_a_callback_may_run_compiled_code() -> None:
 
 def test_callbacks_on_all_threads_may_wait_for_compiled_code() -> None:
     """More callbacks at once than XLA has threads, each of which waits for work on those."""
-    if plugrt.get_backend().backend_name == "xla_cpu":
+    if type(plugrt.get_backend()).__module__.startswith("plugrt.capi"):
         pytest.skip(
             "the library runs callbacks on its few threads, where waiting for work can hang"
         )
