@@ -45,8 +45,8 @@ OF_NO_BACKEND = (
     "transforms/test_jit_arguments.py",
     "transforms/test_weak_types.py",
     "tracing/test_weak_types_as_jax.py",
-    # Callbacks run on the library's few threads and can hang there; test_behaviour has those that do
-    # not wait for other work.
+    # Callbacks run on the library's few threads and can hang there; test_behaviour has those that
+    # do not wait for other work.
     "execution/test_effects.py",
     "transforms/test_callbacks.py",
     "transforms/test_warm_calls.py",  # counts the Python calls of a launch on the cpu plugin
