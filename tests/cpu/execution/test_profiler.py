@@ -76,7 +76,7 @@ def test_the_events_of_the_backend(tmp_path: Path) -> None:
     try:
         get_backend().begin_profile()()  # type: ignore[attr-defined]
     except (AttributeError, Unimplemented):
-        pytest.skip("it has no profiler")
+        pytest.skip("no profiler here")
     f = jit(lambda x: xp.sin(x) + 62)
     f(X)
     with profiler.trace(tmp_path):
