@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import PjrtError, Unimplemented
+from plugrt.execution.wrapped_executable import WrappedExecutable
 from plugrt.host_callbacks import callback_depth, forget_failures, take_failure
 from plugrt.interface import (
     Client,
     Device,
-    Executable,
     ExecuteOptions,
     LoadedExecutable,
     Program,
@@ -62,7 +62,7 @@ def effects_barrier() -> None:
     >>> seen
     [3]
     """
-    _await(_of_this_thread() if callback_depth() else [*_in_flight])
+    _await(_of_this_thread() if callback_depth() else _of_all_threads())
     failure = take_failure()
     if failure is not None:
         raise failure
@@ -101,27 +101,15 @@ def refuse_to_save(loaded: LoadedExecutable | None) -> None:
         raise refuse_callbacks(loaded.program, "Python functions cannot be saved with a program")
 
 
-class _TrackedExecutable(LoadedExecutable):
+class _TrackedExecutable(WrappedExecutable):
     """A loaded executable whose launches are ordered and remembered."""
 
-    __slots__ = ("_loaded", "_ordered", "program")
+    __slots__ = ("_ordered", "program")
 
     def __init__(self, loaded: LoadedExecutable, program: Program) -> None:
-        self._loaded = loaded
+        super().__init__(loaded)
         self.program = program
         self._ordered = any(getattr(x, "ordered", False) for x in program.callbacks.values())
-
-    @property
-    def client(self) -> Client:
-        return self._loaded.client
-
-    @property
-    def executable(self) -> Executable:
-        return self._loaded.executable
-
-    @property
-    def addressable_devices(self) -> Sequence[Device]:
-        return self._loaded.addressable_devices
 
     def execute(
         self, arguments: Sequence[Shards], options: ExecuteOptions | None = None
@@ -143,12 +131,6 @@ class _TrackedExecutable(LoadedExecutable):
         _remember(_Launched(wait, thread, devices, self._ordered, self.program))
         return results, wait
 
-    def delete(self) -> None:
-        self._loaded.delete()
-
-    def is_deleted(self) -> bool:
-        return self._loaded.is_deleted()
-
 
 def _remember(launched: _Launched) -> None:
     with _lock:
@@ -165,6 +147,11 @@ def _of_this_thread() -> list[_Launched]:
         return [x for x in _in_flight if x.thread == thread]
 
 
+def _of_all_threads() -> list[_Launched]:
+    with _lock:
+        return [*_in_flight]
+
+
 def _await(launches: Iterable[_Launched]) -> None:
     for launched in launches:
         launched.wait()  # before it is forgotten: an interrupt may end the waiting
@@ -179,7 +166,7 @@ def _await_all() -> None:
 
     This module is imported after plugrt, whose handler destroys the clients after this one.
     """
-    _await([*_in_flight])
+    _await(_of_all_threads())
 
 
 def _forget_all() -> None:
