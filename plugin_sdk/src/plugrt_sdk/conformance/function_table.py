@@ -12,6 +12,7 @@ from plugrt.capi.loading.process_map import AddressMap
 from plugrt.plugins.library import LibraryPlugin
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.verdict import NotTried, Verdict
 
 SLOTS = tuple(name for name, _ in ffi.typeof("PJRT_Api").fields[3:])
 """The functions of the newest known header, in order."""
@@ -50,6 +51,13 @@ def has_slot(api: Any, name: str) -> bool:
     """Whether a table is long enough to have a function."""
     end = ffi.offsetof("PJRT_Api", name) + ffi.sizeof("void*")
     return bool(end <= api.struct_size)
+
+
+def require_slot(api: Any, name: str) -> None:
+    """Raises `NotTried` where a table is of a version without a function: nothing is demanded."""
+    if not has_slot(api, name):
+        why = f"the table is of a version without PJRT_{name}"
+        raise NotTried(Verdict.NOT_RUN, why, applies=False)
 
 
 def new_args(name: str, tail: int = 0) -> tuple[Any, Any]:

@@ -18,10 +18,10 @@ from plugrt.plugins.table import Table
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.function_table import (
     call,
-    has_slot,
     initialized_table,
     is_error,
     new_args,
+    require_slot,
     take_error,
 )
 from plugrt_sdk.conformance.guarded_memory import Guarded
@@ -29,6 +29,7 @@ from plugrt_sdk.conformance.subject import PluginSubject
 
 FLOAT32, UNIMPLEMENTED = 11, 12
 _DURING_CALL = 0
+_DEFAULTS = CompileOptions()
 
 
 class TableClient:
@@ -69,8 +70,8 @@ class TableClient:
     def call(self, name: str, **fields: Any) -> Any:
         """Calls a function that must succeed; returns its arguments with what it filled in.
 
-        One that the library lacks or calls unimplemented is refused, which only `Check.refusable`
-        checks allow.
+        One that the library calls unimplemented is refused, which only `Check.refusable` checks
+        allow; where its table is too old to have it, the check does not apply.
         """
         args = self.args(name, **fields)
         refused = self.try_args(name, args)
@@ -87,8 +88,7 @@ class TableClient:
 
     def try_args(self, name: str, args: Any) -> tuple[int, str] | None:
         """Calls a function with arguments; returns code and message of its error."""
-        if not has_slot(self.api, name):
-            self._subject.refuse(f"the table is of a version without PJRT_{name}")
+        require_slot(self.api, name)
         error = call(self.api, name, args)
         return take_error(self.api, error) if is_error(error) else None
 
@@ -149,17 +149,17 @@ class TableClient:
         program.format, program.format_size = name.pointer, name.size
         return program
 
-    def compile_fields(self, program: Any) -> dict[str, Any]:
+    def compile_fields(self, program: Any, options: CompileOptions = _DEFAULTS) -> dict[str, Any]:
         """Returns the fields of ``PJRT_Client_Compile_Args``."""
-        options = self.keep(Guarded(compile_options(CompileOptions())))
+        encoded = self.keep(Guarded(compile_options(options)))
         return {
-            "client": self.handle, "program": program, "compile_options": options.pointer,
-            "compile_options_size": options.size,
+            "client": self.handle, "program": program, "compile_options": encoded.pointer,
+            "compile_options_size": encoded.size,
         }  # fmt: skip
 
-    def compile(self, text: bytes) -> tuple[Any, Any]:
+    def compile(self, text: bytes, options: CompileOptions = _DEFAULTS) -> tuple[Any, Any]:
         """Compiles a program; returns its ``PJRT_LoadedExecutable*`` and ``PJRT_Executable*``."""
-        made = self.call("Client_Compile", **self.compile_fields(self.program(text)))
+        made = self.call("Client_Compile", **self.compile_fields(self.program(text), options))
         loaded = made.executable
         found = self.call("LoadedExecutable_GetExecutable", loaded_executable=loaded)
         return loaded, found.executable

@@ -23,6 +23,7 @@ from plugrt_sdk.conformance.function_table import (
     make_error,
     new_args,
     read_error,
+    require_slot,
     table_of,
     tail_of,
     take_error,
@@ -244,3 +245,42 @@ def message_stays(subject: PluginSubject) -> None:
     take_error(api, error)
     expect_equal(places[1], places[0], "address and size")
     expect("\0" not in said, "a text without NUL", said)
+
+
+@CHAPTER.check(
+    "errors.payloads",
+    refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Error_ForEachPayload, new in 0.99",
+    why="JAX, which asks each error for them, crashes or asks for ever",
+)
+def payloads(subject: PluginSubject) -> None:
+    """An error's payloads have keys of their own, and are the same when they are visited again."""
+    api = initialized_table(subject)
+    require_slot(api, "Error_ForEachPayload")
+    error = make_error(api, subject)
+    found = [_payloads(api, error) for _ in range(2)]
+    take_error(api, error)
+    keys = [key for key, _ in found[0]]
+    expect(all(keys) and len(set(keys)) == len(keys), "keys of their own", keys)
+    expect_equal(found[1], found[0], "visited again, the payloads")
+
+
+_VISIT = ffi.new("int*")
+"""What the visitor is called with."""
+
+
+def _payloads(api: Any, error: Any) -> list[tuple[str, str]]:
+    """Returns the key and the value of each payload of an error."""
+    found: list[tuple[str, str]] = []
+    given: list[Any] = []
+
+    @ffi.callback("PJRT_Error_PayloadVisitor")  # type: ignore[untyped-decorator]
+    def visit(key: Any, key_size: int, value: Any, size: int, argument: Any) -> None:
+        given.append(argument)
+        found.append((text(key, key_size), text(value, size)))
+
+    args, _kept = new_args("Error_ForEachPayload")
+    args.error, args.visitor, args.user_arg = error, visit, _VISIT
+    call_well(api, "Error_ForEachPayload", args)
+    expect(all(each == _VISIT for each in given), "the visitor called with user_arg", given)
+    return found

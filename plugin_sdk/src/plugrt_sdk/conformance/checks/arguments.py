@@ -205,13 +205,14 @@ def attribute_values(subject: PluginSubject) -> None:
     one = _Call(subject, "attributes")
     one.run()
     for i in range(one.args.num_attributes):
-        _check_value(one.args.attributes[i])
+        check_named_value(one.args.attributes[i])
 
 
 _STRING, _INT64_LIST, _KINDS = 0, 2, 5
 
 
-def _check_value(value: Any) -> None:
+def check_named_value(value: Any) -> None:
+    """Raises `Mismatch` unless a ``PJRT_NamedValue`` has a name, and a value of its size."""
     name = _bytes(value.name, value.name_size).decode("utf-8", "replace")
     expect(name and "\N{REPLACEMENT CHARACTER}" not in name and "\0" not in name, "a name", name)
     expect(0 <= value.type < _KINDS, f"{name}: a type from 0 to {_KINDS - 1}", value.type)

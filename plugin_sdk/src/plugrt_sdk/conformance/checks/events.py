@@ -14,10 +14,10 @@ from plugrt_sdk.conformance.function_table import (
     call,
     call_well,
     destroy_handle,
-    has_slot,
     initialized_table,
     is_error,
     new_args,
+    require_slot,
     take_error,
 )
 from plugrt_sdk.conformance.guarded_memory import Guarded
@@ -62,8 +62,7 @@ class _Event:
 def _event(subject: PluginSubject) -> Iterator[_Event]:
     """Makes an event and destroys it; refuses where the library makes none."""
     api = initialized_table(subject)
-    if not has_slot(api, "Event_Set"):
-        subject.refuse("the table is of a version without PJRT_Event_Create")
+    require_slot(api, "Event_Set")
     args, _kept = new_args("Event_Create")
     error = call(api, "Event_Create", args)
     if is_error(error):

@@ -42,6 +42,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.ownership import OWNERSHIP
     from plugrt_sdk.conformance.mutants.places import PLACES
     from plugrt_sdk.conformance.mutants.scales import SCALES
+    from plugrt_sdk.conformance.mutants.table_places import TABLE_PLACES
     from plugrt_sdk.conformance.mutants.tables import LIBRARIES, SICK, TABLES
     from plugrt_sdk.conformance.mutants.topologies import TOPOLOGIES
     from plugrt_sdk.conformance.mutants.views import VIEWS
@@ -54,6 +55,7 @@ def mutants() -> Mapping[str, Mutant]:
         **EVENTS,
         **HANDLES,
         **TABLE_PROGRAMS,
+        **TABLE_PLACES,
         **ARRAYS,
         **VIEWS,
         **COMPUTING,

@@ -24,7 +24,7 @@ def _address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-def _then(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
+def then(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
     """Returns a maker of functions that change what the sound one has filled in."""
 
     def make(sound: Sound) -> Sound:
@@ -49,7 +49,7 @@ def _moves(name: str, pointer: str, size: str) -> TableFaults:
         ffi.memmove(moved, getattr(args, pointer), count)
         setattr(args, pointer, ffi.cast(ffi.typeof(getattr(args, pointer)), moved))
 
-    return replace_function(name, _then(move))
+    return replace_function(name, then(move))
 
 
 def _before(change: Callable[[Any], None]) -> Callable[[Sound], Sound]:
@@ -103,7 +103,7 @@ def _borrow_dims() -> TableFaults:
         args.dims = borrowed[args.buffer]
 
     return replace_functions(
-        {"Client_BufferFromHostBuffer": _then(put), "Buffer_Dimensions": _then(dims)}
+        {"Client_BufferFromHostBuffer": then(put), "Buffer_Dimensions": then(dims)}
     )
 
 
@@ -203,7 +203,7 @@ def _destroy_another() -> TableFaults:
             _delete(next(buffer for buffer in reversed(made) if buffer not in gone))
 
     return replace_functions(
-        {"Client_BufferFromHostBuffer": _then(put), "Buffer_Destroy": _before(destroy)}
+        {"Client_BufferFromHostBuffer": then(put), "Buffer_Destroy": _before(destroy)}
     )
 
 
@@ -228,9 +228,9 @@ HANDLES: Mapping[str, TableFaults] = {
     "handles.buffers.bounded": replace_function(
         "Client_BufferFromHostBuffer", _before(_read_ahead)
     ),
-    "handles.buffers.two_calls": replace_function("Buffer_ToHostBuffer", _then(_forget_size)),
+    "handles.buffers.two_calls": replace_function("Buffer_ToHostBuffer", then(_forget_size)),
     "handles.buffers.short_room": replace_function("Buffer_ToHostBuffer", _read_in_short_room),
-    "handles.buffers.larger": replace_function("Client_BufferFromHostBuffer", _then(_write_tail)),
+    "handles.buffers.larger": replace_function("Client_BufferFromHostBuffer", then(_write_tail)),
     "handles.buffers.deleted": replace_function("Buffer_Delete", _keep_deleted),
     "handles.buffers.references": replace_function(
         "Buffer_DecreaseExternalReferenceCount", _count_below_none
@@ -265,9 +265,7 @@ def _borrow_program() -> TableFaults:
 
         return launch
 
-    return replace_functions(
-        {"Client_Compile": _then(compile), "LoadedExecutable_Execute": execute}
-    )
+    return replace_functions({"Client_Compile": then(compile), "LoadedExecutable_Execute": execute})
 
 
 def _refusal() -> Any:
@@ -367,7 +365,7 @@ def _launch_late() -> TableFaults:
         return call
 
     return replace_functions(
-        {"LoadedExecutable_Execute": _then(launch), "Buffer_ToHostBuffer": read}
+        {"LoadedExecutable_Execute": then(launch), "Buffer_ToHostBuffer": read}
     )
 
 
@@ -382,7 +380,7 @@ def _results_die_with_program() -> TableFaults:
             _delete(results.pop(args.executable))
 
     return replace_functions(
-        {"LoadedExecutable_Execute": _then(launch), "LoadedExecutable_Destroy": _before(destroy)}
+        {"LoadedExecutable_Execute": then(launch), "LoadedExecutable_Destroy": _before(destroy)}
     )
 
 

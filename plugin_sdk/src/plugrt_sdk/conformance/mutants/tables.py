@@ -199,6 +199,19 @@ def _move_message(sound: Any) -> Callable[[Any], Any]:
     return message
 
 
+def _repeat_payloads(sound: Any) -> Callable[[Any], Any]:
+    """Visits a payload once more each time that it is asked."""
+    visits: list[None] = []
+
+    def for_each(args: Any) -> Any:
+        visits.append(None)
+        for _ in visits:
+            args.visitor(ffi.from_buffer(b"key"), 3, ffi.from_buffer(b"value"), 5, args.user_arg)
+        return sound(args)
+
+    return for_each
+
+
 def _empty(table: Any) -> None:
     for name in SLOTS:
         setattr(table, name, ffi.NULL)
@@ -218,6 +231,7 @@ TABLES: Mapping[str, TableFaults] = {
     "abi.destroy_null": replace_function("Error_Destroy", _read_without_look),
     "abi.errors.several": replace_function("TopologyDescription_Create", _share_error),
     "abi.errors.message": replace_function("Error_Message", _move_message),
+    "abi.errors.payloads": replace_function("Error_ForEachPayload", _repeat_payloads),
     "abi.errors": replace_function("Error_GetCode", _foreign_code),
 }
 LIBRARIES: Mapping[str, NoLibrary] = {"host.library": NoLibrary()}
