@@ -240,12 +240,17 @@ def program_shape(module_proto: bytes) -> tuple[list[Any], list[Any]]:
     return shape.parameter_shapes(), result.tuple_shapes() if result.is_tuple() else [result]
 
 
-def register_custom_call(target: str, address: int) -> None:
-    """Makes the C function at an address the handler of a custom call, with XLA's typed FFI."""
-    new_capsule: Any = ctypes.pythonapi.PyCapsule_New
-    new_capsule.restype = ctypes.py_object
-    new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    _jax.register_custom_call_target(target, new_capsule(address, None, None), "Host", 1)
+def register_custom_call(target: str, handler: object) -> None:
+    """Makes a C function the handler of a custom call, with XLA's typed FFI.
+
+    The function is a PyCapsule, or its address.
+    """
+    if isinstance(handler, int):
+        new_capsule: Any = ctypes.pythonapi.PyCapsule_New
+        new_capsule.restype = ctypes.py_object
+        new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        handler = new_capsule(handler, None, None)
+    _jax.register_custom_call_target(target, handler, "Host", 1)
 
 
 memory_lock = threading.RLock()

@@ -25,7 +25,7 @@ from plugrt.interface import (
     TensorType,
 )
 from plugrt.interface_checks import check_parts, require_rank
-from plugrt_cpu import adapter, dlpack, serialization
+from plugrt_cpu import adapter, dlpack, lapack, serialization
 from plugrt_cpu import compile_options as compile_options
 from plugrt_cpu.buffer import CpuBuffer
 from plugrt_cpu.capabilities import capabilities
@@ -112,6 +112,7 @@ class CpuClient(ClientBase):
         devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
+        lapack.register_if_called(program.code)
         try:
             code: Any = read_stablehlo(program)
             functions: dict[str, Any] = {}
@@ -159,6 +160,7 @@ class CpuClient(ClientBase):
         devices = self._find_devices(assignment)
         if len(devices) > 1:
             adapter.prepare_several_devices()
+        lapack.register_if_called(packed.payload)
         try:
             raw = raw_client.deserialize_executable(
                 packed.payload, adapter.device_list([d.raw for d in devices]), raw_options

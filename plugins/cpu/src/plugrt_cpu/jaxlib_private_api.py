@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plugrt.uninterrupted_imports import import_native
 from plugrt_cpu.jaxlib_import import import_jaxlib
 
 PRIVATE_NAMES = (
@@ -73,6 +74,8 @@ PRIVATE_NAMES = (
     "_jax.register_custom_call_target",
     "_jax.set_tracebacks_enabled",
     "_jax.tracebacks_enabled",
+    "lapack.prepare_lapack_call",
+    "lapack.registrations",
 )
 """Every private name of jaxlib used here; ``_hlo`` is the second module of `import_jaxlib`."""
 
@@ -80,10 +83,11 @@ PRIVATE_NAMES = (
 def missing_names() -> list[str]:
     """Returns those that the installed jaxlib lacks."""
     client, hlo = import_jaxlib()
+    [lapack] = import_native("jaxlib.lapack")
     missing = []
     for name in PRIVATE_NAMES:
         module, *attributes = name.split(".")
-        found: object = {"_jax": client, "_hlo": hlo}[module]
+        found: object = {"_jax": client, "_hlo": hlo, "lapack": lapack}[module]
         for attribute in attributes:
             found = getattr(found, attribute, None)
         if found is None:

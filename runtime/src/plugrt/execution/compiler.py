@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt import monitoring
+from plugrt.errors import PjrtError
 from plugrt.execution.collective_launches import bound_launches
 from plugrt.execution.compilation_cache import entry_for
-from plugrt.execution.custom_call_targets import add_handlers
+from plugrt.execution.custom_call_targets import add_handlers, explain_refusal
 from plugrt.execution.effects import require_host_callbacks, track_launches
 from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
@@ -60,7 +61,13 @@ def _compile_or_load(
     types = ", ".join(map(str, inputs))
     logger.log(level, "Compiling %s for %s with %s", program.name, client.platform, f"({types})")
     start = time.perf_counter()
-    executable = compile_or_drop(client, program, options, quick)
+    try:
+        executable = compile_or_drop(client, program, options, quick)
+    except PjrtError as error:
+        explained = explain_refusal(error)
+        if explained is error:
+            raise
+        raise explained from error
     seconds = time.perf_counter() - start
     monitoring.record_event_duration_secs(
         monitoring.COMPILE, seconds, fun_name=program.name, platform=client.platform

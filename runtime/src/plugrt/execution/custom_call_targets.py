@@ -5,6 +5,7 @@ A client gets one when it compiles a program that names it: registering starts n
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 
@@ -53,6 +54,19 @@ def add_handlers(client: Client, program: Program) -> None:
                     f"by {client.backend_name}: {error.message}"
                 ) from error
             known.add(target)
+
+
+def explain_refusal(error: PjrtError) -> PjrtError:
+    """Returns a compiler's error, with the reason where it has no LAPACK."""
+    found = re.search(r"\blapack_[a-z]+(_ffi)?\b", error.message)
+    if found is None:
+        return error
+    return type(error)(
+        f"{error.message}\nThe program calls {found[0]}, LAPACK as JAX calls it on CPUs: a "
+        "function of jaxlib, which the plugin 'cpu' registers and no other backend has. Fix: run "
+        'the program there (backend="cpu"); or compute with plugrt.array_api.linalg, whose '
+        "programs call no LAPACK"
+    )
 
 
 backends.on_clear(_known.clear)

@@ -1,0 +1,33 @@
+"""LAPACK as JAX's programs call it: jaxlib's handlers of the custom calls ``lapack_…``.
+
+jaxlib has them in its library but registers them only for clients that it makes itself. They call
+the LAPACK that SciPy, which jaxlib depends on, brings.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from plugrt.uninterrupted_imports import import_native
+from plugrt_cpu import adapter
+
+_PREFIX = b"lapack_"
+
+
+def register_if_called(code: bytes) -> None:
+    """Registers the handlers if a program, or what was compiled of one, may call any of them.
+
+    The names of targets stand as they are in text, in bytecode and in serialised executables.
+    """
+    if _PREFIX in code:
+        _register()
+
+
+@functools.cache  # jaxlib, which keeps handlers as long as the process, takes each once or anew
+def _register() -> None:
+    [lapack] = import_native("jaxlib.lapack")
+    lapack.prepare_lapack_call("potrf_ffi", np.dtype(np.float32))  # finds SciPy's functions
+    for target, capsule, _ in lapack.registrations()["cpu"]:
+        adapter.register_custom_call(target, capsule)
