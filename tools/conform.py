@@ -41,10 +41,10 @@ class Run:
     """Whether it needs a vendor's library, and runs in the environment that has it."""
 
 
-# Four devices: some collectives are tried on two groups of two.
 RUNS = (
-    Run("numpy", "plugin_sdk", ("--option", "num_devices=4")),
-    Run("cpu", "plugins/cpu", variables={"JAX_NUM_CPU_DEVICES": "4"}),
+    Run("numpy", "plugin_sdk"),
+    Run("cpu", "plugins/cpu"),
+    # As many devices as `conformance_options` give the two above.
     Run("xla_cpu", options=("--option", "cpu_device_count=4")),
     Run("cuda", "plugins/cuda", variables=QUIET, needs_vendors=True),
     Run("tpu", "plugins/tpu", variables=QUIET, needs_vendors=True),

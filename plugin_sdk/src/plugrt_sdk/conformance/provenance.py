@@ -52,22 +52,27 @@ def describe_target(target: Target) -> dict[str, Any]:
     return found
 
 
-def _ask_plugin(target: Target) -> dict[str, str]:
+def _ask_plugin(target: Target) -> dict[str, Any]:
     """Returns what only the plugin knows, as far as it can say: it runs in a child process."""
     from plugrt.processes.run_in_child import run_in_child
 
     argument = {"target": target.as_dict(), "path": sys.path}
     outcome = run_in_child("plugrt_sdk.conformance.provenance:report_plugin", argument, 20)
     keys = ("hardware", "library", "api_version")
-    return {key: str(line[key]) for line in outcome.lines for key in keys if key in line}
+    options = [{"options": line["options"]} for line in outcome.lines if "options" in line]
+    said = [{key: str(line[key])} for line in outcome.lines for key in keys if key in line]
+    return {key: value for fact in (*options, *said) for key, value in fact.items()}
 
 
 def report_plugin(argument: dict[str, Any], say: Any) -> None:
-    """Reports what a plugin's probe says, its library, and the library's version of the C API."""
+    """Reports a plugin's create options here, what its probe says, its library, and the library's
+    version of the C API."""
     from plugrt.plugins.library import LibraryPlugin
 
     sys.path += [folder for folder in argument["path"] if folder not in sys.path]
-    plugin = Target(**argument["target"]).load()
+    target = Target(**argument["target"])
+    plugin = target.load()
+    say(options={**plugin.conformance_options, **target.options})
     with suppress(PlugrtError):
         say(hardware=plugin.probe().reason)
     if isinstance(plugin, LibraryPlugin):

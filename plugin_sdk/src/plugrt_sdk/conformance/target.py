@@ -88,12 +88,15 @@ class Target:
         return found
 
     def create_client(self, plugin: Plugin) -> Client:
-        """Starts a client as a program would. Raises `PluginUnavailable` without the hardware."""
+        """Starts a client as a program would, with the plugin's `conformance_options` besides.
+
+        Raises `PluginUnavailable` without the hardware.
+        """
         answer = plugin.probe()
         if not answer.available:
             raise PluginUnavailable("; ".join(filter(None, (answer.reason, answer.cure))))
-        options = {**plugin.client_options(Table().config), **self.options}
-        return plugin.create_client(options)
+        configured = plugin.client_options(Table().config)
+        return plugin.create_client({**plugin.conformance_options, **configured, **self.options})
 
 
 def find_library_fault(plugin: LibraryPlugin) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from plugrt.interface import Client, OptionValue
@@ -17,6 +18,7 @@ class CpuPlugin(Plugin):
 
     name = "cpu"
     priority = 0
+    conformance_options: Mapping[str, OptionValue] = MappingProxyType({"num_devices": 4})
 
     def client_options(self, config: Config) -> dict[str, OptionValue]:
         """Returns the create options that `plugrt_cpu.create_client.start` takes."""

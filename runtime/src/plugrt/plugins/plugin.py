@@ -68,6 +68,9 @@ class Plugin:
     """
     topology_names: Sequence[str] = ()
     """Names that `create_topology` takes, as examples; the conformance kit tries the first."""
+    conformance_options: Mapping[str, OptionValue] = {}
+    """Create options with which the conformance kit starts a client where nothing else gives them,
+    such as those for several virtual devices, without which level 4 cannot be shown."""
     waits_for: str = ""
     """The likely reason of a slow start, for the warning about it."""
 

@@ -227,6 +227,18 @@ def test_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
     assert words in str(found.exception.format_message())  # type: ignore[union-attr]
 
 
+def test_a_plugin_of_virtual_devices_is_run_on_several() -> None:
+    found = conform("numpy", "--check", "scales.replicas", "--json", "r.json")
+    report = json.loads(Path("r.json").read_text())
+    assert (exit_code(found), report["counts"]["PASS"]) == (0, 1)
+    assert (report["plugin"]["options"], len(report["client"]["devices"])) == (
+        {"num_devices": 4}, 4
+    )  # fmt: skip
+    conform("numpy", "--check", "scales.replicas", "--option", "num_devices=1", "--json", "r.json")
+    report = json.loads(Path("r.json").read_text())
+    assert (report["counts"]["REFUSED"], report["plugin"]["options"]) == (1, {"num_devices": 1})
+
+
 def test_a_run_of_nothing_is_no_success() -> None:
     found = conform("numpy", "--check", "abi.version")
     assert exit_code(found) == 2

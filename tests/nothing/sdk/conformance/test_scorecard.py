@@ -12,8 +12,11 @@ import pytest
 
 from plugrt_sdk.conformance import provenance, registry
 from plugrt_sdk.conformance.reports.badge import badge
+from plugrt_sdk.conformance.reports.markdown import markdown
+from plugrt_sdk.conformance.reports.readme import Slot
 from plugrt_sdk.conformance.reports.report import make_report
 from plugrt_sdk.conformance.reports.scorecard import scorecard
+from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -45,6 +48,8 @@ def make(verdicts: dict[str, Verdict]) -> dict[str, Any]:
     return make_report(Runner(Target("object", HOSTILE), []), results, Waivers(), facts)
 
 
+REFUSED = {check: Verdict.REFUSED for check, found in registry.checks().items() if found.level == 4}
+"""What a client of one device makes of level 4, if nothing is wrong with it."""
 BAD = {FAILED: Verdict.FAIL, CRASHED: Verdict.CRASH}
 
 
@@ -58,6 +63,20 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found[tag] = self.found.get(tag, 0) + 1
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.WAIVED])
+def test_a_level_that_was_not_seen_is_not_granted(verdict: Verdict) -> None:
+    seen = {check: REFUSED[check] for check in REFUSED if check != "scales.replicas"}
+    assert make(seen)["level"] == 4, "what is not declared may be refused"
+    report = make({**seen, "scales.replicas": verdict})
+    assert (report["level"], report["level_waivers"]) == (3, 0)
+    said = f"Level 4 (Scales) was not seen: nothing of it is wrong, but scales.replicas is {verdict}"
+    slot = "\n".join(Slot(Path("README.md")).lines(report, None, None))
+    terminal = " ".join(" ".join(report_lines(report, 96)).split())
+    for shown in (terminal, scorecard(report), markdown(report).replace("\\", ""), slot):
+        assert said in shown
+    assert make({**seen, FAILED: Verdict.FAIL})["not_shown"] == "", "more is missing than that"
 
 
 def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:
@@ -105,6 +124,7 @@ def shown(page: chromium.Page) -> list[str]:
     [
         ({}, "level 4 (Scales)", "#18794e"),
         ({CRASHED: Verdict.WAIVED}, "level 4 (Scales) with 1 waiver", "#8a5a00"),
+        (REFUSED, "level 3 (Behaves)", "#18794e"),
         (BAD, "level 0 (Installs)", "#8a5a00"),
         ({"client.create": Verdict.FAIL, "host.plugin.valid": Verdict.FAIL}, "no level", "#b42318"),
     ],

@@ -18,6 +18,9 @@ def markdown(report: Mapping[str, Any]) -> str:
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"# Conformance of {_text(report['plugin']['name'])}: {describe_level(report)}"
     yield ""
+    if report["not_shown"]:
+        yield _text(report["not_shown"])
+        yield ""
     yield from verdict_table(report)
     for row in bad_rows(report):
         yield from _finding(row)

@@ -39,14 +39,15 @@ class Slot:
 
         ``badge`` is a picture to show, ``page`` the page that it leads to.
         """
-        lines = "\n".join(self._lines(report, badge, page))
+        lines = "\n".join(self.lines(report, badge, page))
         text = self.file.read_text("utf-8")
         filled = re.sub(f"(?s){BEGIN}.*{END}", lambda _: f"{BEGIN}\n{lines}\n{END}", text, count=1)
         self.file.write_text(filled, "utf-8")
 
-    def _lines(
+    def lines(
         self, report: Mapping[str, Any], badge: Path | None, page: Path | None
     ) -> Iterator[str]:
+        """Yields what `fill` writes between the marks."""
         said = describe_level(report)
         shown = f"![PJRT conformance: {said}]({self._link(badge)})" if badge else f"**{said}**"
         yield f"[{shown}]({self._link(page)})" if page else shown
@@ -54,6 +55,8 @@ class Slot:
         yield from verdict_table(report)
         yield ""
         yield f"{_tested(report)} by plugrt-sdk {report['kit']['version']}."
+        if report["not_shown"]:
+            yield report["not_shown"]
         if bad := [f"`{row['id']}` ({row['verdict']})" for row in bad_rows(report)]:
             yield f"What does not hold: {', '.join(bad)}."
 

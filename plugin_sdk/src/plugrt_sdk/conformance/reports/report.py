@@ -16,6 +16,9 @@ from plugrt_sdk.conformance.waivers import Waivers
 
 FORMAT = 1
 """The version of the report's form. Keys are added, never changed."""
+SHOWN_BY: Mapping[Level, str] = {Level.SCALES: "scales.replicas"}
+"""A level to the check without whose PASS it would be granted to whom refuses all that it is about:
+a client of one device refuses each launch on two, and nobody has seen it scale."""
 
 
 def make_report(
@@ -48,10 +51,11 @@ def make_report(
 def grant(results: Mapping[str, Result]) -> dict[str, Any]:
     """Returns the level that results grant, None below 0, and the counts of verdicts.
 
-    A level needs PASS or REFUSED of all its checks and of those of all lower levels. Waived checks
-    do not stand in its way, but are counted and named with it.
+    A level needs PASS or REFUSED of all its checks and of those of all lower levels, and the PASS
+    of the check in `SHOWN_BY`: where that is all that it lacks, ``not_shown`` says so. Waived
+    checks do not stand in its way, but are counted and named with it.
     """
-    reached, waived = None, 0
+    reached, waived, not_shown = None, 0, ""
     for level in Level:
         of_level = [
             result
@@ -60,10 +64,24 @@ def grant(results: Mapping[str, Result]) -> dict[str, Any]:
         ]
         if not all(r.verdict.is_good or r.verdict is Verdict.WAIVED for r in of_level):
             break
+        if level in SHOWN_BY and results[SHOWN_BY[level]].verdict is not Verdict.PASS:
+            not_shown = _describe_not_shown(level, results[SHOWN_BY[level]])
+            break
         reached = int(level)
         waived += sum(r.verdict is Verdict.WAIVED for r in of_level)
     counts = {str(v): sum(r.verdict is v for r in results.values()) for v in Verdict}
-    return {"level": reached, "level_waivers": waived, "counts": counts}
+    return {
+        "level": reached, "level_waivers": waived, "not_shown": not_shown, "counts": counts,
+    }  # fmt: skip
+
+
+def _describe_not_shown(level: Level, found: Result) -> str:
+    """Returns why a level is not granted of which nothing is wrong."""
+    return (
+        f"Level {int(level)} ({level.name.capitalize()}) was not seen: nothing of it is wrong, but "
+        f"{SHOWN_BY[level]} is {found.verdict} ({found.got}) and not PASS. A create option may "
+        "give the client more devices (--option)."
+    )
 
 
 def describe_level(report: Mapping[str, Any]) -> str:

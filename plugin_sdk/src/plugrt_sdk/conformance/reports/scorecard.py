@@ -70,7 +70,8 @@ def scorecard(report: Mapping[str, Any]) -> str:
         element("h1", f"Conformance of {report['plugin']['name']}"),
         element(
             "div", element("p", element("strong", reached[0].upper() + reached[1:])),
-            element("p", counts), class_="verdict failed" if bad else "verdict",
+            element("p", counts), element("p", report["not_shown"]),
+            class_="verdict failed" if bad else "verdict",
         ),
         _levels(report),
         element("h2", "Checks"),

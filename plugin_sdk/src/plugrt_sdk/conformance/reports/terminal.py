@@ -42,6 +42,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
             yield from finding_lines(row, width)
     yield ""
     yield from _wrap(_conclusion(report), width)
+    yield from _wrap(report["not_shown"], width)
 
 
 def _heading(report: Mapping[str, Any], width: int) -> Iterator[str]:
