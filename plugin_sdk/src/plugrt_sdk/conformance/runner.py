@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +13,7 @@ from plugrt.processes.run_in_child import run_in_child
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.journal import Journal
+from plugrt_sdk.conformance.patience import Patience
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from plugrt_sdk.conformance.worker import LIBRARY, START
@@ -21,16 +21,6 @@ from plugrt_sdk.conformance.worker import LIBRARY, START
 _WORKER = "plugrt_sdk.conformance.worker:run_checks"
 _BATCH = 40
 """The most checks of one process: a process costs about a second, and its end one batch."""
-_PATIENCE = 3
-"""The TIMEOUTs of a chapter after which the rest of it is not run: a function that hangs would
-otherwise cost the limit for each check that calls it, which is hours. Once a chapter was given up,
-or the client did not start in time, one TIMEOUT ends a chapter: few functions are called in all."""
-_MOST_CRASHES = 5
-"""The CRASHes of a chapter, with no other verdict between, after which the rest of it is not run:
-each costs a process, and a function that all call would end hundreds."""
-_LEAST_SECONDS = 10.0
-"""The least that a check may take where another function is known to hang: a process's first check
-also starts the client and the reference, which takes seconds."""
 _SUSPECTS = 5
 """How many earlier checks of the process are named beside a crash that is not the check's own."""
 
@@ -44,9 +34,7 @@ class Runner:
     `run` returns the results in the checks' order, which does not depend on ``jobs``, the number of
     child processes at a time. The checks on which others depend, of the client's start and of the
     library's file, are among them if they are bad, even where nobody asked for them. ``facts`` then
-    says what the client states of itself. After three TIMEOUTs in a chapter the rest of it is
-    NOT-RUN; from there on, and where the client did not start in time, a check has a third of
-    ``seconds``, at least 10, and one TIMEOUT is enough. So are five CRASHes one after the other.
+    says what the client states of itself. `Patience` has the limits of time and of crashes.
     """
 
     target: Target
@@ -59,11 +47,11 @@ class Runner:
     facts: dict[str, Any] = field(default_factory=dict)
 
     _results: dict[str, Result] = field(default_factory=dict)
-    _late: Counter[str] = field(default_factory=Counter)
-    """Chapter to the number of its checks that did not end in time."""
-    _crashes: Counter[str] = field(default_factory=Counter)
-    """Chapter to the number of its last checks that all ended their process."""
+    _patience: Patience = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._patience = Patience(self.seconds)
 
     def run(self) -> dict[str, Result]:
         """Runs the checks, once; raises nothing that a plugin causes.
@@ -97,11 +85,7 @@ class Runner:
     def _record(self, check: Check, result: Result) -> None:
         with self._lock:
             self._results[check.id] = result
-            chapter, verdict = _chapter(check), result.verdict
-            self._late[chapter] += verdict is Verdict.TIMEOUT
-            if verdict is not Verdict.NOT_RUN:
-                crashes = self._crashes[chapter] + 1
-                self._crashes[chapter] = crashes if verdict is Verdict.CRASH else 0
+            self._patience.note(check, result)
             if check in self.checks:
                 self.on_result(check, result)
 
@@ -111,7 +95,9 @@ class Runner:
         found = self._run_batch([start])[START]
         if start in self.checks:
             self._record(start, found)
-        elif found.verdict.is_bad:  # else a run in which nothing could run would look good
+            return found
+        self._patience.note(start, found)
+        if found.verdict.is_bad:  # else a run in which nothing could run would look good
             self._results[START] = found
         return found
 
@@ -165,25 +151,9 @@ class Runner:
 
     def _skip(self, check: Check) -> bool:
         """Whether a check is not to be run, which is then recorded."""
-        if why := self._find_why_given_up(_chapter(check)):
-            self._record(check, Result(Verdict.NOT_RUN, got=f"{why}; --check ID runs one of them"))
+        if why := self._patience.find_why_given_up(check):
+            self._record(check, Result(Verdict.NOT_RUN, got=why))
         return bool(why)
-
-    def _find_why_given_up(self, chapter: str) -> str:
-        """Returns why the rest of a chapter is not run; empty if it is."""
-        late, crashes = self._late[chapter], self._crashes[chapter]
-        if late >= (1 if self._hangs() else _PATIENCE):
-            return f"{late} check{'s' * (late > 1)} of {chapter} had not ended in time"
-        if crashes >= _MOST_CRASHES:
-            return f"{crashes} checks of {chapter}, one after the other, had ended their process"
-        return ""
-
-    def _hangs(self) -> bool:
-        """Whether a function is known to hang that checks of several chapters may call."""
-        with self._lock:
-            start = self._results.get(START)
-            given_up = any(late >= _PATIENCE for late in self._late.values())
-        return given_up or (start is not None and start.verdict is Verdict.TIMEOUT)
 
     def _run_batch(self, batch: Sequence[Check]) -> dict[str, Result]:
         """Runs checks in one process; returns the results of those it came to, at least one."""
@@ -197,9 +167,7 @@ class Runner:
         """Runs checks in one process, whose end is blamed on the check that was open."""
         alone = batch[0].needs is Needs.PROCESS
         names = [check.id for check in batch]
-        seconds = self.seconds
-        if self._hangs():
-            seconds = min(seconds, max(_LEAST_SECONDS, seconds / 3))
+        seconds = self._patience.limit()
         argument = {
             "target": self.target.as_dict(), "checks": names, "seed": self.seed,
             "seconds": seconds, "tolerances": dict(self.tolerances), "finalise": alone,
@@ -211,7 +179,10 @@ class Runner:
         found = dict(journal.ended)
         if len(found) < len(batch) or (alone and not outcome.succeeded):
             blamed = journal.open or (journal.begun[-1] if journal.begun else names[0])
-            found[blamed] = journal.blame(outcome, seconds)
+            result = journal.blame(outcome, seconds)
+            if result.verdict is Verdict.TIMEOUT:
+                result = self._patience.judge_late(blamed, result, seconds)
+            found[blamed] = result
         return journal, found
 
     def _try_alone(self, check: Check, crash: Result, begun: Sequence[str]) -> Result:
@@ -239,7 +210,3 @@ def _batches(checks: Sequence[Check], jobs: int) -> list[list[Check]]:
     size = max(1, min(_BATCH, -(-len(together) // jobs)))
     found = [together[i : i + size] for i in range(0, len(together), size)]
     return found + [[c] for c in checks if c.needs is Needs.PROCESS]
-
-
-def _chapter(check: Check) -> str:
-    return check.id.partition(".")[0]

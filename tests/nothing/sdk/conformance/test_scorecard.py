@@ -71,7 +71,9 @@ def test_a_level_that_was_not_seen_is_not_granted(verdict: Verdict) -> None:
     assert make(seen)["level"] == 4, "what is not declared may be refused"
     report = make({**seen, "scales.replicas": verdict})
     assert (report["level"], report["level_waivers"]) == (3, 0)
-    said = f"Level 4 (Scales) was not seen: nothing of it is wrong, but scales.replicas is {verdict}"
+    said = (
+        f"Level 4 (Scales) was not seen: nothing of it is wrong, but scales.replicas is {verdict}"
+    )
     slot = "\n".join(Slot(Path("README.md")).lines(report, None, None))
     terminal = " ".join(" ".join(report_lines(report, 96)).split())
     for shown in (terminal, scorecard(report), markdown(report).replace("\\", ""), slot):

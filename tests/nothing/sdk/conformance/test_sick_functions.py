@@ -6,12 +6,13 @@ import json
 import signal
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from plugrt_sdk.conformance import registry, runner
+from plugrt_sdk.conformance import patience, registry
+from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -75,15 +76,34 @@ def test_a_library_that_does_not_let_its_process_end(made: SickFunctions) -> Non
     assert found["client.exit"].got == "the check had ended, and the process had not"
 
 
-def test_a_chapter_that_hangs_is_given_up(made: SickFunctions) -> None:
-    chapters = ("programs.", "forms.", "recovery.")
-    names = [check.id for words in chapters for check in registry.select(words=words)]
-    found = run(made.library("Client_Compile", "hang"), *names, seconds=4.0)
-    for chapter, most in zip(chapters, (3, 1, 1), strict=True):
-        of = [result for name, result in found.items() if name.startswith(chapter)]
-        assert [r.verdict for r in of].count(TIMEOUT) == most
-        said = f"{most} check{'s' * (most > 1)} of {chapter[:-1]} had not ended in time"
-        assert f"{said}; --check ID runs one of them" in {result.got for result in of}
+@pytest.mark.parametrize("function", ["Client_Compile", "Client_Destroy", "Error_Message"])
+def test_a_function_that_hangs_costs_the_limit_once(
+    made: SickFunctions, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    monkeypatch.setattr(patience, "_MOST_SECONDS", 3.0)
+    library = made.library(function, "hang")
+    runner = Runner(Target("library", str(library)), chapters(HANGS[function]), seconds=7.0, jobs=2)
+    found = runner.run()
+    late = {name: result for name, result in found.items() if result.verdict is TIMEOUT}
+    cut = {name: r for name, r in found.items() if r.got.startswith("it had not ended after 3 s")}
+    assert 1 <= len(late) <= 2, "of two processes each may meet it first"
+    assert next(iter(late)).partition(".")[0] == HANGS[function][0]
+    assert {name.partition(".")[0] for name in late | cut} == set(HANGS[function])
+    assert len(cut) <= 2 * len(HANGS[function]), "two processes may be at one chapter"
+    endings = tuple(f"{name} hangs; --check ID gives it 7 s" for name in late)
+    assert all(result.got.endswith(endings) for result in cut.values())
+
+
+def chapters(names: Sequence[str]) -> list[Check]:
+    return [c for name, c in registry.checks().items() if name.partition(".")[0] in names]
+
+
+HANGS = {
+    "Client_Compile": ("programs", "forms", "recovery"),
+    "Client_Destroy": ("client", "endurance"),
+    "Error_Message": ("abi", "programs", "recovery"),
+}
+"""A function that hangs, to some chapters of checks that call it."""
 
 
 def test_a_chapter_that_crashes_is_given_up(made: SickFunctions) -> None:
@@ -100,15 +120,35 @@ def test_a_chapter_that_crashes_is_given_up(made: SickFunctions) -> None:
 def test_a_library_whose_client_hangs_is_given_little_time(
     made: SickFunctions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(patience, "_LEAST_SECONDS", 1.0)
     names = [check.id for check in registry.select(words="abi.")]
     found = run(made.library("load", "hang"), *names, AT, seconds=6.0)
-    late = [name for name, result in found.items() if result.verdict is TIMEOUT]
-    assert late == ["client.create", names[0]]
-    assert found["client.create"].expected == "an end within 6 s"
-    assert found[names[0]].expected == "an end within 2 s"
+    assert (found["client.create"].verdict, found["client.create"].expected) == (
+        TIMEOUT, "an end within 6 s"
+    )  # fmt: skip
+    assert {found[name].verdict for name in (*names, AT)} == {Verdict.NOT_RUN}
+    said = "it had not ended after 1 s, and had no more: client.create hangs"
+    assert found[names[0]].got == f"{said}; --check ID gives it 6 s"
     rest = {found[name].got for name in names[1:]}
-    assert rest == {"1 check of abi had not ended in time; --check ID runs one of them"}
+    assert rest == {f"{names[0]} had not ended in time; --check ID runs one of them"}
+
+
+def test_a_check_has_five_times_what_the_slowest_took() -> None:
+    check, late = registry.find(AT), Result(TIMEOUT)
+    limits = []
+    for slowest in (0.1, 1.5, 50.0):
+        known = patience.Patience(30.0)
+        known.note(check, Result(PASS, seconds=slowest))
+        assert known.limit() == 30.0
+        assert known.judge_late(BEFORE, late, 30.0) is late
+        assert known.find_why_given_up(registry.find(AFTER)) == "", "others of its chapter may hold"
+        limits.append(known.limit())
+    assert limits == [3.0, 7.5, 10.0]
+    small = patience.Patience(2.0)
+    assert [small.judge_late(name, late, small.limit()).verdict for name in (BEFORE, AT)] == [
+        TIMEOUT, TIMEOUT
+    ], "it had all the time that there is"  # fmt: skip
+    assert small.find_why_given_up(check)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
