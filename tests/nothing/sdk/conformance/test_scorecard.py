@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 from plugrt_sdk.conformance import provenance, registry
@@ -79,6 +80,27 @@ def test_a_level_that_was_not_seen_is_not_granted(verdict: Verdict) -> None:
     for shown in (terminal, scorecard(report), markdown(report).replace("\\", ""), slot):
         assert said in shown
     assert make({**seen, FAILED: Verdict.FAIL})["not_shown"] == "", "more is missing than that"
+
+
+def test_what_many_checks_found_is_said_once() -> None:
+    same = dict.fromkeys(list(REFUSED)[:12], Verdict.FAIL)
+    report = make({**same, CRASHED: Verdict.CRASH, FAILED: Verdict.FAIL})
+    row = next(row for row in report["checks"] if row["id"] == FAILED)
+    row["got"] = "another"
+    first, *others = same
+    lines = [click.unstyle(line) for line in report_lines(report, 96)]
+    heads = [line for line in lines if re.match("FAIL|CRASH", line)]
+    assert heads == [f"FAIL {FAILED}", f"FAIL {first}", f"CRASH {CRASHED}"]
+    shown = " ".join(" ".join(lines).split())
+    assert f"the same: 11 other checks: {', '.join(others[:8])} and 3 more that" in shown
+    page = markdown(report).replace("\\", "")
+    assert re.findall("^## [FC].*", page, re.M) == [
+        f"## FAIL: `{FAILED}`", f"## FAIL: `{first}`", f"## CRASH: `{CRASHED}`"
+    ]  # fmt: skip
+    assert f"- The same was found by 11 other checks: {', '.join(others)}\n" in page
+    for row in report["checks"]:
+        row["waiver"] = {"reason": "r", "url": "u", "until": row["id"]}
+    assert all(f"until {name}" in " ".join(report_lines(report, 999)) for name in same)
 
 
 def test_the_page_shows_texts_as_they_are_and_fetches_nothing() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.reports.findings import Row, group_alike, name_others
 from plugrt_sdk.conformance.reports.report import describe_level, describe_provenance
 from plugrt_sdk.conformance.verdict import Verdict
 
 
 def markdown(report: Mapping[str, Any]) -> str:
-    """Returns the level, a table of verdicts, each check that did not hold, and the provenance."""
+    """Returns the level, a table of verdicts, what did not hold, and the provenance."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -22,8 +23,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield _text(report["not_shown"])
         yield ""
     yield from verdict_table(report)
-    for row in bad_rows(report):
-        yield from _finding(row)
+    for group in group_alike(report):
+        yield from _finding(group)
     yield ""
     yield "## Provenance"
     yield ""
@@ -42,16 +43,8 @@ def verdict_table(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {int(level)} {level.name.capitalize()} | {' | '.join(counts)} |"
 
 
-def bad_rows(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Returns the checks that did not hold, waived ones among them."""
-    return [
-        row
-        for row in report["checks"]
-        if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED
-    ]
-
-
-def _finding(row: Mapping[str, Any]) -> Iterator[str]:
+def _finding(group: Sequence[Row]) -> Iterator[str]:
+    row = group[0]
     yield ""
     yield f"## {row['verdict']}: `{row['id']}`"
     yield ""
@@ -64,6 +57,8 @@ def _finding(row: Mapping[str, Any]) -> Iterator[str]:
     if row["waiver"]:
         waiver = row["waiver"]
         yield f"- Waived until {waiver['until']}: {_text(waiver['reason'])} <{waiver['url']}>"
+    if others := name_others(group, most=len(group)):
+        yield f"- The same was found by {_text(others)}"
     yield ""
     yield f"```\n{row['reproduce']}\n```"
 

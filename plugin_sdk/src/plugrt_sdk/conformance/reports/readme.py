@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from plugrt.errors import InvalidArgument
-from plugrt_sdk.conformance.reports.markdown import bad_rows, verdict_table
+from plugrt_sdk.conformance.reports.findings import find_all
+from plugrt_sdk.conformance.reports.markdown import verdict_table
 from plugrt_sdk.conformance.reports.report import describe_level
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"
@@ -57,7 +58,7 @@ class Slot:
         yield f"{_tested(report)} by plugrt-sdk {report['kit']['version']}."
         if report["not_shown"]:
             yield report["not_shown"]
-        if bad := [f"`{row['id']}` ({row['verdict']})" for row in bad_rows(report)]:
+        if bad := [f"`{row['id']}` ({row['verdict']})" for row in find_all(report)]:
             yield f"What does not hold: {', '.join(bad)}."
 
     def _link(self, target: Path) -> str:

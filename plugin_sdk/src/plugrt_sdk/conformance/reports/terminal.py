@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.reports.findings import group_alike, name_others
 from plugrt_sdk.conformance.reports.report import describe_level
 from plugrt_sdk.conformance.verdict import Verdict
 
@@ -26,7 +27,10 @@ _LABELS = ("expected", "got", "why", "rests on", "at", "waived", "run")
 
 
 def print_report(report: Mapping[str, Any], width: int) -> None:
-    """Prints what was tested, each level's counts, every check that did not hold, and the level."""
+    """Prints what was tested, each level's counts, what did not hold, and the level.
+
+    Of checks that found the same the first is shown, and the others are named.
+    """
     for line in report_lines(report, width):
         click.echo(line)
 
@@ -36,10 +40,11 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     yield from _heading(report, width)
     yield ""
     yield from _levels(report)
-    for row in report["checks"]:
-        if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED:
-            yield ""
-            yield from finding_lines(row, width)
+    for group in group_alike(report):
+        yield ""
+        yield from finding_lines(group[0], width)
+        if others := name_others(group):
+            yield from _wrap(others, width, "  the same: ", " " * 12)
     yield ""
     yield from _wrap(_conclusion(report), width)
     yield from _wrap(report["not_shown"], width)

@@ -1,0 +1,42 @@
+"""`find_all` and `group_alike`: the checks of a report that did not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plugrt_sdk.conformance.verdict import Verdict
+
+Row = Mapping[str, Any]
+_MOST_IDS = 8
+
+
+def find_all(report: Mapping[str, Any]) -> list[Row]:
+    """Returns the checks that did not hold, waived ones among them."""
+    return [
+        row
+        for row in report["checks"]
+        if Verdict(row["verdict"]).is_bad or row["verdict"] == Verdict.WAIVED
+    ]
+
+
+def group_alike(report: Mapping[str, Any]) -> list[Sequence[Row]]:
+    """Returns them in groups that found the same, word for word: one fault that many checks meet.
+
+    A waived check is alone, since its waiver is its own.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in find_all(report):
+        own = row["id"] if row["waiver"] else ""
+        groups.setdefault((row["verdict"], row["expected"], row["got"], own), []).append(row)
+    return list(groups.values())
+
+
+def name_others(group: Sequence[Row], most: int = _MOST_IDS) -> str:
+    """Returns how many checks of a group follow the first, and which; empty if there are none."""
+    ids = [row["id"] for row in group[1:]]
+    if not ids:
+        return ""
+    unnamed = len(ids) - most
+    rest = f" and {unnamed} more that the JSON report names" if unnamed > 0 else ""
+    return f"{len(ids)} other check{'s' * (len(ids) > 1)}: {', '.join(ids[:most])}{rest}"
