@@ -161,7 +161,7 @@ def test_aliases_and_commands_are_data(tmp_path: Path) -> None:
     install(tmp_path, "d", {"plugrt.aliases": {"accel": "chip"}, "plugrt.cli": {"d": "d:hooks"}})
     found = discover([str(tmp_path)])
     assert found.aliases == {"accel": ("chip",)}
-    assert [r.value for r in found.commands] == ["d:hooks"]
+    assert [r.value for r in found.hooks["plugrt.cli"]] == ["d:hooks"]
     assert found.records == []
 
 

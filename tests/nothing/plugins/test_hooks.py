@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plugrt.errors import PluginBroken
-from plugrt.plugins import Backends, backends, hookspecs
+from plugrt.plugins import Backends, backends
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
 from plugrt.settings.declarations import Config
@@ -88,10 +87,3 @@ def test_misuse_names_distribution_and_hook(
     for fact in ("pair-dist 1.0", *facts):
         assert fact in str(error.value)
     assert record.state is State.BROKEN
-
-
-def test_every_hook_is_prefixed_and_says_when_it_is_called() -> None:
-    hooks = {n: f for n, f in vars(hookspecs).items() if n.startswith("plugrt_")}
-    assert len(hooks) == 4
-    for hook in hooks.values():
-        assert "Called" in (inspect.getdoc(hook) or "")

@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING
 from plugrt_sdk.lazy_names import names_from
 
 if TYPE_CHECKING:
+    from plugrt_sdk.conformance.check import Chapter, Level, Needs
     from plugrt_sdk.conformance.pytest_suite import PluginSuite
+    from plugrt_sdk.conformance.subject import PluginSubject
 
-__all__ = ["PluginSuite"]
+__all__ = [
+    "Chapter",
+    "Level",
+    "Needs",
+    "PluginSubject",
+    "PluginSuite",
+]
 
-if not TYPE_CHECKING:  # the kit's worker processes need no pytest
-    __getattr__ = names_from(__name__, {"PluginSuite": "plugrt_sdk.conformance.pytest_suite"})
+_HOMES = {
+    **dict.fromkeys(("Chapter", "Level", "Needs"), "plugrt_sdk.conformance.check"),
+    "PluginSubject": "plugrt_sdk.conformance.subject",
+    "PluginSuite": "plugrt_sdk.conformance.pytest_suite",  # pytest, which no worker needs
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = names_from(__name__, _HOMES)

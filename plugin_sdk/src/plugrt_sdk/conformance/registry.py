@@ -10,15 +10,20 @@ from types import MappingProxyType
 
 from plugrt.errors import InvalidArgument
 from plugrt_sdk.conformance.check import Check, Level
+from plugrt_sdk.conformance.installed_checks import installed_chapters
 
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """Returns id to check, in order. Ids are unique."""
+    """Returns id to check, in order: the kit's, then those of installed packages.
+
+    Ids are unique.
+    """
     from plugrt_sdk.conformance.checks import CHAPTERS
 
     found: dict[str, Check] = {}
-    for chapter in CHAPTERS:
+    taken = {chapter.prefix.partition(".")[0] for chapter in CHAPTERS}
+    for chapter in (*CHAPTERS, *installed_chapters(taken)):
         for check in chapter:
             if check.id in found:
                 raise ValueError(f"two checks have the id {check.id}")

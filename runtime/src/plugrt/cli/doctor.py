@@ -60,6 +60,9 @@ def _print(found: Examination) -> None:
             [_row(row) for row in found.candidates],
             "Plugins",
         )
+    if found.facts:
+        rows = [(fact["from"], fact["name"], fact["value"]) for fact in found.facts]
+        print_table(("from", "fact", "value"), rows, "Facts")
     for label, lines in (("warning", found.warnings), ("hint", found.hints)):
         for line in lines:
             print_line(f"{label}: {line}")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from plugrt.cli.package_facts import ask_in_child
 from plugrt.errors import ConfigError
 from plugrt.plugins import distributions, env_paths
 from plugrt.plugins.backends import process_backends
@@ -29,6 +30,8 @@ _ONE_PROBE = 0.67
 """The share of the last that one library may take."""
 _CURE = f"install what brings the library again, or take it out of {env_paths.VARIABLE}"
 """The default cure."""
+_FACTS = 0.1
+"""The share that is left to packages' facts, whatever the others took."""
 _LEAST = 0.3
 """With less time than this, in seconds, a library is not tried."""
 PROBE_WORKERS = 8
@@ -47,6 +50,8 @@ class Examination:
     why: str = ""
     devices: dict[str, int] = field(default_factory=dict)
     hints: list[str] = field(default_factory=list)
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    """What installed packages tell of the machine: from whom, name and value."""
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
@@ -94,6 +99,9 @@ def examine(backends: Backends | None = None) -> Examination:
         for record, probe in zip(libraries, probes, strict=True):
             _merge_probe(found, record, probe)
     _examine_names(found, backends)
+    left = max(begin + seconds - time.monotonic(), _FACTS * seconds)
+    found.facts, warnings = ask_in_child(backends.table, left)
+    found.warnings += warnings
     found.hints = backends.table.missing_plugins()
     found.elapsed_s = round(time.monotonic() - begin, 3)
     return found

@@ -36,10 +36,7 @@ class _Steps(logging.Handler):
 def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     """Starts the requested backends; reports steps, warnings, problems and the outcome."""
     backends = backends or process_backends()
-    logger = logging.getLogger("plugrt")
-    logger.addHandler(_Steps(say))
-    logger.propagate = False
-    logging.getLogger("plugrt.plugins").setLevel(logging.DEBUG)
+    _report_log(say)
     try:
         choice = backends.initialise()
         outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
@@ -52,6 +49,21 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     say(
         step="it ended, after all had worked", of=started[0].identity if len(started) == 1 else None
     )
+
+
+def tell_facts(_: None, say: Say) -> None:
+    """Reports the facts of installed packages, and the steps to them."""
+    from plugrt.cli import package_facts
+
+    _report_log(say)
+    package_facts.tell(say)
+
+
+def _report_log(say: Say) -> None:
+    logger = logging.getLogger("plugrt")
+    logger.addHandler(_Steps(say))
+    logger.propagate = False
+    logging.getLogger("plugrt.plugins").setLevel(logging.DEBUG)
 
 
 def _try(record: Record, say: Say) -> int:

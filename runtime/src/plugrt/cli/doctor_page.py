@@ -30,6 +30,7 @@ def page(found: Examination) -> str:
         element("p", _versions(found), class_="soft"),
         _verdict(found),
         _section("Plugins", _candidates(found.candidates)),
+        _section("Facts", _facts(found.facts)),
         _section("Settings", _settings(found.settings)),
         _section("Journal", _journal(found.steps)),
         element("p", f"Written by plugrt doctor --html on {time.strftime('%Y-%m-%d %H:%M:%S %z')}.",
@@ -96,6 +97,18 @@ def _candidate(row: dict[str, Any]) -> list[Element]:
         element("td", f"{row['elapsed_ms']:.0f}", class_="number", data_label="ms"),
         element("td", *why, class_="long"),
     ]
+
+
+def _facts(facts: list[dict[str, Any]]) -> Element:
+    rows = [
+        [
+            element("td", fact["from"], data_label="from"),
+            element("td", element("strong", fact["name"])),
+            element("td", str(fact["value"]), class_="long"),
+        ]
+        for fact in facts
+    ]
+    return _table(("from", "fact", "value"), rows)
 
 
 def _settings(settings: list[dict[str, str]]) -> Element:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plugrt.errors import ArgumentTypeError, ProgramError
 from plugrt.interface import Client, Program
 from plugrt.plugins.backends import process_backends
-from plugrt.plugins.hookspecs import ProgramRewriter
 from plugrt.plugins.installed_rewriters import installed_rewriters
 from plugrt.settings.declarations import config
+
+if TYPE_CHECKING:
+    from plugrt.plugins.hookspecs import ProgramRewriter
 
 
 def rewrite_program(program: Program, client: Client) -> Program:

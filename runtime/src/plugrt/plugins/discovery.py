@@ -21,25 +21,26 @@ PLUGIN_GROUPS = {
 }
 ALIAS_GROUP = "plugrt.aliases"
 """Entry points of this group have the form ``alias = plugin``; they are never imported."""
-COMMAND_GROUP = "plugrt.cli"
-"""Entry points of this group name objects that add commands (``plugrt_add_commands``)."""
+HOOK_GROUPS = {
+    "plugrt.cli": "plugrt_add_commands",
+    "plugrt.conformance": "plugrt_conformance_checks",
+    "plugrt.doctor": "plugrt_doctor_facts",
+    "plugrt.rewriters": "plugrt_program_rewriters",
+}
+"""The groups whose entry points name objects that implement a hook, and that hook."""
 
-REWRITER_GROUP = "plugrt.rewriters"
-"""Entry points of this group name objects with the hook ``plugrt_program_rewriters``."""
-
-_OBJECT_GROUPS = (COMMAND_GROUP, REWRITER_GROUP)
-_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, *_OBJECT_GROUPS))
+_OURS = tuple(group.encode() for group in (*PLUGIN_GROUPS, ALIAS_GROUP, *HOOK_GROUPS))
 _VALUE = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
 
 
 @dataclass
 class Discovered:
-    """The result of a scan: candidates, aliases (alias to plugin names), commands, rewriters."""
+    """The result of a scan: candidates, aliases (alias to plugin names), and objects with hooks."""
 
     records: list[Record] = field(default_factory=list)
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    commands: list[Record] = field(default_factory=list)
-    rewriters: list[Record] = field(default_factory=list)
+    hooks: dict[str, list[Record]] = field(default_factory=dict)
+    """Group of `HOOK_GROUPS` to its entry points, in the order of distributions."""
 
 
 def discover(path: Sequence[str] | None = None) -> Discovered:
@@ -100,7 +101,7 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         if group == ALIAS_GROUP:
             found.aliases[name] = (*found.aliases.get(name, ()), value)
             continue
-        if group not in PLUGIN_GROUPS and group not in _OBJECT_GROUPS:
+        if group not in PLUGIN_GROUPS and group not in HOOK_GROUPS:
             continue
         if not name or not _VALUE.fullmatch(value):
             fault = f"the entry point {name!r} = {value!r} of the group {group} is malformed"
@@ -111,9 +112,8 @@ def _read_entry_points(distribution: Distribution, found: Discovered) -> None:
         source = PLUGIN_GROUPS.get(group, Source.ENTRY_POINT)
         record = Record(name, source, distribution.name, distribution.version, value,
                         distribution.location)  # fmt: skip
-        if group in _OBJECT_GROUPS:
-            of_group = found.commands if group == COMMAND_GROUP else found.rewriters
-            of_group.append(record)
+        if group in HOOK_GROUPS:
+            found.hooks.setdefault(group, []).append(record)
             continue
         if source.rank > Source.ENTRY_POINT.rank:
             record.name, record.aliases = _names_of_foreign_plugin(name)

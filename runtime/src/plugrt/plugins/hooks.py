@@ -61,14 +61,14 @@ class Hooks:
             except Exception as error:  # noqa: BLE001 a listener's error must not lose the client
                 logger.warning("plugrt_client_created of %s raised %s", who, describe(error))
 
-    def collect_rewriters(self, offered: object) -> list[hookspecs.ProgramRewriter]:
-        """Returns the functions of the object's ``plugrt_program_rewriters``."""
-        answers: list[Sequence[Any]] = self._call_hook("plugrt_program_rewriters", offered)
-        rewriters = [rewriter for answer in answers for rewriter in answer]
-        if wrong := [rewriter for rewriter in rewriters if not callable(rewriter)]:
-            raise PluginBroken(f"plugrt_program_rewriters gives {wrong[0]!r:.60}, no function")
-        return rewriters
+    def call(self, hook: str, offered: object, **arguments: Any) -> list[Any]:
+        """Returns what the object's implementation of a hook returns, in a list without None.
 
-    def add_commands(self, offered: object, cli: Any) -> None:
-        """Calls the object's ``plugrt_add_commands``."""
-        self._call_hook("plugrt_add_commands", offered, cli=cli)
+        Raises `PluginBroken` where it implements others, or none.
+        """
+        callers = self._manager.get_hookcallers(offered) or []
+        if hook not in [caller.name for caller in callers]:
+            raise PluginBroken(
+                f"it does not implement {hook}: define that, decorated with plugrt.plugins.hookimpl"
+            )
+        return self._call_hook(hook, offered, **arguments)

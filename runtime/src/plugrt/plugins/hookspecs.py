@@ -1,14 +1,16 @@
 """The hooks of plugrt: what a plugin package may implement besides offering a `Plugin`.
 
 Decorate the implementations with ``plugrt.plugins.hookimpl``, in a module or an object that an
-entry point names: of the group ``plugrt.plugins`` for the first two, ``plugrt.rewriters`` and
-``plugrt.cli`` for the others. Hooks serve registration and life cycle; no call of a computation
-passes through one. An implementation may omit arguments that it does not need.
+entry point names: of the group ``plugrt.plugins`` for the first two, for the others of the group
+that `plugrt.plugins.discovery.HOOK_GROUPS` has for the hook. Hooks serve registration and life
+cycle; no call of a computation passes through one. An implementation may omit arguments that it
+does not need. The object may state the ``interface_version`` that it is written for, as a `Plugin`
+does. What fails is named in a warning, and left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pluggy
@@ -48,8 +50,25 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[emp
 
     Each is called with the `Program` and the `Client`, and returns None or what replaces the
     program: a `Program` with the same parameters and results, or StableHLO as text or bytes.
-    Called once, before the first compilation; a package that raises is left out with a warning. An
-    error of a rewriter fails the compilation.
+    Called once, before the first compilation. An error of a rewriter fails the compilation.
+    """
+
+
+@hookspec
+def plugrt_doctor_facts() -> Mapping[str, str | int | float | bool]:  # type: ignore[empty-body]
+    """Return facts about this machine that help to explain what works, by name.
+
+    Called once by ``plugrt doctor``, in a child process which ends after a few seconds: the version
+    of a driver, what occupies a device, a setting of the system. It may open libraries.
+    """
+
+
+@hookspec
+def plugrt_conformance_checks() -> Sequence[Any]:  # type: ignore[empty-body]
+    """Return checks that ``plugrt conform`` runs beside its own.
+
+    Each is a `plugrt_sdk.conformance.Chapter`, whose ids begin with the name of the entry point.
+    Called once in each process of a run.
     """
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import threading
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from plugrt.errors import describe
-from plugrt.plugins.hooks import Hooks
-from plugrt.plugins.hookspecs import ProgramRewriter
-from plugrt.plugins.loading import import_value
-from plugrt.plugins.log import logger
+from plugrt.errors import PluginBroken
+from plugrt.plugins.offers import Kept
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
 
-_of_tables: WeakKeyDictionary[Table, tuple[ProgramRewriter, ...]] = WeakKeyDictionary()
-_lock = threading.Lock()
+if TYPE_CHECKING:
+    from plugrt.plugins.hookspecs import ProgramRewriter
+
+
+def _read(record: Record, answer: Any) -> tuple[ProgramRewriter, ...]:
+    if isinstance(answer, str) or not isinstance(answer, Sequence):
+        raise PluginBroken(f"plugrt_program_rewriters gives {answer!r:.60}, no list of functions")
+    if wrong := [rewriter for rewriter in answer if not callable(rewriter)]:
+        raise PluginBroken(f"plugrt_program_rewriters gives {wrong[0]!r:.60}, no function")
+    return tuple(answer)
+
+
+_rewriters = Kept("plugrt.rewriters", "program rewriters", _read)
 
 
 def installed_rewriters(table: Table) -> tuple[ProgramRewriter, ...]:
@@ -22,22 +30,4 @@ def installed_rewriters(table: Table) -> tuple[ProgramRewriter, ...]:
 
     They are imported the first time. A package that fails is named in a warning and left out.
     """
-    found = _of_tables.get(table)
-    if found is None:
-        with _lock:
-            found = _of_tables.get(table)
-            if found is None:
-                hooks = Hooks(table.config.trace_plugins)
-                found = tuple(f for record in table.rewriters for f in _load(record, hooks))
-                _of_tables[table] = found
-    return found
-
-
-def _load(record: Record, hooks: Hooks) -> list[ProgramRewriter]:
-    try:
-        offered = import_value(record)
-        hooks.register(offered, record.who)
-        return hooks.collect_rewriters(offered)
-    except Exception as error:  # noqa: BLE001 one package's fault must not disable the others
-        logger.warning("the program rewriters of %s are left out: %s", record.who, describe(error))
-        return []
+    return tuple(rewriter for offer in _rewriters.get(table) for rewriter in offer)

@@ -129,7 +129,7 @@ def find_fault(plugin: object) -> str:
         )
     if not isinstance(plugin.priority, int) or isinstance(plugin.priority, bool):
         return f"the priority of {plugin!r} is {plugin.priority!r}; it must be an int"
-    if not _is_version(plugin.interface_version):
+    if not is_version(plugin.interface_version):
         return (
             f"the interface_version of {plugin!r} is {plugin.interface_version!r}; it must be a "
             "pair of numbers, such as (1, 0)"
@@ -141,7 +141,8 @@ def find_fault(plugin: object) -> str:
     return ""
 
 
-def _is_version(value: object) -> bool:
+def is_version(value: object) -> bool:
+    """Whether a value is a version of the interface: a pair of numbers."""
     return isinstance(value, tuple) and list(map(type, value)) == [int, int]
 
 

@@ -54,6 +54,8 @@ class Table:
                 )
                 self._rows = [*self._registered, *libraries, *found.records, *self._found_later]
                 self._mark_rows()
+                for implementing in found.hooks.values():
+                    precedence.mark_blocked(implementing, None, self.config.plugins_block)
                 self._discovered = found
                 took = (time.perf_counter() - begin) * 1e3
                 self.log.step(f"found {len(self._rows)} candidates in {took:.1f} ms")
@@ -67,15 +69,14 @@ class Table:
         precedence.mark_blocked(self._rows, config.plugins_allow, config.plugins_block)
         precedence.mark_duplicates(self._rows)
 
-    @property
-    def commands(self) -> list[Record]:
-        """The installed objects that add commands to the command line; none is loaded."""
-        return self._discovered.commands if self.rows is not None and self._discovered else []
+    def implementing(self, group: str) -> list[Record]:
+        """Returns the installed objects of a group of `discovery.HOOK_GROUPS`; none is loaded.
 
-    @property
-    def rewriters(self) -> list[Record]:
-        """The installed objects that offer program rewriters; none is loaded."""
-        return self._discovered.rewriters if self.rows is not None and self._discovered else []
+        Without those whose name or distribution is in PLUGRT_PLUGINS_BLOCK.
+        """
+        if self.rows is None or self._discovered is None:  # the rows are scanned with the hooks
+            return []
+        return [r for r in self._discovered.hooks.get(group, ()) if not r.blocked]
 
     @property
     def aliases(self) -> dict[str, tuple[str, ...]]:

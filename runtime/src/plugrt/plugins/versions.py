@@ -32,13 +32,20 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def find_misfit(plugin: Plugin, row: Record | None = None) -> tuple[str, str] | None:
-    """Returns why the interface is not the one that a plugin needs, and the cure; None if it is.
+    """Returns why the interface is not the one that a plugin needs, and the cure; None if it is."""
+    return find_version_misfit(plugin.interface_version, row, plugin.name)
+
+
+def find_version_misfit(
+    wanted: tuple[int, int], row: Record | None, name: str
+) -> tuple[str, str] | None:
+    """Returns why the interface is not the ``wanted`` one, and the cure; None if it is.
 
     One of the same major version and a lower or equal minor version works: what has been added
-    since is optional.
+    since is optional. ``name`` is what to upgrade where the row has no distribution.
     """
     major, minor = interface.VERSION
-    wanted_major, wanted_minor = plugin.interface_version
+    wanted_major, wanted_minor = wanted
     if wanted_major == major and wanted_minor <= minor:
         return None
     reason = (
@@ -46,9 +53,9 @@ def find_misfit(plugin: Plugin, row: Record | None = None) -> tuple[str, str] | 
         f"{distributions.version('plugrt')} has {major}.{minor}"
     )
     theirs = " ".join(f'"{name}{clauses}"' for name, clauses in _read_requirements(row))
-    if plugin.interface_version > interface.VERSION:
+    if wanted > interface.VERSION:
         return reason, f"pip install --upgrade {theirs or 'plugrt'}"
-    return reason, _cure((row and row.distribution) or plugin.name, theirs)
+    return reason, _cure((row and row.distribution) or name, theirs)
 
 
 def _cure(distribution: str, ours: str) -> str:

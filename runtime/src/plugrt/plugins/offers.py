@@ -1,0 +1,113 @@
+"""`collect_offers`: what installed packages add to plugrt through a hook; `Kept` keeps it.
+
+The one way for every hook of `discovery.HOOK_GROUPS`. A package is imported when what it offers
+is first needed, and each is asked by itself: one that fails is named in a warning, and left out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from plugrt.errors import PluginBroken, PluginError, PluginIncompatible, describe, read_message
+from plugrt.plugins import backends, versions
+from plugrt.plugins.discovery import HOOK_GROUPS
+from plugrt.plugins.loading import import_value
+from plugrt.plugins.log import logger
+from plugrt.plugins.plugin import is_version
+from plugrt.plugins.record import Record
+from plugrt.plugins.table import Table
+
+if TYPE_CHECKING:
+    from plugrt.plugins.hooks import Hooks
+
+T = TypeVar("T")
+Read = Callable[[Record, Any], T]
+"""Makes an offer of what an entry point's hook returned; raises `PluginBroken` for other types."""
+
+
+def collect_offers(
+    table: Table, group: str, what: str, read: Read[T], *, name: str = "", **arguments: Any
+) -> Iterator[T]:
+    """Yields what ``read`` makes of the answer of each entry point of a group of hooks.
+
+    ``arguments`` are those of the hook, ``what`` names the offers in messages, and ``name`` leaves
+    the entry points of other names alone. A package that raises, or answers wrongly, is left out
+    with a warning; under PLUGRT_STRICT_PLUGINS=1 it is a `PluginBroken`.
+    """
+    records = table.implementing(group)
+    if not records:
+        return
+    from plugrt.plugins.hooks import Hooks  # pluggy takes 9 ms to import
+
+    hooks = Hooks(table.config.trace_plugins)
+    asked: list[object] = []
+    for record in records:
+        if name in ("", record.name):
+            table.log.step(f"asking {record} for {what}", record)
+            try:
+                offered = import_value(record)
+                if any(offered is other for other in asked):
+                    continue  # several entry points name it
+                asked.append(offered)
+                yield from [read(record, a) for a in _ask(hooks, group, record, offered, arguments)]
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 one package must not disable the others
+                _leave_out(table, record, what, error)
+
+
+def _ask(
+    hooks: Hooks, group: str, record: Record, offered: Any, arguments: dict[str, Any]
+) -> list[Any]:
+    _check_version(record, getattr(offered, "interface_version", None))
+    hooks.register(offered, record.who)
+    return hooks.call(HOOK_GROUPS[group], offered, **arguments)
+
+
+def _check_version(record: Record, wanted: Any) -> None:
+    """Raises `PluginIncompatible` for an object that states another interface than there is."""
+    if wanted is None:
+        return
+    if not is_version(wanted):
+        raise PluginBroken(
+            f"its interface_version is {wanted!r:.60}; it must be a pair of numbers, such as (1, 0)"
+        )
+    if misfit := versions.find_version_misfit(wanted, record, record.distribution):
+        raise PluginIncompatible("; ".join(misfit))
+
+
+def _leave_out(table: Table, record: Record, what: str, error: BaseException) -> None:
+    words = read_message(error) if isinstance(error, PluginError) else describe(error)
+    more = versions.find_broken_requirement(record) or ()
+    block = f"PLUGRT_PLUGINS_BLOCK={record.distribution or record.name} silences this"
+    message = f"the {what} of {record.who} are left out: {'; '.join((words, *more, block))}"
+    if table.config.strict_plugins:
+        raise PluginBroken(message) from error
+    logger.warning("%s", " ".join(message.split()))
+
+
+class Kept(Generic[T]):
+    """What packages offer through one hook: collected once for a table, until it is read anew."""
+
+    def __init__(self, group: str, what: str, read: Read[T]) -> None:
+        self._group, self._what, self._read = group, what, read
+        self._lock = threading.Lock()
+        self._found: WeakKeyDictionary[Table, dict[str, tuple[T, ...]]] = WeakKeyDictionary()
+        backends.on_clear(self._found.clear)
+
+    def get(self, table: Table, name: str = "", **arguments: Any) -> tuple[T, ...]:
+        """Returns the offers of all entry points of the group, or of those of one name."""
+        found = self._found.get(table, {}).get(name)
+        if found is None:
+            with self._lock:
+                of_table = self._found.setdefault(table, {})
+                found = of_table.get(name)
+                if found is None:
+                    offers = collect_offers(
+                        table, self._group, self._what, self._read, name=name, **arguments
+                    )
+                    found = of_table[name] = tuple(offers)
+        return found
