@@ -36,7 +36,7 @@ class _Steps(logging.Handler):
 def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     """Starts the requested backends; reports steps, warnings, problems and the outcome."""
     backends = backends or process_backends()
-    _report_log(say)
+    report_log(say)
     try:
         choice = backends.initialise()
         outcome: dict[str, Any] = {"chosen": list(choice.names), "why": choice.why}
@@ -51,15 +51,8 @@ def examine(_: None, say: Say, backends: Backends | None = None) -> None:
     )
 
 
-def tell_facts(_: None, say: Say) -> None:
-    """Reports the facts of installed packages, and the steps to them."""
-    from plugrt.cli import package_facts
-
-    _report_log(say)
-    package_facts.tell(say)
-
-
-def _report_log(say: Say) -> None:
+def report_log(say: Say) -> None:
+    """Reports what is logged from now on, instead of printing warnings."""
     logger = logging.getLogger("plugrt")
     logger.addHandler(_Steps(say))
     logger.propagate = False

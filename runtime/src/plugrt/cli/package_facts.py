@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from plugrt.cli.doctor_child import report_log
 from plugrt.errors import PluginBroken
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.offers import collect_offers
@@ -23,7 +24,7 @@ def ask_in_child(table: Table, seconds: float) -> tuple[list[dict[str, Any]], li
     """
     if not table.implementing(GROUP):
         return [], []
-    outcome = run_in_child("plugrt.cli.doctor_child:tell_facts", None, seconds)
+    outcome = run_in_child("plugrt.cli.package_facts:tell", None, seconds)
     facts = [line["fact"] for line in outcome.lines if "fact" in line]
     warnings = [line["warning"] for line in outcome.lines if "warning" in line]
     return facts, warnings + _describe_end(outcome)
@@ -38,8 +39,9 @@ def _describe_end(outcome: Outcome) -> list[str]:
     return [*remarks, f"the process {outcome.ending} while {doing}; the other facts are lost"]
 
 
-def tell(say: Callable[..., None]) -> None:
-    """Reports the facts one by one, as they are found."""
+def tell(_: None, say: Callable[..., None]) -> None:
+    """Reports the facts one by one, as they are found, and the steps to them; in the child."""
+    report_log(say)
     facts = collect_offers(process_backends().table, GROUP, "facts for doctor", _read)
     for rows in facts:
         for row in rows:
