@@ -153,12 +153,16 @@ def _require_folders(given: Mapping[str, Any]) -> None:
 
 def _target(name: str, given: Mapping[str, Any]) -> Target:
     try:
-        return Target.parse(
+        target = Target.parse(
             name, _read_options(given["options"], "--option"), topology=given["topology"],
             topology_options=_read_options(given["topology_options"], "--topology-option"),
         )  # fmt: skip
+        target.require()
     except InvalidArgument as error:
         raise click.BadParameter(error.message, param_hint="NAME") from error
+    except PluginError as error:  # no plugin of that name
+        raise click.BadParameter(str(error), param_hint="NAME") from error
+    return target
 
 
 def _read_options(options: Sequence[str], hint: str) -> dict[str, OptionValue]:
@@ -191,13 +195,9 @@ def _read_value(text: str) -> str | bool | int | float:
 
 
 def _facts(target: Target) -> dict[str, Any]:
-    try:
-        plugin = provenance.describe_target(target)
-    except PluginError as error:  # no plugin of that name
-        raise click.BadParameter(str(error), param_hint="NAME") from error
     return {
         "kit": provenance.describe_kit(),
-        "plugin": plugin,
+        "plugin": provenance.describe_target(target),
         "machine": provenance.describe_machine(),
         "run": provenance.describe_command(),
     }

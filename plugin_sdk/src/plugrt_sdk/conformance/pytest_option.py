@@ -21,9 +21,7 @@ class TestPlugin(PluginSuite):
 def pytest_configure(config: pytest.Config) -> None:
     """Refuses a plugin that does not exist."""
     try:
-        target = Target.parse(config.getoption("plugrt"))
-        if target.kind == "plugin":
-            target.record()
+        Target.parse(config.getoption("plugrt")).require("pytest")
     except PlugrtError as error:
         raise pytest.UsageError(f"--plugrt: {error}") from error
 

@@ -121,8 +121,7 @@ class PluginSuite:
                 "pytest --plugrt NAME"
             )
         target = Target.parse(name, self.options)
-        if target.kind == "plugin":
-            target.record()
+        target.require(f"{type(self).__name__}.plugin")
         return target
 
     def _waivers(self, config: pytest.Config) -> Waivers:

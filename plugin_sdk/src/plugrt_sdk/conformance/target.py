@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from plugrt.plugins.plugin import Plugin, find_fault
 from plugrt.plugins.record import Record
 from plugrt.plugins.table import Table
 
+_COMMAND = "plugrt conform"
 _LIBRARY_ENDINGS = (".so", ".dylib", ".dll")
 
 
@@ -64,12 +66,27 @@ class Target:
         """Returns it as a JSON object."""
         return asdict(self)
 
-    def record(self) -> Record:
+    def record(self, asked_by: str = _COMMAND) -> Record:
         """Returns the row of an installed plugin in plugrt's table; nothing is imported.
 
         Raises `plugrt.errors.UnknownPlatform`, with a suggestion, and `DuplicatePlugin`.
         """
-        return Table().find(self.name, "plugrt conform")[0]
+        return Table().find(self.name, asked_by)[0]
+
+    def require(self, asked_by: str = _COMMAND) -> None:
+        """Raises what says that there is no such target; nothing is imported.
+
+        `InvalidArgument` for a module that is not there, of a plugin what `record` raises, in which
+        ``asked_by`` is who asks for it.
+        """
+        if self.kind == "plugin":
+            self.record(asked_by)
+        top = self.name.partition(":")[0].partition(".")[0]
+        if self.kind == "object" and find_spec(top) is None:
+            raise InvalidArgument(
+                f"{asked_by} asks for {self.name!r}, and there is no module {top!r}; install it, "
+                "or put its folder into PYTHONPATH"
+            )
 
     def load(self) -> Plugin:
         """Returns the plugin, which is imported now; starts nothing."""
@@ -77,7 +94,7 @@ class Target:
             return LibraryPlugin("library", self.name)
         if self.kind == "plugin":
             table = Table()
-            return load(table.find(self.name, "plugrt conform")[0], table)
+            return load(table.find(self.name, _COMMAND)[0], table)
         module, _, name = self.name.partition(":")
         found = getattr(import_module(module), name)
         if not isinstance(found, Plugin):

@@ -218,6 +218,7 @@ def test_a_file_of_waivers_that_is_not_as_it_must_be(content: str, words: str) -
         (("numpy", "-k", "nosuchword"), "holds no check"),
         (("numpyy",), "numpyy"),
         (("./nowhere.so",), "nowhere.so"),
+        (("nowhere.plugin:plugin",), "there is no module 'nowhere'"),
         (("numpy", "--option", "x"), "KEY=VALUE"),
     ],
 )

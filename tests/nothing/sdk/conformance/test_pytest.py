@@ -140,16 +140,26 @@ def test_a_plugin_that_does_not_exist_is_one_error(author: pytest.Pytester) -> N
             plugin = "nunpy"
         class NoFile(PluginSuite):
             plugin = "./no.so"
+        class NoModule(PluginSuite):
+            plugin = "nowhere.plugin:plugin"
         class Nothing(PluginSuite):
             pass
     """)
     result = author.runpytest_subprocess(file)
-    result.assert_outcomes(errors=3)
+    result.assert_outcomes(errors=4)
     result.stdout.fnmatch_lines([
-        "Misspelt: *did you mean 'numpy'*", "NoFile: *does not exist*", "Nothing *set plugin = *"
+        "Misspelt: Misspelt.plugin asks for *did you mean 'numpy'*", "NoFile: *does not exist*",
+        "NoModule: *there is no module 'nowhere'*", "Nothing *set plugin = *",
     ])  # fmt: skip
-    refused = author.runpytest_subprocess("--plugrt", "nunpy")
-    refused.stderr.fnmatch_lines(["ERROR: --plugrt: *did you mean 'numpy'*"])
+    for name, said in (
+        ("nunpy", "pytest asks for 'nunpy', *did you mean 'numpy'*"),
+        ("./no.so", "*./no.so does not exist*"),
+        ("nowhere.plugin:plugin", "*there is no module 'nowhere'*"),
+    ):
+        refused = author.runpytest_subprocess("--plugrt", name)
+        assert refused.ret == pytest.ExitCode.USAGE_ERROR
+        refused.stderr.fnmatch_lines([f"ERROR: --plugrt: {said}"])
+        assert "plugrt conform" not in refused.stderr.str()
 
 
 def test_without_the_option_pytest_imports_nothing_of_it() -> None:
