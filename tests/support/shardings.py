@@ -7,6 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.interface import Device
@@ -43,6 +46,8 @@ def random_sharding(
     random: np.random.Generator, devices: list[Device], shape: tuple[int, ...]
 ) -> Sharding:
     """Returns one that arrays of ``shape`` can have: on one device, in parts, or whole on some."""
+    if random.integers(2):
+        return random_named_sharding(random, devices, shape)
     ours = [devices[i] for i in random.permutation(len(devices))]
     dims = [dim for dim, size in enumerate(shape) if 1 <= size <= len(ours)]
     kind = random.integers(6)
@@ -52,6 +57,25 @@ def random_sharding(
         return PmapSharding(ours[: random.integers(1, len(ours) + 1)], None)
     dim = int(random.choice(dims))
     return PmapSharding(ours[: shape[dim]], dim)
+
+
+def random_named_sharding(
+    random: np.random.Generator, devices: list[Device], shape: tuple[int, ...]
+) -> NamedSharding:
+    """Returns one over a mesh of two axes, each of which divides a dimension if it can."""
+    sizes = random.integers(1, 4, 2)
+    ours = [devices[i] for i in random.permutation(len(devices))[: sizes.prod()]]
+    if len(ours) < sizes.prod():
+        sizes = np.array([len(ours), 1])
+    own: list[list[str]] = [[] for _ in shape]
+    rest = [*shape]
+    for name, size in zip("xy", sizes.tolist(), strict=True):
+        dims = [dim for dim, n in enumerate(rest) if n % size == 0]
+        if dims and random.integers(4):
+            dim = int(random.choice(dims))
+            own[dim].append(name)
+            rest[dim] //= size
+    return NamedSharding(Mesh(np.array(ours).reshape(sizes), ("x", "y")), PartitionSpec(*own))
 
 
 def check_moves(

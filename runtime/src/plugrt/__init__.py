@@ -46,6 +46,7 @@ _NAMES = {
     "local_device_count": "plugrt.plugins.backends",
     "local_devices": "plugrt.plugins.backends",
     "log_compiles": "plugrt.settings.contexts",
+    "make_mesh": "plugrt.execution.mesh",
     "pmap": "plugrt.transforms.pmap",
     "process_count": "plugrt.plugins.backends",
     "process_index": "plugrt.plugins.backends",
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from plugrt.execution.device_put_sharded import device_put_sharded as device_put_sharded
     from plugrt.execution.effects import effects_barrier as effects_barrier
     from plugrt.execution.live_arrays import live_arrays as live_arrays
+    from plugrt.execution.mesh import make_mesh as make_mesh
     from plugrt.execution.transfer import block_until_ready as block_until_ready
     from plugrt.execution.transfer import device_get as device_get
     from plugrt.execution.transfer import device_put as device_put

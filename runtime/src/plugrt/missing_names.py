@@ -24,8 +24,8 @@ _INSTEAD = {
         ("checkpoint", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linearize",
          "remat", "value_and_grad", "vjp", "vmap"), _TRANSFORMED),
     **dict.fromkeys(
-        ("distributed", "enable_x64", "eval_shape", "make_mesh", "set_mesh",
-         "shard_map"), "it is not there yet"),
+        ("distributed", "enable_x64", "eval_shape", "set_mesh", "shard_map"),
+        "it is not there yet"),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +13,9 @@ import plugrt
 from plugrt import array_api as xp
 from plugrt import lax, monitoring
 from plugrt.execution import host_assembly, resharding
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from plugrt.execution.transfer import device_put
 from plugrt.plugins.backends import devices
@@ -82,6 +86,17 @@ def test_parts_are_used_without_the_host(use: str, puts: Puts, traffic: list[str
 @pytest.mark.parametrize("seed", seeds(20))
 def test_from_any_sharding_to_any_other(seed: int, traffic: list[str]) -> None:
     check_moves(np.random.default_rng(seed), [*devices()], traffic)
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn"])
+def test_numbers_of_less_than_a_byte_are_put_together(name: str, traffic: list[str]) -> None:
+    """XLA's CPU compiler ended the process over their concatenation."""
+    host = np.array([[0, 1], [1, 1]]).astype(getattr(ml_dtypes, name))
+    x = device_put(host, NamedSharding(Mesh(devices()[:2], "x"), PartitionSpec("x")))
+    traffic.clear()
+    y = device_put(x, devices()[3])
+    assert traffic == []
+    check_contents(y, host, SingleDeviceSharding(devices()[3]))
 
 
 @pytest.mark.parametrize("seed", range(10))

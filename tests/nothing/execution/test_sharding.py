@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import plugrt.sharding
-from plugrt.errors import InvalidArgument, ShapeError
+from plugrt.errors import InvalidArgument, ShapeError, Unimplemented
 from plugrt.execution.sharding import PmapSharding, SingleDeviceSharding
 from support.fake_client import FakeClient
 
@@ -109,6 +109,21 @@ def test_devices_that_make_no_sense(devices: list[Any]) -> None:
     for dim in (-1, 0.5, True):
         with pytest.raises(InvalidArgument, match="sharded_dim"):
             PmapSharding(devices, dim)  # type: ignore[arg-type]
+
+
+def test_the_default_for_a_shape(devices: list[Any]) -> None:
+    assert PmapSharding.default((2, 4), 1, devices) == PmapSharding(devices, 1)
+    assert PmapSharding.default((2, 4), None, devices) == PmapSharding(devices, None)
+    for shape, dim in (((3,), 0), ((5,), 0), ((4,), 1), ((), 0)):
+        with pytest.raises(ShapeError):
+            PmapSharding.default(shape, dim, devices)
+
+
+def test_memories_of_other_kinds(devices: list[Any]) -> None:
+    one = SingleDeviceSharding(devices[0])
+    assert one.with_memory_kind("device") is SingleDeviceSharding(devices[0], memory_kind="device")
+    with pytest.raises(Unimplemented, match="NamedSharding takes memory_kind='device'"):
+        PmapSharding(devices).with_memory_kind("device")
 
 
 def test_devices_of_other_processes() -> None:

@@ -90,12 +90,16 @@ def concatenate_program(
     a dtype that StableHLO lacks.
     """
     body = _Body(dtype)
+    if len(parts) > 1:
+        body.widen()
     named = [
-        (box, body.reshape(f"%{i}", given, box_shape(box))) for i, (box, given) in enumerate(parts)
+        (box, body.reshape(body.parameter(i, given), given, box_shape(box)))
+        for i, (box, given) in enumerate(parts)
     ]
     whole, name = body.concatenate(named)
     shapes = [given for _, given in parts]
-    return body.program("concatenate_parts", shapes, [body.reshape(name, whole, shape)], [shape])
+    result = body.result(body.reshape(name, whole, shape), shape)
+    return body.program("concatenate_parts", shapes, [result], [shape])
 
 
 def layout_program(held: TensorType, target: Layout | None) -> PartProgram:
@@ -116,13 +120,45 @@ def _layout_mode(layout: Layout | None) -> str:
     return f' {{mhlo.layout_mode = "{layout.text}"}}' if layout else ""
 
 
+_WIDER = {
+    **dict.fromkeys(("int2", "int4"), np.dtype(np.int8)),
+    **dict.fromkeys(("uint2", "uint4"), np.dtype(np.uint8)),
+    "float4_e2m1fn": np.dtype(np.float32),
+}
+"""Dtypes of less than a byte, and one that has all their values."""
+
+
 class _Body:
     """The lines of a program; the methods add one and return the name of its result."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._dtype = dtype
+        self._dtype = self._outer = dtype
         self._lines: list[str] = []
         self._names: Iterator[str] = (f"%v{i}" for i in itertools.count())
+
+    def widen(self) -> None:
+        """Has the operations work on whole bytes, where the dtype is of less.
+
+        XLA's CPU compiler ends the process over some concatenations of such: "ir_array.cc Check
+        failed: bit_offset != nullptr" in jaxlib 0.10.2, for two ``tensor<1x2xui2>``.
+        """
+        self._dtype = _WIDER.get(self._outer.name, self._outer)
+
+    def parameter(self, i: int, shape: Sequence[int]) -> str:
+        """Returns a parameter in the dtype that the operations work on."""
+        return self._convert(f"%{i}", shape, self._outer, self._dtype)
+
+    def result(self, x: str, shape: Sequence[int]) -> str:
+        """Returns a result in the dtype of the program."""
+        return self._convert(x, shape, self._dtype, self._outer)
+
+    def _convert(
+        self, x: str, shape: Sequence[int], given: np.dtype[Any], wanted: np.dtype[Any]
+    ) -> str:
+        if given == wanted:
+            return x
+        types = f"({tensor_name(shape, given)}) -> {tensor_name(shape, wanted)}"
+        return self._add(f"convert {x} : {types}")
 
     def _type(self, shape: Sequence[int]) -> str:
         return tensor_name(shape, self._dtype)
@@ -167,12 +203,14 @@ class _Body:
         outputs: Sequence[tuple[int, ...]],
     ) -> PartProgram:
         """Returns the program; its parameters are ``%0``, ``%1``…"""
-        parameters = ", ".join(f"%{i}: {self._type(shape)}" for i, shape in enumerate(inputs))
-        types = ", ".join(map(self._type, outputs))
+        parameters = ", ".join(
+            f"%{i}: {tensor_name(shape, self._outer)}" for i, shape in enumerate(inputs)
+        )
+        types = ", ".join(tensor_name(shape, self._outer) for shape in outputs)
         lines = "\n".join([*self._lines, f"    return {', '.join(results)} : {types}"])
         text = (
             f"module @{name} {{\n  func.func public @main({parameters}) -> ({types}) {{\n"
             f"{lines}\n  }}\n}}\n"
         )
-        taken = tuple(TensorType(shape, self._dtype) for shape in inputs)
+        taken = tuple(TensorType(shape, self._outer) for shape in inputs)
         return PartProgram(name, text.encode(), taken)

@@ -1,4 +1,4 @@
-"""Shardings: `SingleDeviceSharding` and `PmapSharding`, as in JAX."""
+"""`Sharding`, the base of all; `SingleDeviceSharding` and `PmapSharding`, as in JAX."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError
+from plugrt.errors import ArgumentTypeError, InvalidArgument, ShapeError, Unimplemented
+from plugrt.execution.tiling import Tiling, whole
 from plugrt.interface import Device
+from plugrt.plugins import backends
 
 Index = tuple[slice | int, ...]
 """The position of a shard in the whole array, as a NumPy index."""
@@ -29,6 +31,11 @@ class Sharding:
     def device_set(self) -> set[Device]:
         """All devices that hold a part."""
         return set(self.devices)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices, of all processes."""
+        return len(self.devices)
 
     @property
     def addressable_devices(self) -> tuple[Device, ...]:
@@ -65,6 +72,42 @@ class Sharding:
         """Returns which part of an array of ``global_shape`` each device holds."""
         raise NotImplementedError
 
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Returns which part each device of this process holds."""
+        where = self.devices_indices_map(global_shape)
+        return {device: where[device] for device in self.addressable_devices}
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """Returns the same sharding in the devices' memories of a kind.
+
+        Raises `InvalidArgument` for a kind that a device lacks.
+        """
+        raise NotImplementedError
+
+    def tiling(self, ndim: int) -> Tiling | None:
+        """Returns how arrays of ``ndim`` dimensions are divided into equal parts.
+
+        None where the parts have fewer dimensions than the array. Raises `ShapeError` where such
+        arrays cannot be divided so.
+        """
+        raise NotImplementedError
+
+    @with_argument_errors
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether arrays of ``ndim`` dimensions lie in the same parts on the same devices.
+
+        Shardings of different classes can be equivalent; the order of the devices counts, and the
+        kind of memory does.
+        """
+        if self == other:
+            return True
+        if not isinstance(other, Sharding):
+            raise ArgumentTypeError(f"is_equivalent_to takes a sharding; got {other!r:.100}")
+        if self.devices != other.devices or _memory_kind(self) != _memory_kind(other):
+            return False
+        tiling = self.tiling(ndim)
+        return tiling is not None and tiling == other.tiling(ndim)
+
     def __reduce__(self) -> Any:
         raise ArgumentTypeError(
             "a sharding names devices of this process and cannot be pickled; pickle the array "
@@ -72,7 +115,12 @@ class Sharding:
         )
 
 
-def _read_shape(shape: Sequence[int]) -> tuple[int, ...]:
+def _memory_kind(sharding: Sharding) -> str:
+    return sharding.memory_kind or sharding.devices[0].default_memory().kind
+
+
+def read_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns a shape as a tuple of ints; `TypeError` for what is none."""
     return tuple(map(operator.index, shape))
 
 
@@ -127,15 +175,21 @@ class SingleDeviceSharding(Sharding):
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        return _read_shape(global_shape)
+        return read_shape(global_shape)
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
-        return _read_shape(shard_shape)
+        return read_shape(shard_shape)
 
     @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def tiling(self, ndim: int) -> Tiling:
+        return whole(ndim)
 
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
@@ -166,6 +220,34 @@ class PmapSharding(Sharding):
     """
 
     __slots__ = ("_devices", "_hash", "_sharded_dim")
+
+    @classmethod
+    @with_argument_errors
+    def default(
+        cls,
+        shape: Sequence[int],
+        sharded_dim: int | None = 0,
+        devices: Sequence[Device] | None = None,
+    ) -> PmapSharding:
+        """Returns the sharding that an array of ``shape`` has for `pmap`.
+
+        ``devices`` are by default the first of the default backend, one for each slice along
+        ``sharded_dim``; with None all devices hold the whole. As JAX's method of that name. Raises
+        `ShapeError` for a shape without that dimension, and where there are too few devices.
+        """
+        sizes = read_shape(shape)
+        if sharded_dim is not None and not 0 <= sharded_dim < len(sizes):
+            raise ShapeError(f"an array of shape {sizes} has no dimension {sharded_dim!r} to split")
+        found = backends.devices() if devices is None else list(devices)
+        if sharded_dim is None:
+            return cls(found, None)
+        count = sizes[sharded_dim]
+        if len(found) < count or (devices is not None and len(found) != count):
+            raise ShapeError(
+                f"dimension {sharded_dim} of the shape {sizes} has {count} slices, one for each "
+                f"device; there are {len(found)} devices"
+            )
+        return cls(found[:count], sharded_dim)
 
     @with_argument_errors
     def __init__(self, devices: Sequence[Device], sharded_dim: int | None = 0) -> None:
@@ -200,7 +282,7 @@ class PmapSharding(Sharding):
 
     @with_argument_errors
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = _read_shape(global_shape), self._sharded_dim
+        shape, dim = read_shape(global_shape), self._sharded_dim
         if dim is None:
             return shape
         if dim >= len(shape) or shape[dim] != len(self._devices):
@@ -213,19 +295,28 @@ class PmapSharding(Sharding):
 
     @with_argument_errors
     def whole_shape(self, shard_shape: Sequence[int]) -> tuple[int, ...]:
-        shape, dim = _read_shape(shard_shape), self._sharded_dim
+        shape, dim = read_shape(shard_shape), self._sharded_dim
         return shape if dim is None else (*shape[:dim], len(self._devices), *shape[dim:])
 
     @with_argument_errors
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         self.shard_shape(global_shape)
-        whole: list[slice | int] = [slice(None)] * len(global_shape)
+        index: list[slice | int] = [slice(None)] * len(global_shape)
         result: dict[Device, Index] = {}
         for i, device in enumerate(self._devices):
             if self._sharded_dim is not None:
-                whole[self._sharded_dim] = i
-            result[device] = tuple(whole)
+                index[self._sharded_dim] = i
+            result[device] = tuple(index)
         return result
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        raise Unimplemented(
+            "PmapSharding is in the default memories of its devices, as pmap's results are; "
+            f"NamedSharding takes memory_kind={kind!r}"
+        )
+
+    def tiling(self, ndim: int) -> Tiling | None:
+        return whole(ndim, len(self._devices)) if self._sharded_dim is None else None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PmapSharding):

@@ -1,0 +1,88 @@
+"""`Tiling`: into how many parts each dimension is divided, and which part each device has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plugrt.errors import ShapeError
+
+Slices = tuple[slice, ...]
+"""The position of a part in the whole array, as a NumPy index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How arrays of some number of dimensions are divided over a list of devices.
+
+    ``parts`` has the number of parts in each dimension; parts are numbered in row-major order, and
+    ``tiles`` has that of each device. Shardings over the same devices with equal tilings are
+    equivalent.
+    """
+
+    parts: tuple[int, ...]
+    tiles: tuple[int, ...]
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether each device has the whole array."""
+        return math.prod(self.parts) == 1
+
+    @property
+    def copies(self) -> int:
+        """How many devices have each part."""
+        return len(self.tiles) // math.prod(self.parts)
+
+    def shard_shape(self, shape: Sequence[int], what: object) -> tuple[int, ...]:
+        """Returns the shape of a part.
+
+        Raises `ShapeError`, in which ``what`` is the sharding, where the shape does not divide.
+        """
+        if len(shape) != len(self.parts):
+            raise ShapeError(
+                f"{what!r} is for arrays of {len(self.parts)} dimensions; one of shape "
+                f"{tuple(shape)} has {len(shape)}"
+            )
+        for dimension, (size, parts) in enumerate(zip(shape, self.parts, strict=True)):
+            if size % parts:
+                raise ShapeError(
+                    f"{what!r} divides dimension {dimension} into {parts} equal parts; of the "
+                    f"shape {tuple(shape)} its size {size} cannot be divided by {parts}: pad it "
+                    f"to {size + parts - size % parts}, or take a sharding that leaves it whole"
+                )
+        return tuple(size // parts for size, parts in zip(shape, self.parts, strict=True))
+
+    def slices(self, part_shape: Sequence[int]) -> list[Slices]:
+        """Returns what each device has, of an array whose parts have a shape."""
+        found = {tile: self._slices_of(tile, part_shape) for tile in set(self.tiles)}
+        return [found[tile] for tile in self.tiles]
+
+    def _slices_of(self, tile: int, part_shape: Sequence[int]) -> Slices:
+        at = np.unravel_index(tile, self.parts) if self.parts else ()
+        return tuple(
+            slice(None) if parts == 1 else slice(int(i) * size, (int(i) + 1) * size)
+            for i, parts, size in zip(at, self.parts, part_shape, strict=True)
+        )
+
+    def hlo_text(self, manual: bool = False) -> str:
+        """Returns it as the text of an HLO sharding, which devices are numbered in.
+
+        With ``manual``, the copies of a part may differ: they belong to a manual region.
+        """
+        if self.is_replicated:
+            return "{manual}" if manual else "{replicated}"
+        order = np.argsort(self.tiles, kind="stable")
+        dims = list(self.parts)
+        if self.copies > 1:
+            dims.append(self.copies)
+        last = "manual" if manual else "replicate"
+        suffix = f" last_tile_dims={{{last}}}" if self.copies > 1 else ""
+        return f"{{devices=[{','.join(map(str, dims))}]{','.join(map(str, order))}{suffix}}}"
+
+
+def whole(ndim: int, devices: int = 1) -> Tiling:
+    """Returns the tiling in which each device has the whole array."""
+    return Tiling((1,) * ndim, (0,) * devices)
