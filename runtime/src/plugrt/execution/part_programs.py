@@ -120,7 +120,7 @@ def _layout_mode(layout: Layout | None) -> str:
     return f' {{mhlo.layout_mode = "{layout.text}"}}' if layout else ""
 
 
-_WIDER = {
+_WIDER: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("int2", "int4"), np.dtype(np.int8)),
     **dict.fromkeys(("uint2", "uint4"), np.dtype(np.uint8)),
     "float4_e2m1fn": np.dtype(np.float32),
