@@ -1,13 +1,17 @@
-"""`Effects`: threads, environment and open devices of a process, compared around an import."""
+"""`Effects` of an import, and `ProcessState`: what a plugin changes in the process that uses it."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from plugrt.capi.loading import process_effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +64,59 @@ def _device_files() -> Iterator[str]:
                 path = str(entry.readlink())
                 if path.startswith("/dev/") and not path.startswith((*_HARMLESS, "/dev/shm")):
                     yield path
+
+
+class ProcessState:
+    """What belongs to the program and not to a plugin of it, as it is when this is made."""
+
+    def __init__(self) -> None:
+        self._process = process_effects.Effects()
+        self._environ = _c_environ()
+        self._path = list(sys.path)
+        self._mask = _file_mask()
+
+    def signals(self) -> list[str]:
+        """Returns a sentence for each change of handlers, blocked signals and the timer."""
+        return self._process.signals()
+
+    def arithmetic(self) -> list[str]:
+        """Returns a sentence for each change of how this thread computes."""
+        return self._process.arithmetic()
+
+    def files(self) -> list[str]:
+        """Returns a sentence for each change of the working folder and of the umask."""
+        mask = _file_mask()
+        changed = [] if mask == self._mask else [f"it set the umask to {mask}"]
+        return [*self._process.folder(), *changed]
+
+    def environ(self) -> list[str]:
+        """Returns the names of the variables that were set, changed or removed, in C or Python."""
+        now = _c_environ()
+        return sorted(
+            name for name in now | self._environ if now.get(name) != self._environ.get(name)
+        )
+
+    def path(self) -> list[str]:
+        """Returns the folders that were added to ``sys.path`` or taken from it."""
+        return sorted(set(sys.path) ^ set(self._path))
+
+
+def _c_environ() -> dict[str, bytes]:
+    """Returns the variables as the C library has them, where a native library sets its own."""
+    pointer = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    found: dict[str, bytes] = {}
+    i = 0
+    while pointer and (entry := pointer[i]) is not None:
+        name, _, value = entry.partition(b"=")
+        found[os.fsdecode(name)] = value
+        i += 1
+    return found
+
+
+def _file_mask() -> str:
+    """Returns the umask in octal digits; empty where there is no /proc."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("Umask:"):
+                return line.split()[1]
+    return ""

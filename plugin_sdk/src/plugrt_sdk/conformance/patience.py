@@ -16,6 +16,8 @@ _TIMES_SLOWEST = 5
 """What a check may take then, if that is more, in times that the slowest check took."""
 _MOST_SECONDS = 10.0
 """The most that it may take then, where a third of the limit is not more."""
+_FLOOR_SECONDS, _FLOOR_TIMES_SLOWEST = 1.0, 1.5
+"""The least, in both ways, once several chapters were given up: thirty may meet the fault."""
 _MOST_CRASHES = 5
 """The CRASHes of a chapter, with no other verdict between, after which the rest of it is not run:
 each costs a process, and a function that all call would end hundreds."""
@@ -27,8 +29,9 @@ class Patience:
 
     A function that hangs costs ``seconds``, the limit, once. After the first TIMEOUT a check has
     five times what the slowest one took, between 3 s and 10 s or a third of ``seconds``. That it
-    does not end in them proves nothing against it: it is NOT-RUN, with the rest of its chapter, and
-    so is what follows five CRASHes of a chapter one after the other. Any thread may call it.
+    does not end in them proves nothing against it: it is NOT-RUN, with the rest of its chapter. The
+    second chapter of which that happens has half that time, the third a third, and so on. What
+    follows five CRASHes of a chapter one after the other is NOT-RUN, too. Any thread may call it.
     """
 
     seconds: float
@@ -48,7 +51,9 @@ class Patience:
             if not self._hung:
                 return self.seconds
             most = min(self.seconds, max(_MOST_SECONDS, self.seconds / 3))
-            return min(most, max(_LEAST_SECONDS, _TIMES_SLOWEST * self._slowest))
+            first = max(_LEAST_SECONDS, _TIMES_SLOWEST * self._slowest)
+            least = max(_FLOOR_SECONDS, _FLOOR_TIMES_SLOWEST * self._slowest)
+            return min(most, max(least, min(first, most) / (1 + len(self._given_up))))
 
     def judge_late(self, name: str, late: Result, limit: float) -> Result:
         """Returns the result of a check that did not end in ``limit`` seconds."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plugrt.processes.run_in_child import run_in_child
+from plugrt.processes.run_in_child import Outcome, run_in_child
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.journal import Journal
@@ -45,6 +45,9 @@ class Runner:
     tolerances: Mapping[str, int] = field(default_factory=dict)
     on_result: OnResult = lambda check, result: None
     facts: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    """Side effects that no check is about: what is printed to stdout, and processes left behind.
+    The first word of each to the whole, which says of which checks the process was."""
 
     _results: dict[str, Result] = field(default_factory=dict)
     _patience: Patience = field(init=False)
@@ -176,6 +179,7 @@ class Runner:
         outcome = run_in_child(_WORKER, argument, seconds * len(batch) + 5)
         journal = Journal.of(outcome, names)
         self.facts.update(journal.facts)
+        self._note_effects(outcome, journal)
         found = dict(journal.ended)
         if len(found) < len(batch) or (alone and not outcome.succeeded):
             blamed = journal.open or (journal.begun[-1] if journal.begun else names[0])
@@ -184,6 +188,17 @@ class Runner:
                 result = self._patience.judge_late(blamed, result, seconds)
             found[blamed] = result
         return journal, found
+
+    def _note_effects(self, outcome: Outcome, journal: Journal) -> None:
+        """Notes what a process printed and left; not of one that was ended before it could tidy."""
+        if not (outcome.succeeded and journal.begun):
+            return
+        first, last = journal.begun[0], journal.begun[-1]
+        which = f"the check {first}" if first == last else f"the checks from {first} to {last}"
+        for remark in outcome.remarks():
+            self.notes.setdefault(
+                remark.partition(" ")[0], f"in the process of {which} it {remark}"
+            )
 
     def _try_alone(self, check: Check, crash: Result, begun: Sequence[str]) -> Result:
         """Returns a crash, with what was before it where the check holds in a process of its own.

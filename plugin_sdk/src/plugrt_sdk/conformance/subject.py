@@ -19,7 +19,7 @@ from plugrt.errors import (
 from plugrt.interface import Topology
 from plugrt.plugins.library import LibraryPlugin
 from plugrt.plugins.plugin import Plugin
-from plugrt_sdk.conformance.effects import Effects
+from plugrt_sdk.conformance.effects import Effects, ProcessState
 from plugrt_sdk.conformance.reference import Reference
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import NotTried, Verdict
@@ -45,6 +45,8 @@ class PluginSubject(Subject):
         self.seed = seed
         self.tolerances = dict(tolerances or {})
         self._load = load or target.load
+        self.process = ProcessState()
+        """What the process was before the plugin was imported."""
         self.import_effects = Effects()
         """What importing the plugin did to the process."""
         self.kept: object = None

@@ -42,6 +42,8 @@ def run_checks(argument: Mapping[str, Any], say: Callable[..., None]) -> None:
         check = registry.find(name)
         result = _start(check, subject, say) if name == START else judge(check, subject)
         say(end=name, result=result.as_dict())
+    if "reference" in vars(subject):  # what the process leaves behind is the plugin's
+        subject.reference.close()
     if not argument["finalise"]:
         os._exit(0)
 

@@ -17,6 +17,7 @@ from plugrt_sdk.conformance.mutants.installed import SOUND
 from plugrt_sdk.conformance.mutants.killers import KILLERS
 from plugrt_sdk.conformance.mutants.liars import CAUGHT_BY, LIARS
 from plugrt_sdk.conformance.mutants.tables import SICK, TableFaults
+from plugrt_sdk.conformance.runner import Runner
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.target import Target
 from plugrt_sdk.conformance.verdict import Result, Verdict
@@ -28,7 +29,10 @@ CHECKS = registry.checks()
 OWN_FAULT = re.compile(r"^(TypeError|AttributeError|NameError|KeyError|IndexError|error)\b")
 """A mutant that is wrong by mistake: it is killed, but shows nothing."""
 
+CHANGE_THEIR_PROCESS = {name for name in CHECKS if name.startswith("effects.")}
+"""Checks whose mutants change what belongs to this process: a child is asked."""
 ELSEWHERE = {
+    *CHANGE_THEIR_PROCESS,
     "abi.destroy_null", "arguments.extension.error_message", "arguments.name.empty",
     "arguments.name.bounded", "arguments.options.bounded", "events.destroy_null", "ownership.leak",
     "endurance.cycles", "endurance.programs",
@@ -77,6 +81,14 @@ def test_each_check_kills_its_mutant(chapter: str, monkeypatch: pytest.MonkeyPat
         assert found.verdict is Verdict.FAIL, check.id
         assert not OWN_FAULT.match(found.got), (check.id, found.got)
         assert found.got, check.id
+
+
+@pytest.mark.parametrize("name", sorted(CHANGE_THEIR_PROCESS))
+def test_what_changes_its_process_is_found_in_one_of_its_own(name: str) -> None:
+    target = Target("object", "plugrt_sdk.conformance.mutants:mutant", argument=name)
+    chapter = [CHECKS[other] for other in sorted(CHANGE_THEIR_PROCESS)]
+    found = Runner(target, chapter, seconds=60.0).run()
+    assert {key for key, result in found.items() if result.verdict is Verdict.FAIL} == {name}
 
 
 @pytest.mark.parametrize("name", LIARS)

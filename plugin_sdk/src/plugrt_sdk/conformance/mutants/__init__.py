@@ -30,6 +30,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.collectives import COLLECTIVE
     from plugrt_sdk.conformance.mutants.computing import COMPUTING
     from plugrt_sdk.conformance.mutants.declared import DECLARED
+    from plugrt_sdk.conformance.mutants.effects import EFFECTS
     from plugrt_sdk.conformance.mutants.endurance import ENDURANCE
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.forms import FORMS
@@ -66,6 +67,7 @@ def mutants() -> Mapping[str, Mutant]:
         **OWNERSHIP,
         **BEHAVIOUR,
         **ENDURANCE,
+        **EFFECTS,
         **DECLARED,
         **SCALES,
         **COLLECTIVE,

@@ -25,6 +25,9 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from verdict_table(report)
     for group in group_alike(report):
         yield from _finding(group)
+    for note in report["notes"]:
+        yield ""
+        yield f"Note: {_text(note)}"
     yield ""
     yield "## Provenance"
     yield ""

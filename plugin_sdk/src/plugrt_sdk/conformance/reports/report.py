@@ -41,6 +41,7 @@ def make_report(
             "tolerances_ulp": dict(waivers.tolerances), "waivers": waivers.path,
         },
         "client": runner.facts,
+        "notes": list(runner.notes.values()),
         **grant(whole),
         "checks": [
             make_row(registry.find(name), result, runner, waivers) for name, result in whole.items()

@@ -77,6 +77,7 @@ def scorecard(report: Mapping[str, Any]) -> str:
         element("h2", "Checks"),
         _filters(report),
         _checks(report),
+        *(element("p", f"Note: {note}") for note in report["notes"]),
         element("h2", "Provenance"),
         _list(describe_provenance(report)),
         style=_STYLE,

@@ -45,6 +45,9 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from finding_lines(group[0], width)
         if others := name_others(group):
             yield from _wrap(others, width, "  the same: ", " " * 12)
+    for note in report["notes"]:
+        yield ""
+        yield from _wrap(f"note: {note}", width, "", "      ")
     yield ""
     yield from _wrap(_conclusion(report), width)
     yield from _wrap(report["not_shown"], width)

@@ -38,20 +38,32 @@ class Effects:
 
     def remarks(self) -> list[str]:
         """Returns a sentence for each change that may break a program."""
+        return [*self.folder(), *self.signals(), *self.arithmetic()]
+
+    def folder(self) -> list[str]:
+        """Returns what changed of the working folder."""
+        now = _folder()
+        return [] if now == self._folder else [f"it changed the working folder to {now}"]
+
+    def signals(self) -> list[str]:
+        """Returns what changed of handlers, of the signals that are blocked, and of the timer."""
         found = []
-        if _folder() != self._folder:
-            found.append(f"it changed the working folder to {_folder()}")
         for number, why in _WATCHED.items():
             if _handler(number) != self._handlers[number]:
                 found.append(f"it replaced the handler of {number.name}, {why}")
-        if self._denormals and not _keeps_denormals():
-            found.append("it makes this thread take denormal numbers for zero")
-        if self._rounds_to_nearest and not _rounds_to_nearest():
-            found.append("it makes this thread round other than to the nearest number")
         if blocked := _blocked_signals() - self._blocked:
             found.append(f"it blocks {len(blocked)} signals in this thread, {_BLOCKED}")
         if abs(_alarm_time() - self._alarm) > 1:
             found.append("it sets the timer of its process, whose SIGALRM ends a program")
+        return found
+
+    def arithmetic(self) -> list[str]:
+        """Returns what changed of how this thread computes."""
+        found = []
+        if self._denormals and not _keeps_denormals():
+            found.append("it makes this thread take denormal numbers for zero")
+        if self._rounds_to_nearest and not _rounds_to_nearest():
+            found.append("it makes this thread round other than to the nearest number")
         return found
 
     def check_output(self) -> None:

@@ -1,0 +1,57 @@
+"""Level 3: what a plugin that is used leaves as it was in the process of the program."""
+
+from __future__ import annotations
+
+from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import expect, expect_equal
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing.programs import ADD
+from plugrt_sdk.testing.subject import ONE
+
+CHAPTER = Chapter("effects", Level.BEHAVES, "docs/plugins.md: what belongs to the program")
+
+
+def _use(subject: PluginSubject) -> None:
+    """Starts the client, runs a program on it, and starts and closes another one."""
+    [found] = subject.run(ADD, ONE, ONE)
+    expect_equal(found.tolist(), (ONE + ONE).tolist(), "the sum:")
+    subject.make_client().close()
+
+
+def _expect_none(changes: list[str], expected: str) -> None:
+    expect(not changes, expected, "; ".join(changes))
+
+
+@CHAPTER.check("signals", why="Ctrl-C does nothing, or a program ends at a closed pipe")
+def signals(subject: PluginSubject) -> None:
+    """Where the plugin is used, handlers of signals, blocked ones and the timer stay."""
+    _use(subject)
+    _expect_none(subject.process.signals(), "signals as they were")
+
+
+@CHAPTER.check("files", why="a program's relative paths lead elsewhere, or others read its files")
+def files(subject: PluginSubject) -> None:
+    """Where the plugin is used, the working folder and the umask stay."""
+    _use(subject)
+    _expect_none(subject.process.files(), "the working folder and the umask as they were")
+
+
+@CHAPTER.check("environment", why="other plugins and child processes meet settings nobody made")
+def environment(subject: PluginSubject) -> None:
+    """Where the plugin is used, the variables of the environment stay, those in C too."""
+    _use(subject)
+    _expect_none(subject.process.environ(), "no changed variables")
+
+
+@CHAPTER.check("arithmetic", why="sums that NumPy makes in the program change")
+def arithmetic(subject: PluginSubject) -> None:
+    """Where the plugin is used, the thread rounds to the nearest number and keeps denormals."""
+    _use(subject)
+    _expect_none(subject.process.arithmetic(), "the thread's arithmetic as it was")
+
+
+@CHAPTER.check("path", why="a program's own modules are hidden by the plugin's")
+def path(subject: PluginSubject) -> None:
+    """Where the plugin is imported and used, sys.path stays."""
+    _use(subject)
+    _expect_none(subject.process.path(), "sys.path as it was")

@@ -1,0 +1,40 @@
+"""Mutants of what belongs to the program: each changes one thing of its process when it starts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+from plugrt_sdk.conformance.mutants.faults import Faults
+
+VARIABLE = "PLUGRT_MUTANT_SET_THIS"
+_FE_UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
+
+
+def _block_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+
+
+def _round_up() -> None:
+    ctypes.CDLL(None).fesetround(_FE_UPWARD[os.uname().machine])
+
+
+def _set_variable() -> None:
+    """Sets a variable as a library in C does: Python's ``os.environ`` does not see it."""
+    ctypes.CDLL(None).setenv(VARIABLE.encode(), b"1", 1)
+
+
+def _add_folder() -> None:
+    sys.path.append("/nonexistent/plugrt_mutant")
+
+
+EFFECTS: Mapping[str, Faults] = {
+    "effects.signals": Faults(on_start=_block_signals),
+    "effects.files": Faults(on_start=lambda: os.umask(0o157)),
+    "effects.environment": Faults(on_start=_set_variable),
+    "effects.arithmetic": Faults(on_start=_round_up),
+    "effects.path": Faults(on_start=_add_folder),
+}
