@@ -107,7 +107,8 @@ static PJRT_Error *client_destroy(struct PJRT_Client_Destroy_Args *args) {
   if (client == NULL)
     return NULL;
   if (try_python(&entry)) {
-    PyObject *closed = PyObject_CallMethod(client->object, "close", NULL);
+    PyObject *closed =
+        PyObject_CallMethod(client->table->bridge, "close_client", "O", client->object);
     if (closed == NULL)
       log_exception("Client_Destroy");
     Py_XDECREF(closed);

@@ -60,6 +60,7 @@ typedef struct Table {
   PJRT_Api api;
   PyObject *bridge; /* plugrt_sdk.export.bridge.Bridge */
   int makes_topologies;
+  atomic_int refuses_handlers; /* of custom calls: its newest client takes none */
   Arena arena;
   const PJRT_NamedValue *attributes;
   size_t num_attributes;
@@ -67,6 +68,7 @@ typedef struct Table {
   PJRT_Layouts_Extension layouts;
   PJRT_MemoryDescriptions_Extension memory_descriptions;
   PJRT_AbiVersion_Extension abi_version;
+  PJRT_FFI_Extension ffi;
 } Table;
 
 enum { MOST_TABLES = 256 };
@@ -256,7 +258,7 @@ void fill_copies(PJRT_Api *api);
 void fill_promises(PJRT_Api *api);
 void fill_transfers(PJRT_Api *api);
 
-/* --- executables.c, programs.c, compiling.c, analyses.c, execution.c --------------------------------- */
+/* --- executables.c, programs.c, compiling.c, analyses.c, execution.c, contexts.c --------------------- */
 
 typedef struct {
   Shape shape;
@@ -304,6 +306,11 @@ struct PJRT_LoadedExecutable {
   atomic_int is_deleted;
 };
 
+/* What a host gives a launch for the handlers of its custom calls: pointers by their types' ids. */
+PJRT_Error *context_add(PJRT_ExecuteContext *context, int64_t type_id, void *data);
+/* Returns them as a dict from id to address, or None if there are none; the GIL is held. */
+PyObject *context_data(const PJRT_ExecuteContext *context);
+
 /* Make handles of what Bridge describes; NULL with an exception. */
 PJRT_Executable *make_executable(PJRT_TopologyDescription *topology, PyObject *description);
 PJRT_LoadedExecutable *make_loaded(PJRT_Client *client, PyObject *description);
@@ -313,6 +320,7 @@ void fill_executables(PJRT_Api *api);
 void fill_compiling(PJRT_Api *api);
 void fill_analyses(PJRT_Api *api);
 void fill_execution(PJRT_Api *api);
+void fill_contexts(PJRT_Api *api);
 
 /* --- the extensions ------------------------------------------------------------------------------- */
 
@@ -322,5 +330,7 @@ void fill_shardings(PJRT_Shardings_Extension *table);
 void fill_layouts(PJRT_Layouts_Extension *table);
 void fill_memory_descriptions(PJRT_MemoryDescriptions_Extension *table);
 void fill_abi_version(PJRT_AbiVersion_Extension *table);
+void fill_ffi(PJRT_FFI_Extension *table);
+PJRT_Error *register_handler(Table *table, struct PJRT_FFI_Register_Handler_Args *args);
 
 #endif

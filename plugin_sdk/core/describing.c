@@ -154,11 +154,14 @@ static int read_links(PJRT_Client *client, PyObject *links) {
 
 int client_describe(PJRT_Client *client, PyObject *tuple) {
   PyObject *object, *name, *version, *memories, *devices, *links, *attributes;
-  if (!PyArg_ParseTuple(tuple, "OOOi(pppppp)OOOO", &object, &name, &version,
+  int takes_handlers;
+  if (!PyArg_ParseTuple(tuple, "OOOi(ppppppp)OOOO", &object, &name, &version,
                         &client->process_index, &client->is_asynchronous, &client->donates,
                         &client->has_processes, &client->is_on_host, &client->takes_views,
-                        &client->takes_layouts, &memories, &devices, &links, &attributes))
+                        &client->takes_layouts, &takes_handlers, &memories, &devices, &links,
+                        &attributes))
     return -1;
+  client->table->refuses_handlers = !takes_handlers;
   client->object = Py_NewRef(object);
   client->topology.client = client;
   client->topology.table = client->table;

@@ -82,11 +82,23 @@ static PyObject *make_options(const Execute *args) {
   return PyObject_CallMethod(client->table->bridge, "execute_options", "iN", launch_id, kept);
 }
 
+/* Returns what the host's context of the launch has for handlers: a dict, or None. */
+static PyObject *data_of_launch(const PJRT_ExecuteOptions *options) {
+  if (options == NULL || !HAS_FIELD(options, context) || options->context == NULL)
+    return Py_NewRef(Py_None);
+  return context_data(options->context);
+}
+
 static PyObject *launch(const Execute *args) {
   PyObject *arguments = make_arguments(args), *results = NULL;
   PyObject *given = arguments == NULL ? NULL : make_options(args);
-  if (given != NULL)
+  PyObject *data = given == NULL ? NULL : data_of_launch(args->options);
+  if (data == Py_None)
     results = PyObject_CallFunctionObjArgs(args->executable->execute, arguments, given, NULL);
+  else if (data != NULL)
+    results = PyObject_CallMethod(args->executable->client->table->bridge, "execute_with", "OOOO",
+                                  data, args->executable->execute, arguments, given);
+  Py_XDECREF(data);
   Py_XDECREF(given);
   Py_XDECREF(arguments);
   return results;
@@ -216,18 +228,6 @@ static PJRT_Error *execute(Execute *args) {
   return error;
 }
 
-static PJRT_Error *context_create(struct PJRT_ExecuteContext_Create_Args *args) {
-  args->context = calloc(1, sizeof(void *));
-  return args->context ? NULL : no_host_memory();
-}
-
-static PJRT_Error *context_destroy(struct PJRT_ExecuteContext_Destroy_Args *args) {
-  free(args->context);
-  return NULL;
-}
-
 void fill_execution(PJRT_Api *api) {
   api->LoadedExecutable_Execute = execute;
-  api->ExecuteContext_Create = context_create;
-  api->ExecuteContext_Destroy = context_destroy;
 }

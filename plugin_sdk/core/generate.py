@@ -12,7 +12,7 @@ from plugrt.capi.abi.generate import cdef
 
 HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"
-EXTENSIONS = ("Shardings", "Layouts", "MemoryDescriptions", "AbiVersion")
+EXTENSIONS = ("Shardings", "Layouts", "MemoryDescriptions", "AbiVersion", "FFI")
 """The extensions that the core offers."""
 LATER_FIELDS = {
     "Client_Create": "kv_try_get_callback",
@@ -21,6 +21,8 @@ LATER_FIELDS = {
     "Device_MemoryStats": "peak_bytes_in_use",
     "Executable_DeserializeAndLoad": "overridden_serialized_compile_options",
     "Executable_GetCompiledMemoryStats": "host_generated_code_size_in_bytes",
+    "FFI_Register_Handler": "traits",
+    "FFI_Type_Register": "type_info",
 }
 """Function to the first field that its arguments got in a later version than the function itself:
 a host that was built before need not have it."""

@@ -79,6 +79,7 @@ static PyObject *struct_sizes(PyObject *module, PyObject *none) {
   PJRT_LAYOUTS_SLOTS(SIZE)
   PJRT_MEMORYDESCRIPTIONS_SLOTS(SIZE)
   PJRT_ABIVERSION_SLOTS(SIZE)
+  PJRT_FFI_SLOTS(SIZE)
   if (add_size(sizes, "PJRT_Api", sizeof(PJRT_Api)) ||
       add_size(sizes, "PJRT_ExecuteOptions", sizeof(PJRT_ExecuteOptions)) ||
       add_size(sizes, "PJRT_NamedValue", sizeof(PJRT_NamedValue)) ||

@@ -535,8 +535,29 @@ typedef struct {
   size_t struct_size; void* extension_start; const char* message; int errc;
 } XLA_FFI_Error_Create_Args;
 typedef struct {
+  size_t struct_size; void* extension_start; XLA_FFI_Error* error; const char* message;
+} XLA_FFI_Error_GetMessage_Args;
+typedef struct {
+  size_t struct_size; void* extension_start; XLA_FFI_Error* error;
+} XLA_FFI_Error_Destroy_Args;
+typedef struct {
+  size_t struct_size; void* extension_start; void* ctx; int64_t* type_id; void* data;
+} XLA_FFI_ExecutionContext_Get_Args;
+typedef XLA_FFI_Error* XLA_FFI_Function(void* args);
+typedef struct {
   size_t struct_size; void* extension_start; XLA_FFI_Api_Version api_version;
   const void* internal_api; XLA_FFI_Error* (*error_create)(XLA_FFI_Error_Create_Args*);
+  void (*error_get_message)(XLA_FFI_Error_GetMessage_Args*);
+  void (*error_destroy)(XLA_FFI_Error_Destroy_Args*);
+  XLA_FFI_Function* handler_register; XLA_FFI_Function* stream_get;
+  XLA_FFI_Function* type_register;
+  XLA_FFI_Error* (*execution_context_get)(XLA_FFI_ExecutionContext_Get_Args*);
+  XLA_FFI_Function* state_set; XLA_FFI_Function* state_get;
+  XLA_FFI_Function* device_memory_allocate; XLA_FFI_Function* device_memory_free;
+  XLA_FFI_Function* thread_pool_schedule; XLA_FFI_Function* thread_pool_num_threads;
+  XLA_FFI_Function* future_create; XLA_FFI_Function* future_set_available;
+  XLA_FFI_Function* future_set_error; XLA_FFI_Function* run_id_get;
+  XLA_FFI_Function* device_ordinal_get;
 } XLA_FFI_Api;
 typedef struct {
   size_t struct_size; void* extension_start; int dtype; void* data; int64_t rank;

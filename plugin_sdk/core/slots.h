@@ -167,3 +167,8 @@
   SLOT(ExecutableAbiVersion_PlatformId, 0, platform_id) \
   SLOT(RuntimeAbiVersion_FromProto, 0, abi_version) \
   SLOT(ExecutableAbiVersion_FromProto, 0, abi_version)
+
+#define PJRT_FFI_SLOTS(SLOT) \
+  SLOT(FFI_Type_Register, 0, type_id) \
+  SLOT(FFI_UserData_Add, 0, user_data) \
+  SLOT(FFI_Register_Handler, 0, platform_name_size)

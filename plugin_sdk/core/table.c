@@ -29,7 +29,10 @@ static PJRT_Error *plugin_attributes(const Table *table, struct PJRT_Plugin_Attr
   OF_TABLE_N(n, client_create, Client_Create, client)                                              \
   OF_TABLE_N(n, plugin_attributes, Plugin_Attributes, num_attributes)                              \
   OF_TABLE_N(n, topology_create, TopologyDescription_Create, topology)                             \
-  OF_TABLE_N(n, topology_read, TopologyDescription_Deserialize, topology)
+  OF_TABLE_N(n, topology_read, TopologyDescription_Deserialize, topology)                          \
+  static PJRT_Error *register_handler_##n(struct PJRT_FFI_Register_Handler_Args *args) {           \
+    return register_handler(&tables[n], args);                                                     \
+  }
 #define ROW_OF_TABLES(DO, x)                                                                       \
   DO(0x##x##0) DO(0x##x##1) DO(0x##x##2) DO(0x##x##3) DO(0x##x##4) DO(0x##x##5) DO(0x##x##6)       \
   DO(0x##x##7) DO(0x##x##8) DO(0x##x##9) DO(0x##x##A) DO(0x##x##B) DO(0x##x##C) DO(0x##x##D)       \
@@ -46,8 +49,11 @@ typedef struct {
   PJRT_Error *(*plugin_attributes)(struct PJRT_Plugin_Attributes_Args *);
   PJRT_Error *(*topology_create)(struct PJRT_TopologyDescription_Create_Args *);
   PJRT_Error *(*topology_read)(struct PJRT_TopologyDescription_Deserialize_Args *);
+  PJRT_Error *(*register_handler)(struct PJRT_FFI_Register_Handler_Args *);
 } OwnFunctions;
-#define OWN_FUNCTIONS(n) {client_create_##n, plugin_attributes_##n, topology_create_##n, topology_read_##n},
+#define OWN_FUNCTIONS(n)                                                                           \
+  {client_create_##n, plugin_attributes_##n, topology_create_##n, topology_read_##n,               \
+   register_handler_##n},
 static const OwnFunctions own_functions[MOST_TABLES] = {EACH_TABLE(OWN_FUNCTIONS)};
 
 static PJRT_Error *plugin_initialize(struct PJRT_Plugin_Initialize_Args *args) {
@@ -105,16 +111,20 @@ static void fill(void) {
   fill_compiling(&filled);
   fill_analyses(&filled);
   fill_execution(&filled);
+  fill_contexts(&filled);
 }
 
-static void fill_extensions(Table *table) {
+static void fill_extensions(Table *table, const OwnFunctions *own) {
   fill_shardings(&table->shardings);
   fill_layouts(&table->layouts);
   fill_memory_descriptions(&table->memory_descriptions);
   fill_abi_version(&table->abi_version);
+  fill_ffi(&table->ffi);
+  table->ffi.FFI_Register_Handler = own->register_handler;
   table->shardings.base.next = &table->layouts.base;
   table->layouts.base.next = &table->memory_descriptions.base;
   table->memory_descriptions.base.next = &table->abi_version.base;
+  table->abi_version.base.next = &table->ffi.base;
   table->api.extension_start = &table->shardings.base;
 }
 
@@ -167,7 +177,7 @@ Table *make_table(PyObject *bridge, PyObject *attributes, int minor, PyObject *h
   api->pjrt_api_version.struct_size = sizeof api->pjrt_api_version;
   api->pjrt_api_version.major_version = PJRT_API_MAJOR;
   api->pjrt_api_version.minor_version = minor;
-  fill_extensions(table);
+  fill_extensions(table, own);
   table->bridge = Py_NewRef(bridge); /* for ever: the host keeps the table */
   num_tables++;
   return table;

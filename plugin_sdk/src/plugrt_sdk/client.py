@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -153,16 +153,16 @@ class BackendClient(Client):
 
     def register_handler(self, target: str, handler: Handler | int) -> None:
         self._session.require_open()
-        if isinstance(handler, int):
-            from plugrt.capi.extensions.ffi_frames import call_c_handler
-
-            handler = call_c_handler(handler)
-        if not isinstance(target, str) or not callable(handler):
+        if not isinstance(target, str) or not (callable(handler) or type(handler) is int):
             raise ArgumentTypeError(
                 "register_handler takes a name and a function, or its address; got "
                 f"{target!r:.60} and {handler!r:.60}"
             )
-        self.backend.register_handler(target, handler)
+        if type(handler) is int and self._capabilities.custom_calls:
+            from plugrt.capi.extensions.ffi_frames import call_c_handler
+
+            handler = call_c_handler(target, handler)
+        self.backend.register_handler(target, cast("Handler", handler))
 
     @with_argument_errors
     def default_layout(self, type: TensorType) -> Layout:

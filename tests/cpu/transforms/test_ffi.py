@@ -41,6 +41,11 @@ XLA_FFI_Error *scale(XLA_FFI_CallFrame *frame) {
 #endif
     return NULL;
   }
+  if (frame->struct_size != XLA_FFI_CallFrame_STRUCT_SIZE) { /* as the header for C++ asks */
+    XLA_FFI_Error_Create_Args args = {XLA_FFI_Error_Create_Args_STRUCT_SIZE, NULL,
+                                      "a frame of another size", XLA_FFI_Error_Code_INTERNAL};
+    return frame->api->XLA_FFI_Error_Create(&args);
+  }
   float factor = 0, added = 0;
   for (int64_t i = 0; i < frame->attrs.size; i++) {
     XLA_FFI_ByteSpan *name = frame->attrs.names[i];
@@ -138,6 +143,20 @@ def test_a_python_handler() -> None:
     np.testing.assert_array_equal(found, np.divmod(x, y))
     assert seen == [(attributes, False)]
     assert type(seen[0][0]["long"]) is np.int64
+
+
+@behaviour(22, "attributes may be NumPy arrays", jax="capsules of C functions alone")
+def test_arrays_are_attributes() -> None:
+    def look_up(arguments: Any, results: Any, attributes: Any) -> None:
+        results[0][...] = attributes["table"][arguments[0]] + attributes["inner"]["more"]
+
+    name = register(look_up)
+    call = ffi.ffi_call(name, plugrt.ShapeDtypeStruct((2,), "float32"))
+    table, more = np.float32([5, 7, 11]), np.arange(2, dtype=np.int64)
+    i = np.array([2, 0], np.int32)
+    np.testing.assert_array_equal(call(i, table=table, inner={"more": more}), table[i] + more)
+    with pytest.raises(ArgumentError, match=r"'table' of a custom call is a list; .* NumPy arrays"):
+        call(i, table=[1, 2], inner={})
 
 
 def test_an_exception_of_a_python_handler_is_the_launch_s() -> None:

@@ -44,6 +44,7 @@ from plugrt_sdk.export.describing import (
     major_to_minor,
 )
 from plugrt_sdk.export.exceptions import describe
+from plugrt_sdk.export.handlers import Handlers
 from plugrt_sdk.export.host_arrays import Layout, view, write
 from plugrt_sdk.export.native import HostMemory, close, configure
 from plugrt_sdk.export.topologies import MadeTopology, TopologyFactory, make_topology, read_topology
@@ -71,6 +72,7 @@ class Bridge:
         self._factory = factory
         self._platform = platform
         self._topology_factory = topology_factory
+        self._handlers = Handlers(platform)
         self.makes_topologies = topology_factory is not None
         """Read once by the core, which refuses topologies itself where it is False."""
 
@@ -83,7 +85,26 @@ class Bridge:
             raise ArgumentTypeError(
                 f"the factory of the exported plugin returned {client!r:.60}, no Client"
             )
+        self._handlers.add_client(client)
         return describe_client(client, self._platform)
+
+    def close_client(self, client: Client) -> None:
+        """Closes a client that the host has no use for any more."""
+        self._handlers.drop_client(client)
+        client.close()
+
+    def register_handler(self, target: str, address: int, platform: str) -> None:
+        """Makes the clients of a platform call a C function for custom calls to ``target``."""
+        self._handlers.register(target, address, platform)
+
+    def execute_with(
+        self, data: dict[int, int], execute: Callable[..., Any], arguments: Any, options: Any
+    ) -> Any:
+        """Launches a program whose handlers find the host's data: addresses by types' ids."""
+        from plugrt.capi.extensions.ffi_functions import launch_data
+
+        with launch_data(data):
+            return execute(arguments, options)
 
     def _arguments(
         self, options: dict[str, OptionValue], store: KeyValueStore | None

@@ -46,6 +46,7 @@ def describe_client(client: Client, platform: str | None) -> tuple[Any, ...]:
             is_on_host(capabilities),
             is_on_host(capabilities) and capabilities.zero_copy_put,
             capabilities.layout_put,
+            capabilities.custom_calls,
         ),
         [_describe_memory(memory, kinds.index(memory.kind), name) for memory in memories],
         [_describe_device(device, memories, name) for device in devices],

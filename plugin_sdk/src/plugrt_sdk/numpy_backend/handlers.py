@@ -13,7 +13,7 @@ from plugrt.stablehlo.types import ir_type_to_dtype
 from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Operation
 
-_TYPED_FFI = 4
+_TYPED_FFI, _ORIGINAL = 4, 1
 _ARRAYS: dict[Any, Any] = {
     ir.DenseBoolArrayAttr: np.bool_,
     ir.DenseI8ArrayAttr: np.int8,
@@ -31,7 +31,7 @@ def lower_call(op: Operation, handler: Handler) -> Function:
 
     A token is None: operands without it are handed over, and it is a result where one is asked for.
     """
-    version = op.integer("api_version")
+    version = op.integer("api_version") if op.has("api_version") else _ORIGINAL
     if version != _TYPED_FFI:
         op.refuse(f"registered handlers have api_version {_TYPED_FFI}; the call has {version}")
     config = op.attribute("backend_config") if op.has("backend_config") else None

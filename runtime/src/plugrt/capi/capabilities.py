@@ -7,6 +7,7 @@ import numpy as np
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import supported_dtypes
 from plugrt.capi.devices import ClientBase
+from plugrt.capi.extensions.ffi import takes_handlers
 from plugrt.capi.loading.library import Library
 from plugrt.errors import PjrtError, PlugrtError, Unimplemented
 from plugrt.interface import Capabilities, HostBufferSemantics
@@ -48,7 +49,7 @@ def find_capabilities(client: ClientBase, layout_put: bool) -> Capabilities:
     several = len(devices) > 1
     has = library.has
     on_host, zero_copy, viewed = _host_memory(client)
-    handlers = "FFI" in library.extensions and library.extension("FFI").has("FFI_Register_Handler")
+    handlers = takes_handlers(library, ask=on_host)
     return Capabilities(
         asynchronous_dispatch=True,
         donation=True,

@@ -15,7 +15,7 @@ from plugrt.execution import tree
 from plugrt.interface import TensorType
 from plugrt.lax.conversion import bitcast_convert_type
 from plugrt.stablehlo.bindings import ir
-from plugrt.stablehlo.types import element_type
+from plugrt.stablehlo.types import element_type, tensor_type
 from plugrt.tracing.emit import (
     active_trace,
     convert,
@@ -26,6 +26,7 @@ from plugrt.tracing.emit import (
     with_weakness,
     wrap,
 )
+from plugrt.tracing.mlir_constants import dense_attribute
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
@@ -147,11 +148,14 @@ def _attribute(name: str, value: Any) -> ir.Attribute:
         if dtype_kind(dtype) == "f":
             return ir.FloatAttr.get(element, float(value))
         return ir.IntegerAttr.get(element, int(value))
+    if isinstance(value, np.ndarray):
+        return dense_attribute(value, tensor_type(value.shape, value.dtype))
     if isinstance(value, dict):
         return ir.DictAttr.get({k: _attribute(k, v) for k, v in value.items()})
     raise ArgumentError(
         f"attribute {name!r} of a custom call is a {type(value).__qualname__}; strings, booleans, "
-        "numbers (also NumPy's, which state their width) and mappings of them are understood"
+        "numbers (also NumPy's, which state their width), NumPy arrays and dicts of them are "
+        "understood"
     )
 
 

@@ -32,11 +32,12 @@ def ffi_call(
     """Returns a function of arrays that calls what is registered as ``target_name``.
 
     Its positional arguments are the arrays, its keywords the attributes of the call: text,
-    booleans, numbers (NumPy's state their width) and dicts of them. ``result_shape_dtypes`` is
-    something with shape and dtype, or a sequence of such, as the results then are. Layouts order
-    dimensions from the slowest to the fastest, None is row-major; ``input_output_aliases`` maps
-    arguments to the results that may take their memory. With ``has_side_effect`` the call is made
-    even if nothing uses its results. ``vmap_method`` is of no account here.
+    booleans, numbers (NumPy's state their width), NumPy arrays and dicts of them.
+    ``result_shape_dtypes`` is something with shape and dtype, or a sequence of such, as the results
+    then are. Layouts order dimensions from the slowest to the fastest, None is row-major;
+    ``input_output_aliases`` maps arguments to the results that may take their memory. With
+    ``has_side_effect`` the call is made even if nothing uses its results. ``vmap_method`` is of no
+    account here.
 
     Raises `ArgumentError` for options that do not fit each other and the arguments, and the
     backend's error for a name that nobody registered there. As ``jax.ffi.ffi_call``.

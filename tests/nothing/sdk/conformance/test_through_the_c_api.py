@@ -24,9 +24,6 @@ DIFFERENT = {
     "executables.text": (PASS, REFUSED),
     "executables.shardings.arguments": (REFUSED, PASS),
     "executables.shardings.results": (REFUSED, PASS),
-    "accepts.custom_calls": (PASS, REFUSED),
-    "accepts.host_callbacks": (PASS, REFUSED),
-    "accepts.host_callbacks.order": (PASS, REFUSED),
 }
 """Check to its verdict in process and through the C API."""
 CHAPTERS = ("client", "devices", "buffers", "programs", "declared", "executables", "topologies",

@@ -12,7 +12,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.element_types import element_type_to_dtype
 from plugrt.capi.callback_threads import expect, mark_callback
 from plugrt.capi.loading.library import Library
-from plugrt.errors import PjrtError
+from plugrt.errors import PjrtError, Unimplemented
 from plugrt.interface import Handler
 
 ARRAY, DICTIONARY, SCALAR, STRING = 1, 2, 3, 4
@@ -21,6 +21,7 @@ EXECUTE = 3
 API_VERSION = (0, 1)
 BUFFER = 1
 _INTERNAL = 13
+_TOO_SHORT = 8
 _TOKEN = 17
 
 DATA_TYPES: dict[int, int] = {
@@ -29,6 +30,24 @@ DATA_TYPES: dict[int, int] = {
     23: 18, 24: 19, 25: 20, 32: 29, 33: 28,
 }  # fmt: skip
 """``XLA_FFI_DataType`` to ``PJRT_Buffer_Type``."""
+
+
+def takes_handlers(library: Library, *, ask: bool) -> bool:
+    """Whether a library has the function that registers handlers; ``ask`` has it say so itself.
+
+    Exported plugins have one for all backends. Asked with arguments that end too early, which
+    registers nothing, a library finds fault with them, unless the function is UNIMPLEMENTED.
+    """
+    if "FFI" not in library.extensions or not library.extension("FFI").has("FFI_Register_Handler"):
+        return False
+    if ask:
+        try:
+            library.extension("FFI").call("FFI_Register_Handler", struct_size=_TOO_SHORT)
+        except Unimplemented:
+            return False
+        except PjrtError:
+            return True
+    return True
 
 
 def register_handler(library: Library, target: str, handler: Handler, platform: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import dtype_to_element_type
 from plugrt.capi.extensions.ffi import (
-    API_VERSION,
     ARRAY,
     BUFFER,
     DATA_TYPES,
@@ -23,28 +21,29 @@ from plugrt.capi.extensions.ffi import (
     SCALAR,
     STRING,
 )
+from plugrt.capi.extensions.ffi_functions import FUNCTIONS, take_error
 from plugrt.errors import Unimplemented, error_from_code
 from plugrt.interface import Handler
 
 _data_types = {element: data_type for data_type, element in DATA_TYPES.items()}
-_errors: dict[int, tuple[int, str]] = {}
-"""The errors that handlers made and no launch has taken, by the address that stands for one."""
-_addresses = itertools.count(1)
+FRAME_VERSION = (0, 3)
+"""The version of XLA's FFI that frames have: what its headers of jaxlib 0.10.2 say."""
+_FRAME_SIZE = ffi.offsetof("XLA_FFI_CallFrame", "future")
+"""The size that handlers made with XLA's header for C++ ask of a frame: the future is past it."""
 
 
-@ffi.callback("XLA_FFI_Error*(*)(XLA_FFI_Error_Create_Args*)")  # type: ignore[untyped-decorator]
-def _create_error(args: Any) -> Any:
-    address = next(_addresses)
-    _errors[address] = (args.errc, ffi.string(args.message).decode(errors="replace"))
-    return ffi.cast("XLA_FFI_Error*", address)
-
-
-def call_c_handler(address: int) -> Handler:
+def call_c_handler(target: str, address: int) -> Handler:
     """Returns the C function at an address as a `Handler` for row-major arrays.
 
-    Its frame has arguments, results and attributes, and of the functions of XLA's FFI those that
-    make an error: none for a context, a stream, or state. What the function returns is raised.
+    Its frame has arguments, results and attributes, and of the functions of XLA's FFI those for
+    errors and for the host's data of the launch (`launch_data`); the others, for streams, state,
+    threads and memory, return an error that names them. What the function returns is raised.
+
+    Raises `Unimplemented` where it is compiled for a version of XLA's FFI that has other frames.
     """
+    found = handler_version(address, FRAME_VERSION)
+    if found[0] != FRAME_VERSION[0] or found[1] > FRAME_VERSION[1]:
+        raise version_error(target, found, "a backend in Python", FRAME_VERSION)
     handler = ffi.cast("XLA_FFI_Handler*", address)
 
     def call(
@@ -53,7 +52,7 @@ def call_c_handler(address: int) -> Handler:
         attributes: Mapping[str, Any],
     ) -> None:
         keep: list[Any] = []
-        frame = _new_frame(API_VERSION, keep)
+        frame = _new_frame(FRAME_VERSION, keep)
         _fill_buffers(frame.args, arguments, keep)
         _fill_buffers(frame.rets, results, keep)
         _fill_attributes(frame.attrs, attributes, keep)
@@ -80,22 +79,32 @@ def handler_version(address: int, of_library: tuple[int, int]) -> tuple[int, int
     return metadata.api_version.major_version, metadata.api_version.minor_version
 
 
+def version_error(
+    target: str, found: tuple[int, int], owner: str, theirs: tuple[int, int]
+) -> Unimplemented:
+    """Returns the error for a C handler of another version of XLA's FFI than ``owner`` has."""
+    return Unimplemented(
+        f"the handler of {target!r} is compiled for version {found[0]}.{found[1]} of XLA's FFI, "
+        f"and {owner} has {theirs[0]}.{theirs[1]}. Fix: compile it with the headers of that version"
+    )
+
+
 def _new_frame(version: tuple[int, int], keep: list[Any]) -> Any:
     api = _kept(ffi.new("XLA_FFI_Api*"), keep)
     api.struct_size = ffi.sizeof("XLA_FFI_Api")
     api.api_version.struct_size = ffi.sizeof("XLA_FFI_Api_Version")
     api.api_version.major_version, api.api_version.minor_version = version
-    api.error_create = _create_error
+    for name, function in FUNCTIONS.items():
+        setattr(api, name, function)
     frame = _kept(ffi.new("XLA_FFI_CallFrame*"), keep)
-    frame.struct_size = ffi.sizeof("XLA_FFI_CallFrame")
+    frame.struct_size = _FRAME_SIZE
     frame.api, frame.stage = api, EXECUTE
     return frame
 
 
 def _raise_error(error: Any) -> None:
     if error != ffi.NULL:
-        code, message = _errors.pop(int(ffi.cast("uintptr_t", error)))
-        raise error_from_code(code, message)
+        raise error_from_code(*take_error(error))
 
 
 def _fill_buffers(target: Any, arrays: Sequence[npt.NDArray[Any]], keep: list[Any]) -> None:

@@ -12,9 +12,8 @@ from plugrt.capi.extensions.ffi import (
     register_c_handler,
     register_handler,
 )
-from plugrt.capi.extensions.ffi_frames import handler_version
+from plugrt.capi.extensions.ffi_frames import handler_version, version_error
 from plugrt.capi.loading.library import Library
-from plugrt.errors import Unimplemented
 from plugrt.host_callbacks import call_numbered
 from plugrt.interface import HOST_CALLBACK, Handler
 
@@ -36,11 +35,7 @@ def register(library: Library, target: str, handler: Handler | int, platform: st
         theirs = _library_version(library, where)
         found = handler_version(handler, theirs)
         if found != theirs:
-            raise Unimplemented(
-                f"the handler of {target!r} is compiled for version {found[0]}.{found[1]} of XLA's "
-                f"FFI, and {library.owner} has {theirs[0]}.{theirs[1]}. Fix: compile it with the "
-                "headers of that version"
-            )
+            raise version_error(target, found, library.owner, theirs)
         register_c_handler(library, target, handler, where)
     else:
         register_handler(library, target, handler, where)

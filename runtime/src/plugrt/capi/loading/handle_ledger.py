@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plugrt.capi.abi._abi import ffi
+from plugrt.capi.abi.declarations import EXTENSIONS
 from plugrt.capi.abi.declarations.ownership import CREATES, DESTROYS
 from plugrt.capi.loading.function_table import Slot
 from plugrt.capi.loading.library import Library
@@ -33,9 +34,10 @@ class Ledger:
         self._loaded: dict[Any, Any] = {}
         self._outputs: dict[Any, int] = {}
         """The number of results on a device, by ``PJRT_LoadedExecutable*``."""
-        for name in list(library.slots):
-            if library.has(name):
-                library.slots[name] = self._watch(name, library.slots[name])
+        extensions = [library.extension(n) for n in library.extensions if n in EXTENSIONS]
+        for table in (library, *extensions):  # extensions make errors, which the library frees
+            for name in filter(table.has, list(table.slots)):
+                table.slots[name] = self._watch(name, table.slots[name])
 
     def open_handles(self) -> dict[str, int]:
         """Returns the number of live handles of each type; types without are left out."""

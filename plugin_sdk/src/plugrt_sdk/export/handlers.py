@@ -1,0 +1,80 @@
+"""`Handlers`: the handlers of custom calls that a host registers with an exported plugin."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+
+from plugrt.errors import AlreadyExists, NotFound, Unimplemented
+from plugrt.interface import Client
+
+_log = logging.getLogger("plugrt_sdk.export")
+
+
+class Handlers:
+    """C functions (``XLA_FFI_Handler``) by target, for the clients of a plugin, now and later.
+
+    A host registers with the plugin, since the C API has no client there, and before it has made
+    one or after. ``platform`` is the name that hosts see, None the clients' own.
+    """
+
+    def __init__(self, platform: str | None) -> None:
+        self._platform = platform
+        self._lock = threading.Lock()
+        self._registered: dict[tuple[str, str], int] = {}
+        self._clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+    def register(self, target: str, address: int, platform: str) -> None:
+        """Makes a C function the handler of custom calls to ``target`` on a platform.
+
+        Raises `AlreadyExists` where another has the target, `NotFound` for a platform that no
+        client of the plugin has, and what `Client.register_handler` raises: `Unimplemented` where
+        the backend takes no handlers.
+        """
+        with self._lock:
+            key = (_canonical(platform), target)
+            if self._registered.get(key, address) != address:
+                raise AlreadyExists(
+                    f"the custom call target {target!r} has another handler on {platform!r}; "
+                    "handlers stay as long as the process"
+                )
+            clients = [*self._clients]
+            ours = [client for client in clients if self._name(client) == key[0]]
+            if clients and not ours:
+                raise NotFound(
+                    f"the handler of {target!r} is for the platform {platform!r}; the clients of "
+                    f"this plugin are of {sorted({self._name(client) for client in clients})}"
+                )
+            if key not in self._registered:
+                for client in ours:
+                    client.register_handler(target, address)
+            self._registered[key] = address
+
+    def add_client(self, client: Client) -> None:
+        """Registers with a new client what it takes of the handlers that are there.
+
+        The host is not told here what a client does not take: the backend refuses the programs.
+        """
+        with self._lock:
+            self._clients.add(client)
+            for (platform, target), address in self._registered.items():
+                if platform == self._name(client) and client.capabilities.custom_calls:
+                    try:
+                        client.register_handler(target, address)
+                    except Unimplemented as error:
+                        _log.warning("%s", error.message)
+
+    def drop_client(self, client: Client) -> None:
+        """Forgets a client that is being closed."""
+        with self._lock:
+            self._clients.discard(client)
+
+    def _name(self, client: Client) -> str:
+        return _canonical(self._platform or client.platform)
+
+
+def _canonical(platform: str) -> str:
+    """Returns a platform's name as XLA compares it: without case, its ``Host`` being ``cpu``."""
+    name = platform.lower()
+    return "cpu" if name == "host" else name
