@@ -19,6 +19,7 @@ EXPORTED_EXTENSIONS = (
     "PJRT_Layouts_Extension",
     "PJRT_MemoryDescriptions_Extension",
     "PJRT_AbiVersion_Extension",
+    "PJRT_FFI_Extension",
 )
 """The tables of the extensions that an exported plugin has, in the order of its chain."""
 

@@ -9,7 +9,7 @@ import weakref
 from plugrt.errors import AlreadyExists, NotFound, Unimplemented
 from plugrt.interface import Client
 
-_log = logging.getLogger("plugrt_sdk.export")
+_log = logging.getLogger("plugrt_sdk")
 
 
 class Handlers:
