@@ -31,7 +31,9 @@ PROFILES: Mapping[str, Sequence[str]] = {
         "table_places.*",
     ),
     "torch_xla": (
-        *_MINIMAL, "buffers.read_twice", "buffers.independent", "programs.*", "ownership.*",
+        *_MINIMAL, "devices.attributes", "devices.memories.devices", "devices.addressable",
+        "handles.buffers.unpadded", "handles.buffers.dynamic", "table_places.topology.*",
+        "buffers.read_twice", "buffers.independent", "programs.*", "ownership.*",
         "behaviour.events", "declared.optimized_program", "accepts.program_formats",
         "buffers.put_get.dtypes.bfloat16", "buffers.put_get.dtypes.int64", "operations.*.float32",
         "operations.*.bfloat16",
@@ -45,10 +47,12 @@ PROFILES: Mapping[str, Sequence[str]] = {
 """Name of a profile to patterns of ids. A profile needs what its host cannot do without.
 
 ``jax`` is held to the functions without which stock JAX fails (``docs/data/jax_needs.json``, made
-by ``tools/host_needs.py``). ``torch_xla`` is read from its source, ``pjrt_computation_client.cpp``
-at commit 00692cee: it puts tensors as "immutable until the transfer completes" into the default
-memory, hands over HLO (StableHLO with XLA_STABLEHLO_COMPILE=1) and ends without the optimised
-program; a refused copy between devices, serialised topology or memory analysis it does without.
+by ``tools/host_needs.py``). ``torch_xla`` is held to the functions that PyTorch/XLA 2.9.0 called in
+a trace (``docs/data/hosts.json``), but for those that it does without. Its source,
+``pjrt_computation_client.cpp`` at commit 00692cee, says which: it puts tensors as "immutable until
+the transfer completes" into the default memory, hands over HLO (StableHLO with
+XLA_STABLEHLO_COMPILE=1) and ends without the optimised program; a refused copy between devices,
+serialised topology or memory analysis it does without.
 """
 
 _NOT_NEEDED: Mapping[str, Sequence[str]] = {

@@ -1,4 +1,4 @@
-"""The profile ``jax`` names what stock JAX cannot do without, and nothing that it can."""
+"""The profiles ``jax`` and ``torch_xla`` name what these hosts call and cannot do without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ NEEDS: dict[str, dict[str, list[str]]] = json.loads(
 )
 [(VERSION, RAN)] = NEEDS.items()
 """Function to the programs that ran under JAX while it was refused: ``tools/host_needs.py``."""
-CALLS = json.loads((ROOT / "docs/data/hosts.json").read_text(encoding="utf-8"))[VERSION]
+TRACES = json.loads((ROOT / "docs/data/hosts.json").read_text(encoding="utf-8"))
+CALLS = TRACES[VERSION]
+[TORCH_XLA] = [name for name in TRACES if name.startswith("PyTorch/XLA ")]
 ON_TWO_DEVICES = {"arrays", "pmap", "sharding"}
 
 TRIED_BY = {
@@ -86,6 +88,35 @@ DONE_WITHOUT = {
     "Client_TopologyDescription": "topologies.devices",
 }
 """A function that JAX calls and does without, to its check."""
+
+
+TORCH_XLA_ALONE = {
+    "Buffer_DynamicDimensionIndices": "handles.buffers.dynamic",
+    "Buffer_ToHostBuffer": "buffers.put_get.scalar",
+    "Buffer_UnpaddedDimensions": "handles.buffers.unpadded",
+    "Executable_OptimizedProgram": "declared.optimized_program",
+}
+"""A function that PyTorch/XLA calls and JAX does not, or does without, to a check that calls it."""
+TORCH_XLA_DOES_WITHOUT = {
+    "Client_TopologyDescription": "topologies.devices",
+    "Executable_GetCompiledMemoryStats": "declared.memory_analysis",
+    "Layouts_Buffer_MemoryLayout": "layouts.default",
+    "Layouts_MemoryLayout_Destroy": "layouts.default",
+    "Layouts_MemoryLayout_Serialize": "layouts.default",
+    "TopologyDescription_Serialize": "topologies.identity",
+}
+"""A function that PyTorch/XLA calls, and without which it goes on, to its check."""
+
+
+def test_what_torch_xla_called_is_in_its_profile() -> None:
+    called = {name for functions in TRACES[TORCH_XLA].values() for name in functions}
+    assert called >= TORCH_XLA_ALONE.keys() | TORCH_XLA_DOES_WITHOUT.keys()
+    needed = called - TORCH_XLA_DOES_WITHOUT.keys()
+    assert needed <= (TRIED_BY | TORCH_XLA_ALONE).keys(), "a function that no check is known for"
+    ids = {check.id for check in checks_of("torch_xla")}
+    lacking = {name for name in needed if (TORCH_XLA_ALONE | TRIED_BY)[name] not in ids}
+    assert lacking == set()
+    assert not ids & set(TORCH_XLA_DOES_WITHOUT.values())
 
 
 def test_what_jax_needs_is_in_its_profile() -> None:

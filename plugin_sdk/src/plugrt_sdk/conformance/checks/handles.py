@@ -148,6 +148,33 @@ def buffer_dims(subject: PluginSubject) -> None:
     expect_equal(ffi.unpack(found.dims, found.num_dims), [2, 3], "the dimensions")
 
 
+@CHAPTER.check(
+    "buffers.unpadded", refusable=True, rests_on="pjrt_c_api.h: PJRT_Buffer_UnpaddedDimensions",
+    why="PyTorch/XLA, which asks for no other dimensions, reads tensors of another shape",
+)  # fmt: skip
+def buffer_unpadded(subject: PluginSubject) -> None:
+    """An array's dimensions without padding are its dimensions, at one address."""
+    client = TableClient.of(subject)
+    buffer = client.put(np.ones((2, 3), np.float32))
+    fields = ("unpadded_dims", "num_dims")
+    expect_stable(client, "Buffer_UnpaddedDimensions", *fields, buffer=buffer)
+    found = client.call("Buffer_UnpaddedDimensions", buffer=buffer)
+    expect_equal(ffi.unpack(found.unpadded_dims, found.num_dims), [2, 3], "the dimensions")
+
+
+@CHAPTER.check(
+    "buffers.dynamic", refusable=True,
+    rests_on="pjrt_c_api.h: PJRT_Buffer_DynamicDimensionIndices",
+    why="hosts take a tensor for one whose size may change, and compile for its largest",
+)  # fmt: skip
+def buffer_dynamic(subject: PluginSubject) -> None:
+    """No dimension of an array that was put is dynamic."""
+    client = TableClient.of(subject)
+    buffer = client.put(np.ones((2, 3), np.float32))
+    found = client.call("Buffer_DynamicDimensionIndices", buffer=buffer)
+    expect_equal(found.num_dynamic_dims, 0, "dynamic dimensions:")
+
+
 @CHAPTER.check("buffers.bounded", why="the process crashes where an array ends at a page's end")
 def buffer_is_bounded(subject: PluginSubject) -> None:
     """An array that is put is read for its size, and no further."""

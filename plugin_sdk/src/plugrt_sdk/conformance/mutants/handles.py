@@ -107,6 +107,17 @@ def _borrow_dims() -> TableFaults:
     )
 
 
+_PADDED = ffi.new("int64_t[2]", [8, 128])
+
+
+def _say_padded(args: Any) -> None:
+    args.unpadded_dims = _PADDED
+
+
+def _say_dynamic(args: Any) -> None:
+    args.num_dynamic_dims = 1
+
+
 def _read_ahead(args: Any) -> None:
     """Reads a cache line behind the array that is put."""
     size = 4
@@ -225,6 +236,10 @@ HANDLES: Mapping[str, TableFaults] = {
         "Client_DefaultDeviceAssignment", _multiply_in_32_bits
     ),
     "handles.buffers.dims": _borrow_dims(),
+    "handles.buffers.unpadded": replace_function("Buffer_UnpaddedDimensions", then(_say_padded)),
+    "handles.buffers.dynamic": replace_function(
+        "Buffer_DynamicDimensionIndices", then(_say_dynamic)
+    ),
     "handles.buffers.bounded": replace_function(
         "Client_BufferFromHostBuffer", _before(_read_ahead)
     ),
