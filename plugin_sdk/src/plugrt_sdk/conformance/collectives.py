@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plugrt_sdk.conformance.expect import Array
-from plugrt_sdk.testing.program_text import ProgramText, Value, body, typed
+from plugrt_sdk.testing.program_text import ProgramText, body, typed
 
 Groups = Sequence[Sequence[int]]
 Compute = Callable[[Sequence[Array]], Sequence[Array]]
@@ -44,17 +44,22 @@ class Collective:
         """Returns the program, whose argument is each replica's own."""
         text = ProgramText()
         x = text.argument(np.zeros(SHAPE, bool).astype(np.dtype(dtype)))
-        self._write(text, x, dtype, groups)
+        text.apply(self.name, [x], *self.parts(dtype, groups))
         return text
 
-    def _write(self, text: ProgramText, x: Value, dtype: str, groups: Groups) -> None:
-        size = len(groups[0])
+    def parts(
+        self, dtype: str, groups: Groups, more: str = "", members: int = 0
+    ) -> tuple[list[str], str, list[str]]:
+        """Returns types of results, attributes and regions; ``more`` are further attributes.
+
+        ``members`` is how many devices a group has, where its row names fewer.
+        """
+        size, width = members or len(groups[0]), len(groups[0])
         rows = ", ".join(f"[{', '.join(map(str, group))}]" for group in groups)
-        attributes = [f"replica_groups = dense<[{rows}]> : tensor<{len(groups)}x{size}xi64>"]
-        if self.attributes:
-            attributes.append(self.attributes.replace("COUNT", str(size)))
+        attributes = [f"replica_groups = dense<[{rows}]> : tensor<{len(groups)}x{width}xi64>"]
+        attributes += [each.replace("COUNT", str(size)) for each in (self.attributes, more) if each]
         regions = [body(self.combiner, dtype)] if self.combiner else []
-        text.apply(self.name, [x], [typed(self.shape(size), dtype)], ", ".join(attributes), regions)
+        return [typed(self.shape(size), dtype)], ", ".join(attributes), regions
 
     def expected(self, arrays: Sequence[Array], groups: Groups) -> list[Array]:
         """Returns the result of each replica."""

@@ -52,7 +52,7 @@ def program_costs(compiler: ModuleCompiler, partitions: int) -> Mapping[str, flo
     one of the ``transcendentals``; loops are run once; of branches the dearest counts. The figures
     of a program that is written for whole arrays are divided by its ``partitions``.
     """
-    parts = 1 if compiler.function_is_joint("main") else partitions
+    parts = 1 if compiler.is_written_for_parts else partitions
     found = _Counter(compiler, parts).function("main")
     return {name: number / parts for name, number in sorted(found.items())}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.devices import Grid
 from plugrt_sdk.numpy_backend.failures import lower
 from plugrt_sdk.numpy_backend.operation import Operation
-from plugrt_sdk.numpy_backend.partitions import read_symbols
+from plugrt_sdk.numpy_backend.partitions import MANUAL_COMPUTATION, read_symbols
 from plugrt_sdk.numpy_backend.table import (
     ELEMENTWISE,
     FOLDED,
@@ -78,12 +79,22 @@ class ModuleCompiler:
             self._joint[name] = self._holds_joint(self.symbols[name].regions[0])
         return self._joint[name]
 
+    @property
+    def is_written_for_parts(self) -> bool:
+        """Whether ``main`` takes what one device holds, and not whole arrays to be divided."""
+        return self.function_is_joint("main") and not (self.grid.partitions > 1 and self._divides)
+
+    @cached_property
+    def _divides(self) -> bool:
+        """Whether a manual computation divides what the rest of the module has whole."""
+        return any(_holds(symbol, MANUAL_COMPUTATION) for symbol in self.symbols.values())
+
     def is_joint(self, operation: ir.Operation) -> bool:
         """Whether an operation, or one within it, needs several devices at once."""
         if operation.name in JOINT:
             return True
-        if operation.name == "sdy.manual_computation":  # its devices are its own
-            return False
+        if operation.name == MANUAL_COMPUTATION:  # its partitions are its own
+            return self.grid.replicas > 1
         called = called_symbol(operation)
         if called and self.function_is_joint(called):
             return True
@@ -150,6 +161,16 @@ class ModuleCompiler:
             if any(_rank(value) for value in operation.results):
                 return False
         return True
+
+
+def _holds(operation: ir.Operation, name: str) -> bool:
+    """Whether an operation is of this name, or one within it."""
+    return operation.name == name or any(
+        _holds(inner.operation, name)
+        for region in operation.regions
+        for block in region
+        for inner in block.operations
+    )
 
 
 def called_symbol(operation: ir.Operation) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -37,12 +37,12 @@ def compile_launch(
 
 def _launch(module: ir.Module, compiler: ModuleCompiler) -> Launch:
     grid = compiler.grid
-    if compiler.function_is_joint("main"):
+    if compiler.is_written_for_parts:
         return _joint_launch(compiler.joint_function("main"), grid)
-    main = compiler.function("main")
     if grid.partitions > 1:
-        return _partitioned_launch(main, grid, Signature(module, grid.partitions))
-    return _separate_launch(main, grid.replicas)
+        run = _replicas_together if compiler.function_is_joint("main") else _replicas_in_turn
+        return _partitioned_launch(run(compiler, grid), grid, Signature(module, grid.partitions))
+    return _separate_launch(compiler.function("main"), grid.replicas)
 
 
 def local_types(
@@ -53,7 +53,7 @@ def local_types(
     with module.context:
         compiler = ModuleCompiler(module, Grid(options.num_replicas, options.num_partitions))
         # Where collectives are written out, so are the types of the parts.
-        written_out = compiler.function_is_joint("main")
+        written_out = compiler.is_written_for_parts
         return Signature(module, 1 if written_out else options.num_partitions).local_types
 
 
@@ -68,24 +68,42 @@ def _joint_launch(main: Any, grid: Grid) -> Launch:
     return launch
 
 
-def _partitioned_launch(main: Any, grid: Grid, signature: Signature) -> Launch:
+Run = Callable[[Sequence[Sequence[Any]]], Sequence[Sequence[Any]]]
+"""From the whole arrays of each parameter, a replica's each, to those of each result."""
+
+
+def _replicas_in_turn(compiler: ModuleCompiler, grid: Grid) -> Run:
+    main = compiler.function("main")
+    return lambda whole: list(
+        zip(*(main(*[values[r] for values in whole]) for r in range(grid.replicas)), strict=True)
+    )
+
+
+def _replicas_together(compiler: ModuleCompiler, grid: Grid) -> Run:
+    """Runs the replicas in step, each as its first device: what they exchange is in the parts."""
+    main = compiler.joint_function("main")
+    firsts = tuple(range(0, grid.replicas * grid.partitions, grid.partitions))
+    return lambda whole: main(firsts, *whole)
+
+
+def _partitioned_launch(run: Run, grid: Grid, signature: Signature) -> Launch:
     """Returns the launch of a program that is written for whole arrays, for each replica."""
     count = grid.partitions
+    firsts = range(0, count * grid.replicas, count)
 
     def launch(arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        results: list[list[Any]] = [[] for _ in signature.results]
-        for first in range(0, count * grid.replicas, count):
-            whole = [
-                assemble(shards[first : first + count], parts, kind)
-                for shards, parts, kind in zip(
-                    arguments, signature.input_parts, signature.inputs, strict=True
-                )
-            ]
-            with np.errstate(all="ignore"):
-                computed = main(*whole)
-            for shards, value, parts in zip(results, computed, signature.result_parts, strict=True):
-                shards += divide(value, parts)
-        return results
+        whole = [
+            [assemble(shards[first : first + count], parts, kind) for first in firsts]
+            for shards, parts, kind in zip(
+                arguments, signature.input_parts, signature.inputs, strict=True
+            )
+        ]
+        with np.errstate(all="ignore"):
+            computed = run(whole)
+        return [
+            [part for value in values for part in divide(value, parts)]
+            for values, parts in zip(computed, signature.result_parts, strict=True)
+        ]
 
     return launch
 

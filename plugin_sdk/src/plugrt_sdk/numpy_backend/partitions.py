@@ -27,8 +27,10 @@ from plugrt.stablehlo.shardings import (
 from plugrt.stablehlo.types import parameter_type
 from plugrt_sdk.numpy_backend.control_flow import unpack_single
 from plugrt_sdk.numpy_backend.data_types import Array, Function
+from plugrt_sdk.numpy_backend.devices import Active
 from plugrt_sdk.numpy_backend.operation import Lowering, Operation
 
+MANUAL_COMPUTATION = "sdy.manual_computation"
 Parts = list[Slices]
 """For each partition the part of an array that it holds."""
 
@@ -109,28 +111,37 @@ def divide(whole: Array, parts: Parts) -> list[Array]:
     return [whole[part] for part in all_dimensions]  # with ..., those of none are arrays still
 
 
-def _manual_computation(op: Operation) -> Function:
+def _joint_manual_computation(op: Operation) -> Function:
+    """The joint form: of whole arrays of each replica, whose first device stands for it."""
     axes = read_manual_axes(op.attribute("manual_axes"))
-    count = len(op.ir.operands)
-    meshes = op.module.symbols
+    count, n = len(op.ir.operands), op.module.grid.partitions
+    meshes, types = op.module.symbols, op.result_types
     given = read_shardy_list(op.attribute("in_shardings"), meshes)
     gives = read_shardy_list(op.attribute("out_shardings"), meshes)
-    types, everyone = op.result_types, op.module.grid.everyone
-    n = len(everyone)
     inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, op.operand_types, strict=True)]
     results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
     body = op.module.joint_body(op.ir.regions[0])
 
-    def run(*values: Any) -> list[Array]:
-        lists = [divide(x, parts) for x, parts in zip(values[:count], inputs, strict=True)]
-        captured = [[x] * len(everyone) for x in values[count:]]
-        shards = body(everyone, *lists, *captured)
+    def run(active: Active, *lists: Any) -> list[list[Array]]:
+        devices = tuple(first + p for first in active for p in range(n))
+        shards = [
+            [part for x in values for part in divide(x, parts)]
+            for values, parts in zip(lists[:count], inputs, strict=True)
+        ]
+        captured = [[x for x in values for _ in range(n)] for values in lists[count:]]
         return [
-            assemble(own, parts, kind)
-            for own, parts, kind in zip(shards, results, types, strict=True)
+            [assemble(own[i : i + n], parts, kind) for i in range(0, len(own), n)]
+            for own, parts, kind in zip(
+                map(list, body(devices, *shards, *captured)), results, types, strict=True
+            )
         ]
 
-    return unpack_single(op, run)
+    return run
+
+
+def _manual_computation(op: Operation) -> Function:
+    joint = _joint_manual_computation(op)
+    return unpack_single(op, lambda *values: [own for [own] in joint((0,), *([x] for x in values))])
 
 
 def _pass_on(op: Operation) -> Function:
@@ -142,10 +153,14 @@ def _nothing(op: Operation) -> Function:
 
 
 OPERATIONS: dict[str, Lowering] = {
-    "sdy.manual_computation": _manual_computation,
+    MANUAL_COMPUTATION: _manual_computation,
     "sdy.propagation_barrier": _pass_on,
     "sdy.reshard": _pass_on,
     "sdy.sharding_constraint": _pass_on,
     "sdy.sharding_group": _nothing,
 }
 """Operation name to lowering."""
+JOINT_PARTS: dict[str, Lowering] = {
+    MANUAL_COMPUTATION: lambda op: unpack_single(op, _joint_manual_computation(op)),
+}
+"""The joint forms, of several replicas."""

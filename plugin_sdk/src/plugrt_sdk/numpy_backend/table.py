@@ -54,7 +54,7 @@ OPERATIONS: Mapping[str, Lowering] = ChainMap(*(chapter.OPERATIONS for chapter i
 """Operation name to lowering, for one device."""
 JOINT: dict[str, Lowering] = collectives.JOINT
 """The operations that need several devices at once, whatever they hold."""
-_JOINT_FORMS = ChainMap(JOINT, control_flow.JOINT_CONTROL)
+_JOINT_FORMS = ChainMap(JOINT, control_flow.JOINT_CONTROL, partitions.JOINT_PARTS)
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "sdy.return"})
 
 _DEPRECATED = "the specification has removed or deprecated it"

@@ -27,6 +27,7 @@ class ProgramText:
         self.arguments: list[np.ndarray[Any, Any]] = []
         self._lines: list[str] = []
         self._parameters: list[str] = []
+        self._functions: list[str] = []
         self.results: list[Value] = []
         """What ``main`` returns."""
         self._count = 0
@@ -54,16 +55,14 @@ class ProgramText:
         returned: bool = True,
     ) -> list[Value]:
         """Adds ``stablehlo.NAME`` with result types; what it gives is returned from ``main``."""
-        values = ", ".join(v for v, _ in operands)
-        held = f" ({', '.join('{' + r + '}' for r in regions)})" if regions else ""
-        line = (
-            f'"stablehlo.{name}"({values}){held} {{{attributes}}} : '
-            f"({', '.join(t for _, t in operands)}) -> ({', '.join(results)})"
-        )
-        made = self._add(line, results)
+        made = self._add(operation_text(name, operands, results, attributes, regions), results)
         if returned:
             self.results += made
         return made
+
+    def function(self, text: str) -> None:
+        """Adds a function beside ``main``, which operations call by its name."""
+        self._functions.append(text)
 
     def _add(self, line: str, results: Sequence[str]) -> list[Value]:
         name = f"%v{self._count}"
@@ -78,6 +77,7 @@ class ProgramText:
         """Returns the program without the operations in whose text one of the words is, and
         without those that take what they give."""
         left = ProgramText()
+        left._functions = self._functions
         gone: set[str] = set()
         for parameter, array in zip(self._parameters, self.arguments, strict=True):
             if any(word in parameter for word in words):
@@ -107,7 +107,24 @@ class ProgramText:
                 ]
             )
             + "\n}\n"
+            + "".join(f"{each}\n" for each in self._functions)
         )
+
+
+def operation_text(
+    name: str,
+    operands: Sequence[Value],
+    results: Sequence[str],
+    attributes: str = "",
+    regions: Sequence[str] = (),
+) -> str:
+    """Returns the text of ``stablehlo.NAME`` with result types, in the form that all have."""
+    values = ", ".join(v for v, _ in operands)
+    held = f" ({', '.join('{' + r + '}' for r in regions)})" if regions else ""
+    return (
+        f'"stablehlo.{name}"({values}){held} {{{attributes}}} : '
+        f"({', '.join(t for _, t in operands)}) -> ({', '.join(results)})"
+    )
 
 
 def typed(shape: Sequence[int], dtype: Any) -> str:

@@ -20,6 +20,7 @@ from plugrt_sdk.conformance.checks import (
     events,
     executables,
     forms,
+    grids,
     handles,
     host,
     installed,
@@ -70,5 +71,6 @@ CHAPTERS: tuple[Chapter, ...] = (
     table_places.CHAPTER,
     scales.CHAPTER,
     collectives.CHAPTER,
+    grids.CHAPTER,
     ahead_of_time.CHAPTER,
 )

@@ -10,7 +10,9 @@ import numpy as np
 
 from plugrt.interface import CompileOptions, Program
 from plugrt.stablehlo.element_names import element_name
+from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.checks import collectives as checks
+from plugrt_sdk.conformance.checks import grids
 from plugrt_sdk.conformance.collectives import COLLECTIVES
 from plugrt_sdk.conformance.mutants.computing import spoil
 from plugrt_sdk.conformance.mutants.faults import Faults
@@ -41,6 +43,11 @@ def _typed(dtype: str) -> str:
     return rf"[<x]{re.escape(element_name(np.dtype(dtype)))}>"
 
 
+def _operation(check: Check) -> str:
+    """Returns the operation that a check of replicas by partitions is about."""
+    return check.id.removeprefix("collectives.grid.").partition(".")[0]
+
+
 COLLECTIVE: Mapping[str, Faults] = {
     **{
         f"collectives.{found.id}.{dtype}": _spoil_second(f"stablehlo.{found.name}", _typed(dtype))
@@ -58,5 +65,9 @@ COLLECTIVE: Mapping[str, Faults] = {
     "collectives.collective_permute.swap": _spoil_second("collective_permute", "tensor<2x2xi64>"),
     "collectives.collective_permute.shift": _spoil_second("collective_permute", "tensor<1x2xi64>"),
     "collectives.replica_id": _spoil_second("replica_id"),
+    **{
+        check.id: _spoil_second("num_replicas = 2", f"stablehlo.{_operation(check)}", devices=4)
+        for check in grids.CHAPTER
+    },
     **{check.id: _spoil_second("sdy.mesh") for check in checks.CHAPTER if ".sharding." in check.id},
 }
