@@ -6,10 +6,17 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 
+import pytest
+from jaxlib.mlir.dialects import stablehlo
+
 import plugrt.interface as interface
+from plugrt.stablehlo.modules import parse
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Level
+from plugrt_sdk.conformance.collectives import COLLECTIVES
 from plugrt_sdk.conformance.command import PROFILE_NAMES
+from plugrt_sdk.conformance.operation_cases import CASES
+from plugrt_sdk.conformance.operations import SAMPLES, Sample
 from plugrt_sdk.conformance.profiles import PROFILES, checks_of
 
 CHECKS = registry.checks().values()
@@ -54,6 +61,49 @@ def test_each_capability_has_a_check() -> None:
     assert not used & set(FIELDS_WITHIN_CHECKS)
     assert known - used == set(FIELDS_WITHIN_CHECKS)
     assert set(FIELDS_WITHIN_CHECKS.values()) <= set(registry.checks())
+
+
+WITHIN_CHECKS = {
+    "async_done": "operations.async_start.float32",
+    "collective_permute": "collectives.collective_permute.swap",
+    "constant": "programs.constant",
+    "create_token": "operations.after_all.float32",
+    "custom_call": "accepts.custom_calls",
+    "get_tuple_element": "operations.tuple.float32",
+    "infeed": "operations.infeed.compiled",
+    "outfeed": "operations.outfeed.compiled",
+    "partition_id": "collectives.grid.partition_id",
+    "recv": "operations.recv.compiled",
+    "replica_id": "collectives.replica_id",
+    "return": "operations.while.float32",
+    "rng": "random.rng.normal.float32",
+    "rng_bit_generator": "random.rng_bit_generator.three_fry.uint32",
+    "send": "operations.send.compiled",
+    "uniform_dequantize": "operations.uniform_quantize.float32",
+    "uniform_quantize": "operations.uniform_quantize.float32",
+}
+"""Operations that are not the only matter of their check, or not in the tables of operations."""
+
+
+def test_each_operation_of_the_dialect_has_a_check() -> None:
+    known = {
+        member.OPERATION_NAME.removeprefix("stablehlo.")
+        for member in vars(stablehlo).values()
+        if hasattr(member, "OPERATION_NAME")
+    }
+    tabled = {found.name for found in (*CASES, *SAMPLES, *COLLECTIVES)}
+    assert not tabled & set(WITHIN_CHECKS)
+    assert known - tabled - set(WITHIN_CHECKS) == set(), "operations without a check"
+    assert set(WITHIN_CHECKS.values()) <= set(registry.checks())
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
+def test_programs_of_samples_are_well_formed(sample: Sample) -> None:
+    """A backend may refuse them; a program that no parser takes would be refused by all."""
+    program, _ = sample.make(sample.dtypes[0], 0)
+    text = program.text()
+    assert f"stablehlo.{sample.name}" in text
+    parse(text)
 
 
 def test_the_number_of_checks_does_not_fall() -> None:

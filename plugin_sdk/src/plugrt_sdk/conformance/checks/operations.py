@@ -6,9 +6,15 @@ for the operations that it has.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
+import numpy as np
+
+from plugrt.errors import PjrtError, PlugrtError, describe
+from plugrt.interface import CompileOptions, Program
 from plugrt_sdk.conformance.check import Chapter, Level
+from plugrt_sdk.conformance.expect import expect_same_bits
 from plugrt_sdk.conformance.operation_cases import (
     CASES,
     Case,
@@ -20,6 +26,9 @@ from plugrt_sdk.conformance.operation_cases import (
 from plugrt_sdk.conformance.operations import SAMPLES
 from plugrt_sdk.conformance.oracles import BOTH, describe_result, expect_as_oracles, try_sample
 from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.testing import programs
+from plugrt_sdk.testing.program_text import ProgramText
+from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("operations", Level.COMPUTES, "StableHLO specification")
 
@@ -59,3 +68,71 @@ for _sampled in SAMPLES:
             partial(try_sample, sample=_sampled, dtype=_dtype),
             rests_on=f"StableHLO specification: {_sampled.name}", refusable=True, why=_WHY,
         )  # fmt: skip
+
+
+_QUANTISED = """func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.uniform_quantize %a
+    : (tensor<3xf32>) -> tensor<3x!quant.uniform<i8:f32, 5.0e-01:1>>
+  %1 = stablehlo.uniform_dequantize %0
+    : (tensor<3x!quant.uniform<i8:f32, 5.0e-01:1>>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}"""
+
+
+@CHAPTER.check(
+    "uniform_quantize.float32", refusable=True, why=_WHY,
+    rests_on="StableHLO specification: uniform_quantize, uniform_dequantize",
+)  # fmt: skip
+def uniform_quantize(subject: PluginSubject) -> None:
+    """Halves are exact in 8 bits of a half each, and come back; or quantised types are refused."""
+    try:  # as text: jaxlib has no bindings of these types, and could not write them otherwise
+        program = subject.client.compile(Program(_QUANTISED.encode()), CompileOptions())
+    except PlugrtError as error:
+        subject.refuse(describe(error))
+    halves = np.array([-3.5, 0.0, 61.5], np.float32)
+    [[found]] = program.execute([(subject.put(halves),)])
+    expect_same_bits(found.to_host(), halves)
+
+
+# --- what waits for the host ---------------------------------------------------------------------
+
+_TOKEN = "!stablehlo.token"
+_BESIDE = {
+    "infeed": 'infeed_config = "", layout = [[0]]',
+    "outfeed": 'outfeed_config = ""',
+    "send": "channel_handle = #stablehlo.channel_handle<handle = 1, type = 2>, "
+            "is_host_transfer = true",
+    "recv": "channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, "
+            "is_host_transfer = true",
+}  # fmt: skip
+HOST_TRANSFERS = tuple(_BESIDE)
+"""The operations that exchange data with the host while a program runs.
+
+A launch of the first two waits for a host that the C API gives no way to be: they are compiled, and
+not launched.
+"""
+
+
+def _host_transfer(subject: PluginSubject, name: str) -> None:
+    program = ProgramText()
+    x = program.argument(ONE)
+    token = program.apply("create_token", [], [_TOKEN], returned=False)
+    if name in ("infeed", "recv"):
+        program.apply(name, token, [x[1], _TOKEN], _BESIDE[name], returned=False)
+    else:
+        program.apply(name, [x, *token], [_TOKEN], _BESIDE[name], returned=False)
+    program.apply("negate", [x], [x[1]])
+    with suppress(PjrtError):
+        subject.compile(program.text())
+    [total] = subject.run(programs.ADD, ONE, ONE)
+    expect_same_bits(total, ONE + ONE, "of the next program, the sum")
+
+
+for _name in HOST_TRANSFERS:
+    CHAPTER.add(
+        f"{_name}.compiled",
+        f"A program with {_name} is compiled or refused, and the next program computes.",
+        partial(_host_transfer, name=_name),
+        rests_on=f"StableHLO specification: {_name}",
+        why="a program that waits for its host ends the compiler's process",
+    )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from plugrt_sdk.conformance.operations import (
+    bits,
     contractions,
     control,
     conversions,
@@ -15,14 +16,15 @@ from plugrt_sdk.conformance.operations import (
     linear_algebra,
     movement,
     reductions,
+    uncommon,
     windows,
 )
 from plugrt_sdk.conformance.operations.sample import Sample
 
 SAMPLES: tuple[Sample, ...] = (
-    *elements.SAMPLES, *conversions.SAMPLES, *movement.SAMPLES, *indexing.SAMPLES,
+    *elements.SAMPLES, *bits.SAMPLES, *conversions.SAMPLES, *movement.SAMPLES, *indexing.SAMPLES,
     *contractions.SAMPLES, *reductions.SAMPLES, *windows.SAMPLES, *linear_algebra.SAMPLES,
-    *control.SAMPLES, *dynamic.SAMPLES,
+    *control.SAMPLES, *dynamic.SAMPLES, *uncommon.SAMPLES,
 )  # fmt: skip
 
 __all__ = ["SAMPLES", "Sample"]

@@ -73,6 +73,21 @@ def optimization_barrier(p: ProgramText, dtype: str, random: np.random.Generator
     return x, y
 
 
+@SAMPLES.add("composite", _DTYPES)
+def composite(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
+    """An operation of another's dialect is computed by its decomposition"""
+    x = whole(random, (3,), dtype)
+    a = p.argument(x)
+    p.function(
+        f"func.func private @decomposition(%x: {a[1]}) -> {a[1]} {{\n"
+        f"  %0 = stablehlo.multiply %x, %x : {a[1]}\n  func.return %0 : {a[1]}\n}}"
+    )
+    p.apply("composite", [a], [a[1]],
+            'name = "no_such_dialect.square", decomposition = @decomposition, version = 1 : i32, '
+            "composite_attributes = {power = 2 : i64}")  # fmt: skip
+    return [x * x]
+
+
 @SAMPLES.add("after_all", ("float32",), interpreted=False)
 def after_all(p: ProgramText, dtype: str, random: np.random.Generator) -> Any:
     """Tokens are made and joined, and change nothing"""

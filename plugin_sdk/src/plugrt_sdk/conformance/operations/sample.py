@@ -37,7 +37,9 @@ class Sample:
     ``what`` says what of it, ``variant`` tells two samples of one operation apart. ``ulps`` are the
     units in the last place that results may be wrong by, of the largest element of a result where
     ``of_largest``: sums of many terms have no better bound. ``interpreted`` says that StableHLO's
-    reference interpreter has the operation: asked for another, it ends its process.
+    reference interpreter has the operation: asked for another, it ends its process. An ``uncommon``
+    operation is one that the specification has deprecated, or that hosts seldom write: a compiler
+    that has it not may say so by any error, not only by `plugrt.errors.Unimplemented`.
     """
 
     name: str
@@ -48,11 +50,13 @@ class Sample:
     ulps: int = 0
     of_largest: bool = False
     interpreted: bool = True
+    uncommon: bool = False
 
     @property
     def id(self) -> str:
         """The part of a check's id that names it."""
-        return f"{self.name}.{self.variant}" if self.variant else self.name
+        name = self.name.replace("-", "_")
+        return f"{name}.{self.variant}" if self.variant else name
 
     def make(self, dtype: str, seed: int) -> tuple[ProgramText, list[Array]]:
         """Returns the program with its arguments, and what it must give."""
