@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import subprocess
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +17,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.command import command
+from plugrt_sdk.conformance.provenance import describe_command
 from plugrt_sdk.conformance.reports.difference import difference, is_worse
 from plugrt_sdk.conformance.reports.junit import junit
 from plugrt_sdk.conformance.reports.markdown import markdown
@@ -20,6 +27,7 @@ from plugrt_sdk.conformance.reports.readme import BEGIN, END, Slot
 from plugrt_sdk.conformance.reports.report import reproduce
 from plugrt_sdk.conformance.reports.terminal import report_lines
 from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.export.library import export_library
 from support.apart import runs_apart
 
 pytestmark = runs_apart("test-sdk")
@@ -167,6 +175,46 @@ def test_the_difference_of_two_reports(report: dict[str, Any]) -> None:
         Path(name).write_text(json.dumps(content))
     assert exit_code(conform("--diff", "a.json", "b.json")) == 1
     assert exit_code(conform("--diff", "b.json", "a.json")) == 0
+
+
+def test_a_report_of_a_library_has_its_whole_provenance() -> None:
+    library = export_library("numpy", Path("libnumpy.so").resolve())
+    chosen = ["--check", "client.create", "--check", "abi.version", "--option", "num_devices=2"]
+    found = conform("./libnumpy.so", *chosen, "--seed", "7", "--json", "r.json")
+    assert exit_code(found) == 0, found.output
+    report = json.loads(Path("r.json").read_text())
+    plugin, kit = report["plugin"], report["kit"]
+    assert plugin["library_sha256"] == hashlib.sha256(library.read_bytes()).hexdigest()
+    assert re.fullmatch(r"0\.\d+", plugin["api_version"])
+    assert (plugin["library"], plugin["options"]) == (str(library), {"num_devices": 2})
+    assert (kit["version"], kit["checks"]) == (version("plugrt-sdk"), len(registry.checks()))
+    assert kit["manifest_sha256"] == registry.manifest_hash()
+    assert {"system", "machine", "python", "plugrt", "jaxlib", "numpy"} <= report["machine"].keys()
+    assert [device["kind"] for device in report["client"]["devices"]] == ["NumPy", "NumPy"]
+    assert report["settings"]["seed"] == 7
+    assert report["run"]["command"].startswith("plugrt ")
+    assert datetime.fromisoformat(report["run"]["started"]).tzinfo
+    other = json.loads(json.dumps(report))
+    other["plugin"]["library_sha256"] = "another"
+    assert difference(report, other) == [
+        f"plugin.library_sha256: {plugin['library_sha256']} -> another"
+    ]
+    text = markdown(report)
+    for said in (plugin["library_sha256"], kit["manifest_sha256"], "seed: 7", "device: 1: NumPy"):
+        assert said in text
+
+
+def test_a_report_has_the_state_of_the_checkout() -> None:
+    git = partial(subprocess.run, check=True, capture_output=True, text=True)
+    git(["git", "init", "-q"])
+    Path("a").write_text("a")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    git(["git", "add", "a"])
+    git(["git", *who, "commit", "-qm", "a"])
+    commit = git(["git", "rev-parse", "HEAD"]).stdout.strip()
+    assert describe_command(["conform"])["git"] == {"commit": commit, "dirty": False}
+    Path("a").write_text("b")
+    assert describe_command(["conform"])["git"] == {"commit": commit, "dirty": True}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"checks": []}', '{"format": 2, "checks": []}'])

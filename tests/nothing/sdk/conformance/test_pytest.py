@@ -131,6 +131,10 @@ def test_the_option_makes_a_client_and_a_device(author: pytest.Pytester) -> None
     file = author.makepyfile("def spec_mine(client, device): assert device is client.devices()[0]")
     result = author.runpytest_subprocess("--plugrt", "numpy", file)
     result.assert_outcomes(passed=1)
+    author.syspathinsert()
+    absent = author.runpytest_subprocess("-rs", "--plugrt", "author_plugins:absent", file)
+    absent.assert_outcomes(skipped=1)
+    absent.stdout.fnmatch_lines(["SKIPPED*NO-HARDWARE: *no chip in this machine*"])
 
 
 def test_a_plugin_that_does_not_exist_is_one_error(author: pytest.Pytester) -> None:
