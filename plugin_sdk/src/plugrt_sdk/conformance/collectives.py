@@ -15,11 +15,14 @@ from plugrt_sdk.testing.program_text import ProgramText, body, typed
 Groups = Sequence[Sequence[int]]
 Compute = Callable[[Sequence[Array]], Sequence[Array]]
 """From the arrays of a group's members, in the group's order, to their results."""
-NUMBERS = ("float32", "bfloat16", "float16", "float64", "int32", "int64", "uint8")
-MOVED = ("float32", "bfloat16", "int32", "bool", "complex64")
-SHAPE = (4, 6)
-ALL, EACH, PAIRS = ((0, 1),), ((0,), (1,)), ((0, 2), (3, 1))
-"""Groups: two replicas, two replicas each alone, and pairs of four in an unusual order."""
+NUMBERS = (
+    "float32", "bfloat16", "float16", "float64", "int32", "int64", "uint8", "int8", "uint32",
+)  # fmt: skip
+MOVED = ("float32", "bfloat16", "int32", "bool", "complex64", "float64", "uint8", "int64")
+SHAPE = (4, 8)
+ALL, EACH, PAIRS, FOUR = ((0, 1),), ((0,), (1,)), ((0, 2), (3, 1)), ((2, 0, 3, 1),)
+"""Groups: two replicas, two replicas each alone, pairs of four in an unusual order, and four in
+one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +99,23 @@ def _same(size: int) -> tuple[int, ...]:
 
 
 _REDUCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Sequence[str]]] = {
-    "add": (np.add, NUMBERS), "maximum": (np.maximum, NUMBERS), "minimum": (np.minimum, NUMBERS),
-    "multiply": (np.multiply, ("float32", "int32")), "and": (np.logical_and, ("bool",)),
-    "or": (np.logical_or, ("bool",)),
+    "add": (np.add, (*NUMBERS, "complex64")),
+    "maximum": (np.maximum, NUMBERS), "minimum": (np.minimum, NUMBERS),
+    "multiply": (np.multiply, NUMBERS), "and": (np.bitwise_and, ("bool", "int32", "uint8")),
+    "or": (np.bitwise_or, ("bool", "int32", "uint8")),
 }  # fmt: skip
 COLLECTIVES: tuple[Collective, ...] = (
     *(
         Collective("all_reduce", name, dtypes, _reduction(function), _same, combiner=name)
         for name, (function, dtypes) in _REDUCTIONS.items()
     ),
-    Collective("all_gather", "", MOVED, _gather, lambda n: (4 * n, 6), "all_gather_dim = 0 : i64"),
+    Collective("all_gather", "", MOVED, _gather, lambda n: (4 * n, 8), "all_gather_dim = 0 : i64"),
     Collective(
-        "reduce_scatter", "", ("float32", "bfloat16", "int32"), _reduce_scatter,
-        lambda n: (4, 6 // n), "scatter_dimension = 1 : i64", "add",
+        "reduce_scatter", "", NUMBERS, _reduce_scatter,
+        lambda n: (4, 8 // n), "scatter_dimension = 1 : i64", "add",
     ),
     Collective(
-        "all_to_all", "", MOVED, _all_to_all, lambda n: (4 // n, 6 * n),
+        "all_to_all", "", MOVED, _all_to_all, lambda n: (4 // n, 8 * n),
         "split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = COUNT : i64",
     ),
     Collective("collective_broadcast", "", MOVED, _broadcast, _same),

@@ -12,6 +12,8 @@ from plugrt_sdk.conformance.collectives import (
     ALL,
     COLLECTIVES,
     EACH,
+    FOUR,
+    MOVED,
     PAIRS,
     SHAPE,
     Collective,
@@ -60,36 +62,48 @@ for _collective_ in COLLECTIVES:
             refusable=(_collective_.id, _dtype) != ("all_reduce.add", "float32"), why=_WHY,
         )  # fmt: skip
     if _collective_.variant in ("", "add"):
-        for _name, _groups, _words in (
-            ("alone", EACH, "replicas that are alone in their groups"),
-            ("pairs", PAIRS, "pairs of four replicas, in an order of their own,"),
+        for _name, _groups, _dtype, _words in (
+            ("alone", EACH, "float32", "replicas that are alone in their groups"),
+            ("pairs", PAIRS, "float32", "pairs of four replicas, in an order of their own,"),
+            ("pairs.int32", PAIRS, "int32", "pairs of four replicas, with int32,"),
+            ("pairs.bfloat16", PAIRS, "bfloat16", "pairs of four replicas, with bfloat16,"),
+            ("four", FOUR, "float32", "four replicas, in an order of their own,"),
         ):
             CHAPTER.add(
                 f"{_collective_.id}.groups.{_name}",
                 f"{_collective_.id} gives {_words} NumPy's result.",
-                partial(
-                    _collective, collective=_collective_, dtype="float32", groups=_groups
-                ),
+                partial(_collective, collective=_collective_, dtype=_dtype, groups=_groups),
                 rests_on=f"StableHLO specification: {_collective_.name}, replica_groups",
                 capability="collectives", refusable=True, why=_WHY,
             )  # fmt: skip
 
 
-def _permute(subject: PluginSubject, pairs: Sequence[Sequence[int]]) -> None:
+def _permute(
+    subject: PluginSubject, pairs: Sequence[Sequence[int]], dtype: str = "float32"
+) -> None:
     text = ProgramText()
-    arrays = [whole(subject.random(f"permute.{i}"), SHAPE, "float32") for i in range(2)]
+    make = numbered if dtype == "bool" else whole
+    arrays = [make(subject.random(f"permute.{i}"), SHAPE, dtype) for i in range(2)]
     rows = ", ".join(f"[{source}, {target}]" for source, target in pairs)
-    text.apply("collective_permute", [text.argument(arrays[0])], [typed(SHAPE, "float32")],
+    text.apply("collective_permute", [text.argument(arrays[0])], [typed(SHAPE, dtype)],
                f"source_target_pairs = dense<[{rows}]> : tensor<{len(pairs)}x2xi64>")  # fmt: skip
     found = _run(subject, text.text(), arrays)
     sources = {target: source for source, target in pairs}
     for i in range(2):
-        wanted = arrays[sources[i]] if i in sources else np.zeros(SHAPE, np.float32)
+        wanted = arrays[sources[i]] if i in sources else np.zeros_like(arrays[0])
         expect_same_bits(found[i], wanted, f"the result of replica {i}")
 
 
+_SWAP = ((0, 1), (1, 0))
+for _dtype in MOVED[1:]:
+    CHAPTER.add(
+        f"collective_permute.swap.{_dtype}",
+        f"collective_permute swaps the arrays of two replicas, of {_dtype}.",
+        partial(_permute, pairs=_SWAP, dtype=_dtype), capability="collectives", refusable=True,
+        rests_on="StableHLO specification: collective_permute", why=_WHY,
+    )  # fmt: skip
 for _name, _pairs, _words in (
-    ("swap", ((0, 1), (1, 0)), "swaps the arrays of two replicas"),
+    ("swap", _SWAP, "swaps the arrays of two replicas"),
     ("shift", ((0, 1),), "sends one array on, and gives zeros to whom nobody sends one"),
 ):
     CHAPTER.add(
@@ -119,19 +133,19 @@ ROWS, COLUMNS, WHOLE = '[{"x"}, {}]', '[{}, {"x"}]', "[{}, {}]"
 _SHARDED = """module attributes {{mhlo.num_partitions = 2 : i32}} {{
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(
-      %a: tensor<4x6xf32> {{sdy.sharding = #sdy.sharding<@mesh, {given}>}})
-      -> (tensor<4x6xf32> {{sdy.sharding = #sdy.sharding<@mesh, {wanted}>}}) {{
-    %0 = stablehlo.negate %a : tensor<4x6xf32>
-    return %0 : tensor<4x6xf32>
+      %a: tensor<4x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {given}>}})
+      -> (tensor<4x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {wanted}>}}) {{
+    %0 = stablehlo.negate %a : tensor<4x8xf32>
+    return %0 : tensor<4x8xf32>
   }}
 }}"""
 _PRODUCT = """module attributes {mhlo.num_partitions = 2 : i32} {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(
-      %a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+      %a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
       -> (tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
     %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [1],
-      precision = [HIGHEST, HIGHEST] : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x4xf32>
+      precision = [HIGHEST, HIGHEST] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }
 }"""

@@ -13,7 +13,7 @@ from plugrt.stablehlo.element_names import element_name
 from plugrt_sdk.conformance.check import Check
 from plugrt_sdk.conformance.checks import collectives as checks
 from plugrt_sdk.conformance.checks import grids
-from plugrt_sdk.conformance.collectives import COLLECTIVES
+from plugrt_sdk.conformance.collectives import COLLECTIVES, MOVED
 from plugrt_sdk.conformance.mutants.computing import spoil
 from plugrt_sdk.conformance.mutants.faults import Faults
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
@@ -43,6 +43,15 @@ def _typed(dtype: str) -> str:
     return rf"[<x]{re.escape(element_name(np.dtype(dtype)))}>"
 
 
+_ROWS = {"alone": "tensor<2x1xi64>", "pairs": "tensor<2x2xi64>", "four": "tensor<1x4xi64>"}
+
+
+def _words_of(check: Check) -> tuple[str, str]:
+    """Returns what programs have in their text for the groups and the dtype of a check."""
+    name, _, dtype = check.id.partition(".groups.")[2].partition(".")
+    return _ROWS[name], _typed(dtype or "float32")
+
+
 def _operation(check: Check) -> str:
     """Returns the operation that a check of replicas by partitions is about."""
     return check.id.removeprefix("collectives.grid.").partition(".")[0]
@@ -55,12 +64,15 @@ COLLECTIVE: Mapping[str, Faults] = {
         for dtype in found.dtypes
     },
     **{
-        f"collectives.{found.id}.groups.{name}": _spoil_second(
-            f"stablehlo.{found.name}", groups, devices=4
+        check.id: _spoil_second(f"stablehlo.{check.id.split('.')[1]}", *_words_of(check), devices=4)
+        for check in checks.CHAPTER
+        if ".groups." in check.id
+    },
+    **{
+        f"collectives.collective_permute.swap.{dtype}": _spoil_second(
+            "collective_permute", "tensor<2x2xi64>", _typed(dtype)
         )
-        for found in COLLECTIVES
-        if found.variant in ("", "add")
-        for name, groups in (("alone", "tensor<2x1xi64>"), ("pairs", "tensor<2x2xi64>"))
+        for dtype in MOVED[1:]
     },
     "collectives.collective_permute.swap": _spoil_second("collective_permute", "tensor<2x2xi64>"),
     "collectives.collective_permute.shift": _spoil_second("collective_permute", "tensor<1x2xi64>"),
