@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from support.jax_names import RECORD, VERSION, installed_names
 
-LEFT_OUT = {"accuracy", "out_sharding", "sharding", "to", "out_dtype", "_split_transpose"}
+LEFT_OUT = {"accuracy", "out_sharding", "sharding", "to", "_split_transpose"}
 """Parameters of JAX that plugrt's functions lack: each is a keyword with a default."""
 LEFT_OUT_OF = {"key": {"dtype"}, "wrap_key_data": {"dtype"}}
 NOT_JAXS = {"custom_call"}

@@ -5,6 +5,7 @@ arrays that meet must have one dtype and one shape; Python scalars take the dtyp
 What ``accuracy``, ``out_sharding`` and ``sharding`` ask for there is not offered.
 """
 
+from plugrt.lax.bessel import bessel_i0e
 from plugrt.lax.binary import (
     add,
     atan2,
@@ -21,6 +22,7 @@ from plugrt.lax.binary import (
     max,
     min,
     mul,
+    mulhi,
     ne,
     nextafter,
     polygamma,
@@ -32,7 +34,7 @@ from plugrt.lax.binary import (
     sub,
     zeta,
 )
-from plugrt.lax.contraction import dot, dot_general
+from plugrt.lax.contraction import batch_matmul, dot, dot_general
 from plugrt.lax.control_flow.associative import associative_scan
 from plugrt.lax.control_flow.conditionals import cond, switch
 from plugrt.lax.control_flow.loops import fori_loop, while_loop
@@ -40,18 +42,22 @@ from plugrt.lax.control_flow.scans import map, scan
 from plugrt.lax.conversion import bitcast_convert_type, convert_element_type, reduce_precision
 from plugrt.lax.convolution import (
     ConvDimensionNumbers,
-    conv,
     conv_dimension_numbers,
     conv_general_dilated,
 )
+from plugrt.lax.convolution_forms import conv, conv_transpose, conv_with_general_padding
+from plugrt.lax.convolution_patches import conv_general_dilated_local, conv_general_dilated_patches
 from plugrt.lax.custom_calls import (
     RandomAlgorithm,
     custom_call,
     optimization_barrier,
     rng_bit_generator,
 )
+from plugrt.lax.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from plugrt.lax.fourier import FftType, fft
 from plugrt.lax.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from plugrt.lax.incomplete_beta import betainc
+from plugrt.lax.incomplete_gamma import igamma, igammac
 from plugrt.lax.parallel.all_reduce import axis_index, axis_size, pmax, pmean, pmin, psum
 from plugrt.lax.parallel.exchanges import (
     all_gather,
@@ -62,6 +68,7 @@ from plugrt.lax.parallel.exchanges import (
     pswapaxes,
 )
 from plugrt.lax.precision import Precision
+from plugrt.lax.ragged_contraction import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from plugrt.lax.reductions import (
     argmax,
     argmin,
@@ -165,29 +172,32 @@ from plugrt.lax.unary import (
 from plugrt.lax.windowed_reductions import reduce_window
 
 __all__ = [
-    "ConvDimensionNumbers", "FftType", "GatherDimensionNumbers", "GatherScatterMode",
-    "Precision", "RandomAlgorithm", "ScatterDimensionNumbers", "abs", "acos", "acosh", "add",
-    "all_gather", "all_to_all", "argmax", "argmin", "asin", "asinh", "associative_scan", "atan",
-    "atan2", "atanh", "axis_index", "axis_size", "bessel_i1e", "bitcast_convert_type",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
-    "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate",
-    "cond", "conj", "conv", "conv_dimension_numbers", "conv_general_dilated",
-    "convert_element_type", "cos", "cosh", "cummax", "cummin", "cumprod", "cumsum",
-    "custom_call", "digamma", "div", "dot", "dot_general", "dynamic_index_in_dim",
-    "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
-    "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv", "erfc",
-    "exp", "exp2", "expand_dims", "expm1", "fft", "floor", "fori_loop", "full", "full_like",
-    "gather", "ge", "gt", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le",
-    "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg",
-    "nextafter", "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma",
-    "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "ConvDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset", "FftType",
+    "GatherDimensionNumbers", "GatherScatterMode", "Precision",
+    "RaggedDotDimensionNumbers", "RandomAlgorithm", "ScatterDimensionNumbers", "abs", "acos",
+    "acosh", "add", "all_gather", "all_to_all", "argmax", "argmin", "asin", "asinh",
+    "associative_scan", "atan", "atan2", "atanh", "axis_index", "axis_size", "batch_matmul",
+    "bessel_i0e", "bessel_i1e", "betainc", "bitcast_convert_type", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcasted_iota", "cbrt",
+    "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
+    "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+    "conv_general_dilated_patches", "conv_transpose", "conv_with_general_padding",
+    "convert_element_type", "cos", "cosh", "cummax", "cummin", "cumprod", "cumsum", "custom_call",
+    "digamma", "div", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice",
+    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
+    "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims",
+    "expm1", "fft", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt", "igamma",
+    "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log",
+    "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
+    "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_dot", "ragged_dot_general",
     "real", "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
     "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window", "reduce_xor", "rem",
     "reshape", "rev", "rng_bit_generator", "round", "rsqrt", "scan", "scatter", "scatter_add",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh",
-    "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze",
-    "sub", "switch", "tan", "tanh", "top_k", "transpose", "while_loop", "zeta",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "sub", "switch", "tan", "tanh",
+    "top_k", "transpose", "while_loop", "zeta",
 ]  # fmt: skip
 
 

@@ -17,11 +17,14 @@ from plugrt.lax.control_flow.scans import map as map
 from plugrt.lax.control_flow.scans import scan as scan
 from plugrt.lax.convolution import ConvDimensionNumbers as ConvDimensionNumbers
 from plugrt.lax.convolution import ConvDimensionsLike
-from plugrt.lax.convolution import conv as conv
 from plugrt.lax.convolution import conv_dimension_numbers as conv_dimension_numbers
+from plugrt.lax.convolution_forms import conv as conv
+from plugrt.lax.convolution_forms import conv_with_general_padding as conv_with_general_padding
 from plugrt.lax.custom_calls import RandomAlgorithm as RandomAlgorithm
 from plugrt.lax.custom_calls import T
 from plugrt.lax.custom_calls import custom_call as custom_call
+from plugrt.lax.dot_algorithms import DotAlgorithm as DotAlgorithm
+from plugrt.lax.dot_algorithms import DotAlgorithmPreset as DotAlgorithmPreset
 from plugrt.lax.fourier import FftType as FftType
 from plugrt.lax.gathering import GatherDimensionNumbers as GatherDimensionNumbers
 from plugrt.lax.gathering import GatherScatterMode as GatherScatterMode
@@ -39,6 +42,7 @@ from plugrt.lax.parallel.exchanges import psum_scatter as psum_scatter
 from plugrt.lax.parallel.exchanges import pswapaxes as pswapaxes
 from plugrt.lax.precision import Precision as Precision
 from plugrt.lax.precision import PrecisionLike
+from plugrt.lax.ragged_contraction import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from plugrt.lax.reductions import reduce as reduce
 from plugrt.lax.scattering import ScatterDimensionNumbers as ScatterDimensionNumbers
 from plugrt.lax.windowed_reductions import Padding
@@ -46,28 +50,31 @@ from plugrt.lax.windowed_reductions import reduce_window as reduce_window
 from plugrt.typing import ArrayLike, DTypeLike, KeyArray
 
 __all__ = [
-    "ConvDimensionNumbers", "FftType", "GatherDimensionNumbers", "GatherScatterMode", "Precision",
+    "ConvDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset", "FftType",
+    "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RaggedDotDimensionNumbers",
     "RandomAlgorithm", "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "all_gather",
     "all_to_all", "argmax", "argmin", "asin", "asinh", "associative_scan", "atan", "atan2", "atanh",
-    "axis_index", "axis_size", "bessel_i1e", "bitcast_convert_type", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcasted_iota", "cbrt",
-    "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
-    "conv_dimension_numbers", "conv_general_dilated", "convert_element_type", "cos", "cosh",
-    "cummax", "cummin", "cumprod", "cumsum", "custom_call", "digamma", "div", "dot", "dot_general",
+    "axis_index", "axis_size", "batch_matmul", "bessel_i0e", "bessel_i1e", "betainc",
+    "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast",
+    "broadcast_in_dim", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex",
+    "concatenate", "cond", "conj", "conv", "conv_dimension_numbers", "conv_general_dilated",
+    "conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose",
+    "conv_with_general_padding", "convert_element_type", "cos", "cosh", "cummax", "cummin",
+    "cumprod", "cumsum", "custom_call", "digamma", "div", "dot", "dot_general",
     "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
     "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv", "erfc", "exp",
     "exp2", "expand_dims", "expm1", "fft", "floor", "fori_loop", "full", "full_like", "gather",
-    "ge", "gt", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log",
-    "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter",
-    "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "real", "reciprocal", "reduce",
-    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
-    "reduce_sum", "reduce_window", "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator",
-    "round", "rsqrt", "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_sub", "select", "select_n", "shift_left", "shift_right_arithmetic",
-    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "sort", "sort_key_val",
-    "split", "sqrt", "square", "squeeze", "sub", "switch", "tan", "tanh", "top_k", "transpose",
-    "while_loop", "zeta",
+    "ge", "gt", "igamma", "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite",
+    "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne",
+    "neg", "nextafter", "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma",
+    "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "ragged_dot", "ragged_dot_general", "real", "reciprocal", "reduce", "reduce_and", "reduce_max",
+    "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
+    "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator", "round", "rsqrt", "scan", "scatter",
+    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice",
+    "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "sub", "switch",
+    "tan", "tanh", "top_k", "transpose", "while_loop", "zeta",
 ]  # fmt: skip
 
 def abs(x: ArrayLike) -> Array: ...
@@ -81,7 +88,10 @@ def asinh(x: ArrayLike) -> Array: ...
 def atan(x: ArrayLike) -> Array: ...
 def atan2(x: ArrayLike, y: ArrayLike) -> Array: ...
 def atanh(x: ArrayLike) -> Array: ...
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array: ...
+def bessel_i0e(x: ArrayLike) -> Array: ...
 def bessel_i1e(x: ArrayLike) -> Array: ...
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array: ...
 def bitwise_not(x: ArrayLike) -> Array: ...
@@ -114,6 +124,40 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
+) -> Array: ...
+def conv_general_dilated_local(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvDimensionsLike | None = None,
+    precision: PrecisionLike = None,
+) -> Array: ...
+def conv_general_dilated_patches(
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvDimensionsLike | None = None,
+    precision: Precision | str | None = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array: ...
+def conv_transpose(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvDimensionsLike | None = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
 ) -> Array: ...
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
 def cos(x: ArrayLike) -> Array: ...
@@ -215,6 +259,8 @@ def gather(
 ) -> Array: ...
 def ge(x: ArrayLike, y: ArrayLike) -> Array: ...
 def gt(x: ArrayLike, y: ArrayLike) -> Array: ...
+def igamma(a: ArrayLike, x: ArrayLike) -> Array: ...
+def igammac(a: ArrayLike, x: ArrayLike) -> Array: ...
 def imag(x: ArrayLike) -> Array: ...
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array: ...
 def integer_pow(x: ArrayLike, y: int) -> Array: ...
@@ -228,7 +274,8 @@ def logistic(x: ArrayLike) -> Array: ...
 def lt(x: ArrayLike, y: ArrayLike) -> Array: ...
 def max(x: ArrayLike, y: ArrayLike) -> Array: ...
 def min(x: ArrayLike, y: ArrayLike) -> Array: ...
-def mul(x: ArrayLike, y: ArrayLike) -> Array: ...
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array: ...
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def ne(x: ArrayLike, y: ArrayLike) -> Array: ...
 def neg(x: ArrayLike) -> Array: ...
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array: ...
@@ -239,6 +286,23 @@ def pad(
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array: ...
 def population_count(x: ArrayLike) -> Array: ...
 def pow(x: ArrayLike, y: ArrayLike) -> Array: ...
+def ragged_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+) -> Array: ...
+def ragged_dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+) -> Array: ...
 def real(x: ArrayLike) -> Array: ...
 def reciprocal(x: ArrayLike) -> Array: ...
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array: ...

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from plugrt.array_api.dtypes import as_dtype
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype, same_shape
 from plugrt.lax.operation_names import kind_words, name_operation
-from plugrt.tracing.emit import chlo, compare, convert, emit, hlo, strong, with_weakness
+from plugrt.tracing.emit import (
+    chlo,
+    compare,
+    convert,
+    emit,
+    full,
+    hlo,
+    strong,
+    with_weakness,
+)
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import dtype_kind
+from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
+from plugrt.typing import DTypeLike
 
 Binary: TypeAlias = Callable[[Any, Any], Any]
 
@@ -106,7 +119,6 @@ def polygamma(m: Tracer, x: Tracer) -> Tracer:
 
 add = _make_binary("add", hlo.add, "iufc", "x + y")
 sub = _make_binary("sub", hlo.subtract, "iufc", "x - y")
-mul = _make_binary("mul", hlo.multiply, "iufc", "x * y")
 div = _make_binary("div", hlo.divide, "iufc", "x / y, of integers without the fraction")
 rem = _make_binary("rem", hlo.remainder, "iuf", "the remainder of x / y, with the sign of x")
 max = _make_choice("max", larger, "the larger of x and y, NaN if one is")
@@ -130,6 +142,50 @@ lt = _make_comparison("lt", "LT", "biuf", "x < y")
 le = _make_comparison("le", "LE", "biuf", "x <= y")
 gt = _make_comparison("gt", "GT", "biuf", "x > y")
 ge = _make_comparison("ge", "GE", "biuf", "x >= y")
+
+
+@operation(static=("out_dtype",), weak_by="body")
+def mul(x: Tracer, y: Tracer, *, out_dtype: DTypeLike | None = None) -> Tracer:
+    """Returns x * y, elementwise: numbers of one dtype and shape (scalars go with any).
+
+    The result has that shape and dtype; or ``out_dtype``, to which x and y, of any numeric dtypes,
+    are converted first. Raises `DtypeError` or `ShapeError`. As ``jax.lax.mul``.
+    """
+    is_weak = out_dtype is None and x.weak and y.weak
+    if out_dtype is not None:
+        for name, operand in (("x", x), ("y", y)):
+            check_dtype_kind("mul", name, operand.dtype, "iufc")
+        x, y = (convert(operand, as_dtype(out_dtype)) for operand in (x, y))
+    x, y = prepare_operands("mul", x, y, "iufc")
+    return with_weakness(emit(hlo.multiply, x, y), is_weak)
+
+
+@operation
+def mulhi(x: Tracer, y: Tracer, /) -> Tracer:
+    """Returns the upper half of the digits of x * y, elementwise: of N bits the upper N of 2 N.
+
+    Integers of one dtype and shape (scalars go with any). Raises `DtypeError` or `ShapeError`. As
+    ``jax.lax.mulhi``.
+
+    >>> lax.mulhi(xp.asarray([2**30, -5], dtype=xp.int32), 8)
+    Array([ 2, -1], dtype=int32)
+    """
+    x, y = prepare_operands("mulhi", x, y, "iu")
+    kind, bits = dtype_kind(x.dtype), itemsize_bits(x.dtype)
+    shift = hlo.shift_right_arithmetic if kind == "i" else hlo.shift_right_logical
+    if bits < 64:
+        wide = np.dtype(f"{'u' * (kind == 'u')}int{2 * bits}")
+        product = convert(x, wide) * convert(y, wide)
+        return convert(emit(shift, product, full(x.shape, bits, wide)), x.dtype)
+    half = full(x.shape, 32, x.dtype)
+    low = full(x.shape, 2**32 - 1, x.dtype)
+    x1, y1 = emit(shift, x, half), emit(shift, y, half)
+    x0, y0 = emit(hlo.and_, x, low), emit(hlo.and_, y, low)
+    # Each of these is below 2**64: of what is carried, only the upper halves are kept.
+    carried = x1 * y0 + emit(hlo.shift_right_logical, x0 * y0, half)
+    middle = x0 * y1 + emit(hlo.and_, carried, low)
+    result: Tracer = x1 * y1 + emit(shift, carried, half) + emit(shift, middle, half)
+    return result
 
 
 @operation(weak_by="body")

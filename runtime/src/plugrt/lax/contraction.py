@@ -9,16 +9,17 @@ import ml_dtypes
 import numpy as np
 
 from plugrt.array_api.dtypes import as_dtype
-from plugrt.errors import ArgumentError, ShapeError
+from plugrt.errors import ArgumentError, DtypeError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import normalize_dimensions
-from plugrt.lax.precision import PrecisionLike, precision_config
+from plugrt.lax.precision import PrecisionLike, dot_algorithm, precision_config
 from plugrt.tracing.emit import convert, emit, hlo, with_weakness
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import dtype_kind, itemsize_bits
 from plugrt.tracing.tracer import Tracer
 from plugrt.typing import DTypeLike
 
+Dtype: TypeAlias = np.dtype[Any]
 DotDimensionNumbers: TypeAlias = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -38,17 +39,62 @@ def dot_general(
     Of dtypes that differ both take the higher, as XLA orders them: complex before real, then by the
     range of exponents, the digits and the bits; weak ones count as any. The result has the batch
     dimensions, then the others of ``lhs``, then those of ``rhs``; it is weak where both are. Sums
-    are in ``preferred_element_type``, that of the operands unless given. Numeric dtypes and bool.
-    Raises `ShapeError` where the sizes of paired dimensions differ, `AxisError` for a dimension out
-    of range. As ``jax.lax.dot_general``.
+    are in ``preferred_element_type``, that of the operands unless given, or as a `DotAlgorithm`
+    says. Numeric dtypes and bool. Raises `ShapeError` where the sizes of paired dimensions differ,
+    `AxisError` for a dimension out of range, `DtypeError` for a dtype that the algorithm does not
+    take, and for sums of integers in fewer bits. As ``jax.lax.dot_general``.
 
     >>> x, y = xp.ones((5, 2, 3)), xp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    common = max(lhs.dtype, rhs.dtype, key=_rank_precision)
     is_weak = lhs.weak and rhs.weak
-    lhs, rhs = convert(lhs, common), convert(rhs, common)
+    dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    lhs, rhs, sums, algorithm = _convert_operands(lhs, rhs, dtype, precision)
+    shape, numbers = _read_numbers(lhs, rhs, dimension_numbers)
+    result: Tracer = emit(
+        hlo.dot_general,
+        lhs,
+        rhs,
+        result=TensorType(shape, sums),
+        dot_dimension_numbers=numbers,
+        precision_config=precision_config(precision),
+        **algorithm,
+    )
+    return with_weakness(result if sums == dtype else convert(result, dtype), is_weak)
+
+
+def _result_dtype(lhs: Dtype, rhs: Dtype, preferred: DTypeLike | None) -> Dtype:
+    common = max(lhs, rhs, key=_rank_precision)
+    if preferred is None:
+        return common
+    dtype = as_dtype(preferred)
+    if dtype_kind(common) != "f" and itemsize_bits(dtype) < itemsize_bits(common):
+        raise DtypeError(
+            f"preferred_element_type of lax.dot_general is {dtype.name}, of fewer bits than the "
+            f"{common.name} of the operands; floats alone may be summed up in fewer"
+        )
+    return dtype
+
+
+def _convert_operands(
+    lhs: Tracer, rhs: Tracer, dtype: Dtype, precision: PrecisionLike
+) -> tuple[Tracer, Tracer, Dtype, dict[str, Any]]:
+    """Returns the operands as the precision has them, the dtype of sums, and the algorithm."""
+    algorithm = dot_algorithm(precision)
+    if algorithm is None:
+        common = max(lhs.dtype, rhs.dtype, key=_rank_precision)
+        return convert(lhs, common), convert(rhs, common), dtype, {}
+    types = algorithm.compute_types(lhs.dtype, rhs.dtype, dtype)
+    stated = algorithm.attribute(types.lhs, types.rhs)
+    named = {} if stated is None else {"algorithm": stated}
+    return convert(lhs, types.lhs), convert(rhs, types.rhs), types.accumulation, named
+
+
+def _read_numbers(
+    lhs: Tracer, rhs: Tracer, dimension_numbers: DotDimensionNumbers
+) -> tuple[tuple[int, ...], Any]:
+    """Returns the shape of the result, and the numbers as StableHLO states them."""
     (contract, batch) = dimension_numbers
     sides = [
         (
@@ -67,21 +113,11 @@ def dot_general(
     shape = [lhs.shape[d] for d in sides[0][1]]
     for x, (contracting, batched) in zip((lhs, rhs), sides, strict=True):
         shape += [n for i, n in enumerate(x.shape) if i not in (*contracting, *batched)]
-    dtype = lhs.dtype if preferred_element_type is None else as_dtype(preferred_element_type)
-    result: Tracer = emit(
-        hlo.dot_general,
-        lhs,
-        rhs,
-        result=TensorType(tuple(shape), dtype),
-        dot_dimension_numbers=hlo.DotDimensionNumbers.get(
-            list(sides[0][1]), list(sides[1][1]), list(sides[0][0]), list(sides[1][0])
-        ),
-        precision_config=precision_config(precision),
-    )
-    return with_weakness(result, is_weak)
+    (left, left_batch), (right, right_batch) = (map(list, side) for side in sides)
+    return tuple(shape), hlo.DotDimensionNumbers.get(left_batch, right_batch, left, right)
 
 
-def _rank_precision(dtype: np.dtype[Any]) -> tuple[bool, int, int, int, bool]:
+def _rank_precision(dtype: Dtype) -> tuple[bool, int, int, int, bool]:
     """Returns what XLA's ``HigherPrecisionType`` orders dtypes by."""
     kind = dtype_kind(dtype)
     if kind not in "fc":
@@ -113,4 +149,22 @@ def dot(
             )
         numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
     result: Tracer = dot_general(lhs, rhs, numbers, precision, preferred_element_type)
+    return result
+
+
+@operation(static=("precision",), weak_by="body")
+def batch_matmul(lhs: Tracer, rhs: Tracer, precision: PrecisionLike = None) -> Tracer:
+    """Returns the products of the matrices in the last two dimensions of arrays of one rank.
+
+    Raises `ArgumentError` for other ranks, `ShapeError` where sizes differ. As
+    ``jax.lax.batch_matmul``.
+    """
+    n = lhs.ndim
+    if n != rhs.ndim or n < 2:
+        raise ArgumentError(
+            f"lax.batch_matmul takes arrays of one rank of 2 or more; found shapes {lhs.shape} and "
+            f"{rhs.shape}"
+        )
+    batch = tuple(range(n - 2))
+    result: Tracer = dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
     return result

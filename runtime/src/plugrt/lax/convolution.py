@@ -1,4 +1,4 @@
-"""`conv_general_dilated`, `conv` and their dimension numbers."""
+"""`conv_general_dilated` and its dimension numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
 from plugrt.errors import ArgumentError, ShapeError
-from plugrt.execution.array import Array
 from plugrt.interface import TensorType
 from plugrt.lax.dimension_arguments import per_dimension
 from plugrt.lax.operand_checks import check_dtype_kind, same_dtype
@@ -19,7 +18,7 @@ from plugrt.lax.windowed_reductions import Padding, compute_padding
 from plugrt.tracing.emit import emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
-from plugrt.typing import ArrayLike, DTypeLike
+from plugrt.typing import DTypeLike
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -221,30 +220,3 @@ def _check_features(
         )
     if lhs.shape[numbers.lhs_spec[0]] % batch:
         raise ShapeError(f"the batch of lhs {lhs.shape} is not a multiple of {batch} batch groups")
-
-
-@with_argument_errors
-def conv(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    window_strides: Sequence[int],
-    padding: str,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
-    """Returns a plain convolution, (batch, feature, spatial…).
-
-    Raises as `conv_general_dilated`. As ``jax.lax.conv``.
-
-    >>> lax.conv(xp.ones((1, 1, 5)), xp.ones((1, 1, 3)), (1,), "SAME")
-    Array([[[2., 3., 3., 3., 2.]]], dtype=float32)
-    """
-    result: Array = conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
-    return result

@@ -6,6 +6,7 @@ import enum
 from typing import Any, TypeAlias
 
 from plugrt.errors import ArgumentError
+from plugrt.lax.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import hlo, ir
 
@@ -34,22 +35,44 @@ class Precision(enum.Enum):
         except (KeyError, TypeError):  # TypeError: of what cannot be hashed
             names = ", ".join(repr(name) for name in _NAMES if name)
             raise ArgumentError(
-                f"{value!r:.60} is no lax.Precision; it takes {names}, or 0, 1 and 2"
+                f"{value!r:.60} is no lax.Precision; it takes {names}, or 0, 1 and 2 (products "
+                f"also take a lax.DotAlgorithm or the name of a lax.DotAlgorithmPreset)"
             ) from None
 
 
 PrecisionLike: TypeAlias = (
-    Precision | str | tuple[Precision | str | None, Precision | str | None] | None
+    Precision
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | str
+    | tuple[Precision | str | None, Precision | str | None]
+    | None
 )
-"""How exact a product is to be: a precision or its name for both operands, or for each."""
+"""How exact a product is to be: a precision or its name for both operands, or for each.
+
+Or an algorithm, or the name of a preset.
+"""
+
+
+def dot_algorithm(precision: PrecisionLike | Any) -> DotAlgorithm | DotAlgorithmPreset | None:
+    """Returns the algorithm that ``precision`` is or names (JAX's own too), None for others."""
+    if isinstance(precision, tuple) and hasattr(precision, "accumulation_type"):
+        return DotAlgorithm(*precision)
+    name = getattr(precision, "name", precision)
+    presets = DotAlgorithmPreset.__members__
+    # Precision has a DEFAULT, too.
+    is_preset = type(precision).__name__ == "DotAlgorithmPreset" or name != "DEFAULT"
+    return presets.get(name) if isinstance(name, str) and is_preset else None
 
 
 def precision_config(precision: PrecisionLike | Any) -> ir.ArrayAttr:
     """Returns the precision of both operands as StableHLO states it.
 
     ``precision`` is None (``config.default_matmul_precision``), a member of `Precision` (or of
-    JAX's), its name, or a pair of them.
+    JAX's), its name, a pair of them, or an algorithm, beside which it is the default one.
     """
+    if dot_algorithm(precision) is not None:
+        precision = Precision.DEFAULT
     pair = precision if isinstance(precision, tuple | list) else (precision, precision)
     if len(pair) != 2:
         raise ArgumentError(f"precision is one or a pair of precisions; got {precision!r}")

@@ -9,13 +9,9 @@ from plugrt.array_api.elementwise.operands import FLOATING, REAL_FLOATING, binar
 from plugrt.array_api.ordering import complex_parts
 from plugrt.tracing.emit import compare, convert, emit, full, hlo, select, with_weakness
 from plugrt.tracing.operation import operation
-from plugrt.tracing.promotion import dtype_kind, is_weak_result, itemsize_bits
+from plugrt.tracing.promotion import dtype_kind, is_weak_result
 from plugrt.tracing.tracer import Tracer
-
-
-def widen(x: Tracer) -> Tracer:
-    """Returns floats of fewer than 32 bits as float32, for formulas that need the precision."""
-    return convert(x, np.float32) if itemsize_bits(x.dtype) < 32 else x
+from plugrt.tracing.wide_floats import widen
 
 
 @operation

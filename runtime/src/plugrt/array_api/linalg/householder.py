@@ -18,7 +18,6 @@ from plugrt.array_api.linalg.matrices import (
     real,
     repeat,
     squared_abs,
-    widen,
 )
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import max, sum
@@ -28,6 +27,7 @@ from plugrt.lax.slicing import dynamic_index_in_dim
 from plugrt.tracing.emit import broadcast_to, constant, convert
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.wide_floats import widen
 from plugrt.typing import ArrayLike
 
 

@@ -18,7 +18,6 @@ from plugrt.array_api.linalg.matrices import (
     real_dtype,
     solve_triangular,
     unit_phase,
-    widen,
 )
 from plugrt.array_api.searching import where
 from plugrt.array_api.statistics import prod, sum
@@ -27,6 +26,7 @@ from plugrt.execution.array import Array
 from plugrt.tracing.emit import convert, emit, hlo
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.wide_floats import widen
 from plugrt.typing import ArrayLike
 
 

@@ -15,7 +15,6 @@ from plugrt.array_api.searching import where
 from plugrt.errors import ShapeError
 from plugrt.lax.control_flow.loops import emit_while
 from plugrt.tracing.emit import broadcast_to, constant, convert, emit, hlo, iota, reshape
-from plugrt.tracing.promotion import dtype_kind
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
@@ -42,12 +41,6 @@ def read_matrices(function: str, x: Tracer, *, square: bool = False, name: str =
             "dimensions are of one size"
         )
     return x
-
-
-def widen(x: Tracer) -> Tracer:
-    """Returns floats of fewer than 32 bits as float32, in which they are computed with."""
-    narrow = dtype_kind(x.dtype) == "f" and x.dtype.itemsize < 4
-    return convert(x, np.float32) if narrow else x
 
 
 def real_dtype(dtype: Dtype) -> Dtype:

@@ -9,7 +9,7 @@ import numpy as np
 from plugrt.array_api.elementwise.arithmetic import abs
 from plugrt.array_api.elementwise.exponential import sqrt
 from plugrt.array_api.elementwise.operands import FLOATING, unary
-from plugrt.array_api.linalg.matrices import read_matrices, real_dtype, squared_abs, widen
+from plugrt.array_api.linalg.matrices import read_matrices, real_dtype, squared_abs
 from plugrt.array_api.linalg.singular_values import svdvals
 from plugrt.array_api.statistics import max, min, sum
 from plugrt.errors import ArgumentError
@@ -17,6 +17,7 @@ from plugrt.tracing.argument_checks import normalize_axes
 from plugrt.tracing.emit import convert, reshape
 from plugrt.tracing.operation import operation
 from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.wide_floats import widen
 from plugrt.typing import Axes
 
 

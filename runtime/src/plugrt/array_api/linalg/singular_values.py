@@ -30,7 +30,6 @@ from plugrt.array_api.linalg.matrices import (
     repeat,
     squared_abs,
     unit_phase,
-    widen,
 )
 from plugrt.array_api.searching import where
 from plugrt.array_api.sorting import argsort
@@ -42,6 +41,7 @@ from plugrt.tracing.emit import broadcast_to, concatenate, constant, convert
 from plugrt.tracing.operation import operation
 from plugrt.tracing.promotion import default_int
 from plugrt.tracing.tracer import Tracer
+from plugrt.tracing.wide_floats import widen
 from plugrt.typing import ArrayLike
 
 Columns = tuple[Tracer, Tracer]

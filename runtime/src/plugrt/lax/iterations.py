@@ -1,0 +1,90 @@
+"""Sums and continued fractions whose length depends on the data: loops until all have converged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from plugrt.array_api.elementwise.arithmetic import abs
+from plugrt.array_api.searching import where
+from plugrt.array_api.utility import any
+from plugrt.lax.control_flow.loops import emit_while
+from plugrt.tracing.emit import full
+from plugrt.tracing.tracer import Tracer
+
+_MOST = 20_000
+"""After so many steps the value is taken as it is; float64 needs 9,000 for arguments of 1e6."""
+State: TypeAlias = tuple[Tracer, ...]
+
+
+def power_series(
+    title: str, ratio: Callable[[Tracer], Tracer], like: Tracer, wanted: Tracer
+) -> Tracer:
+    """Returns 1 + ratio(1) + ratio(1) ratio(2) + ..., of terms that are positive and end small.
+
+    All is of the shape and dtype of ``like``; the value is 1 where ``wanted`` does not hold.
+    """
+    epsilon = float(np.finfo(like.dtype).eps)
+
+    def step(n: Tracer, state: State) -> tuple[Tracer, State]:
+        total, term = state
+        term = term * ratio(n)
+        return term > total * (epsilon / 4), (total + term, term)
+
+    one = full(like.shape, 1, like.dtype)
+    return _iterate(title, step, wanted, (one, one))[0]
+
+
+def continued_fraction(
+    title: str, first: Tracer, terms: Callable[[Tracer], tuple[Tracer, Any]], wanted: Tracer
+) -> Tracer:
+    """Returns 1 / (first + p(1) / (q(1) + p(2) / (q(2) + ...))), ``terms(n)`` being p(n) and q(n).
+
+    By Lentz's algorithm, as Thompson and Barnett modified it: no denominator of its recurrences is
+    0. Where ``wanted`` does not hold, the value is 1 / first.
+    """
+    info = np.finfo(first.dtype)
+    epsilon, tiny = float(info.eps), float(info.tiny) / float(info.eps)
+
+    def nonzero(x: Tracer) -> Tracer:
+        result: Tracer = where(abs(x) < tiny, tiny, x)
+        return result
+
+    def step(n: Tracer, state: State) -> tuple[Tracer, State]:
+        value, c, d = state
+        p, q = terms(n)
+        c = nonzero(q + p / c)
+        d = 1 / nonzero(q + p * d)
+        return abs(c * d - 1) > epsilon / 2, (value * (c * d), c, d)
+
+    start = nonzero(first)
+    zero = full(first.shape, 0, first.dtype)
+    return 1 / _iterate(title, step, wanted, (start, start, zero))[0]
+
+
+def _iterate(
+    title: str,
+    step: Callable[[Tracer, State], tuple[Tracer, State]],
+    wanted: Tracer,
+    start: State,
+) -> State:
+    """Returns the state after ``going, state = step(n, state)`` for n from 1, until none goes on.
+
+    Each element keeps its state once it is not ``going``, or if it was never ``wanted``.
+    """
+
+    def unfinished(loop: tuple[Tracer, Tracer, State]) -> Tracer:
+        result: Tracer = any(loop[1]) & (loop[0] < _MOST)
+        return result
+
+    def advance(loop: tuple[Tracer, Tracer, State]) -> tuple[Tracer, Tracer, State]:
+        n, active, state = loop
+        going, after = step(n, state)
+        kept = tuple(where(active, new, old) for new, old in zip(after, state, strict=True))
+        return n + 1, active & going, kept
+
+    first = full((), 1, start[0].dtype)
+    ended: State = emit_while(title, unfinished, advance, (first, wanted, start))[2]
+    return ended
