@@ -10,7 +10,9 @@ two are the NumPy backend with 4 devices; ``absent`` is its capsule, with topolo
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import io
 import os
 import sys
 import threading
@@ -23,7 +25,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugrt.errors import ResourceExhausted
+from plugrt.capi.extensions.ffi import address_of, make_c_handler
+from plugrt.errors import ResourceExhausted, Unimplemented
 from plugrt.interface import Client
 from plugrt_sdk import BackendClient
 from plugrt_sdk.export import _core, export_capsule
@@ -43,7 +46,7 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 from jax._src import compiler, effects, xla_bridge  # noqa: E402
 from jax._src.interpreters import mlir  # noqa: E402
-from jax.experimental import topologies  # noqa: E402
+from jax.experimental import io_callback, topologies  # noqa: E402
 from jax.extend.core import Primitive  # noqa: E402
 from jax.sharding import Mesh, NamedSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
@@ -348,6 +351,55 @@ def linear_algebra() -> None:
         assert np.isnan(find(square)).all(1).tolist() == [False, True]
     gradient = jax.grad(lambda x: jnp.linalg.eigvalsh(x @ x.T).sum())(square[0])
     np.testing.assert_allclose(gradient, 2 * square[0], atol=1e-4)  # of the trace of x @ x.T
+
+
+def host_functions() -> None:
+    """``jax.ffi`` and JAX's callbacks: in order, in loops, on several devices, with errors."""
+    handler = make_c_handler("scale", lambda x, y, named: np.multiply(x[0], named["by"], out=y[0]))
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address_of(handler))
+    platform = jax.default_backend()
+    jax.ffi.register_ffi_target("scale", jax.ffi.pycapsule(function), platform=platform)
+    call = jax.ffi.ffi_call("scale", jax.ShapeDtypeStruct((3,), np.float32))
+    scaled = jax.jit(lambda x: call(x, by=np.float32(3)))(ONE)
+    np.testing.assert_array_equal(scaled, 3 * ONE)
+    with pytest.raises(Unimplemented, match="api_version 0"):
+        jax.ffi.register_ffi_target("old", jax.ffi.pycapsule(function), platform, api_version=0)
+
+    def double(x: Any) -> Any:
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda x: 2 * x, like, x)
+
+    np.testing.assert_array_equal(jax.jit(double)(ONE), 2 * ONE)
+    np.testing.assert_array_equal(jax.pmap(double)(ONE), 2 * ONE)
+    halves = NamedSharding(Mesh(np.array(jax.devices()[:2]), "a"), P("a"))
+    sharded = jax.device_put(np.arange(4.0, dtype=np.float32), halves)
+    np.testing.assert_array_equal(jax.jit(double)(sharded), 2 * np.arange(4))
+    seen: list[int] = []
+
+    @jax.jit
+    def count(n: Any) -> Any:
+        def step(i: Any, total: Any) -> Any:
+            jax.debug.callback(lambda i: seen.append(-int(i)), i, ordered=True)
+            io_callback(lambda i: seen.append(int(i)), None, i, ordered=True)
+            jax.debug.print("{i}", i=i)
+            return total + i
+
+        return jax.lax.fori_loop(1, 3, step, n)
+
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for n in range(2):
+            assert count(n) == n + 3
+        jax.effects_barrier()
+    assert [abs(i) for i in seen] == [1, 1, 2, 2] * 2
+    assert [i for i in seen if i > 0] == [1, 2] * 2
+    assert sorted(printed.getvalue().split()) == ["1", "1", "2", "2"]
+
+    def refuse(x: Any) -> Any:
+        raise ZeroDivisionError("not by me")
+
+    with pytest.raises(RuntimeError, match="INTERNAL: a callback of JAX raised ZeroDivisionError"):
+        jax.jit(lambda x: jax.pure_callback(refuse, x, x))(ONE).block_until_ready()
+    np.testing.assert_array_equal(jax.jit(double)(ONE), 2 * ONE)
 
 
 def tokens() -> None:

@@ -116,7 +116,7 @@ def _describe(error: BaseException) -> str:
     """Returns an exception with its traceback, from the first frame that is not plugrt's."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(
-        "plugrt."
+        ("plugrt.", "plugrt_sdk.")
     ):
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames)).rstrip()

@@ -246,6 +246,36 @@ def test_programs_call_python_by_number(client: Any) -> None:
     np.testing.assert_array_equal(result.to_host(), ONE + 1)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "api_version = 4 : i32, backend_config = {by = 3 : i32}",
+        "mhlo.backend_config = {by = 3 : i32}",
+    ],
+    ids=["as specified", "by JAX"],
+)
+def test_tokens_order_calls_and_are_not_handed_over(client: Any, written: str) -> None:
+    """Also the first of a chain, which is an empty array; and calls as JAX writes them."""
+    seen: list[float] = []
+
+    def multiply(arguments: Any, results: Any, attributes: Any) -> None:
+        [x], [y] = arguments, results
+        seen.append(float(x[0]))
+        y[...] = x * attributes["by"]
+
+    client.register_handler("multiply", multiply)
+    types = "(!stablehlo.token, tensor<3xf32>)"
+    call = f"{{{written}}} : {types} -> {types}"
+    text = f"""func.func public @main(%t: !stablehlo.token, %x: tensor<3xf32>) -> {types} {{
+      %a:2 = stablehlo.custom_call @multiply(%t, %x) {call}
+      %b:2 = stablehlo.custom_call @multiply(%a#0, %a#1) {call}
+      return %b#0, %b#1 : !stablehlo.token, tensor<3xf32> }}"""
+    loaded = client.compile(Program(text.encode()), CompileOptions())
+    [_, [result]] = loaded.execute([(put(client, np.zeros(0, np.bool_)),), (put(client),)])
+    np.testing.assert_array_equal(result.to_host(), 9 * ONE)
+    assert seen == [1, 3]
+
+
 def test_what_nobody_registered_and_older_calls_are_named(client: Any) -> None:
     client.register_handler("double", double)
     with pytest.raises(Unimplemented, match=r"no custom call 'nobody'; it has .*double"):

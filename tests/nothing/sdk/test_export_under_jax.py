@@ -19,8 +19,8 @@ TESTS = Path(__file__).parents[2]
 SHARED = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "failures",
           "caches", "eight_threads", "no_handle_left")  # fmt: skip
 COMPLETE = ("devices", "dtypes", "jit_and_get", "beside_cpu", "pending_exception", "transforms",
-            "random", "several_devices", "tokens", "donation", "errors", "caches", "eight_threads",
-            "no_handle_left", "exit_with_live_arrays")  # fmt: skip
+            "random", "several_devices", "tokens", "host_functions", "donation", "errors", "caches",
+            "eight_threads", "no_handle_left", "exit_with_live_arrays")  # fmt: skip
 
 
 def run(backend: str, *functions: str) -> None:
@@ -120,3 +120,24 @@ def test_jax_finds_plugins_and_imports_what_is_named(
     done = children.run([sys.executable, "-c", ASK], timeout=250, env=environment)
     assert done.stdout.splitlines() == [expected, imported, "[2.0, 4.0, 6.0]"], done.stderr
     assert done.returncode == 0
+
+
+REFUSED = """
+import jax
+import numpy as np
+x = jax.device_put(np.float32([1, 2, 3]))
+try:
+    jax.jit(lambda x: jax.pure_callback(abs, x, x))(x)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_backend_without_handlers_says_so_where_a_callback_is_lowered(tmp_path: Path) -> None:
+    (tmp_path / "jax_plugins").mkdir()
+    (tmp_path / "jax_plugins/adder.py").write_text(f"ONLY = False\n{OFFER}")
+    path = children.path_with(tmp_path, TESTS)
+    environment = {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "adder,cpu", "XLA_FLAGS": ""}
+    done = children.run([sys.executable, "-c", REFUSED], timeout=250, env=environment)
+    assert done.stdout.startswith("Unimplemented UNIMPLEMENTED: the backend of"), done.stderr
+    assert "takes no handlers for custom calls" in done.stdout

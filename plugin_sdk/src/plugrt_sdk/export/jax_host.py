@@ -43,10 +43,12 @@ def register_with_jax(
     from jax._src.xla_bridge import register_plugin
 
     from plugrt_sdk.export.capsule import export_capsule
+    from plugrt_sdk.export.jax_functions import connect_functions
 
     if not _is_library(name):
         capsule = export_capsule(client_factory, **{"platform": name, **settings})
         register_plugin(name, c_api=capsule, priority=priority, options=options)
+        connect_functions(name, capsule)
     if donation and name not in mlir._platforms_with_donation:
         mlir._platforms_with_donation.append(name)
     return True

@@ -14,6 +14,9 @@ from plugrt_sdk.numpy_backend.data_types import Array, Function
 from plugrt_sdk.numpy_backend.operation import Operation
 
 _TYPED_FFI, _ORIGINAL = 4, 1
+_OF_JAX = "mhlo.backend_config"
+"""Where JAX writes the attributes of its typed calls, whose api_version is 1 then, and XLA reads
+them (``custom_call`` in ``jax._src.interpreters.mlir`` says why)."""
 _ARRAYS: dict[Any, Any] = {
     ir.DenseBoolArrayAttr: np.bool_,
     ir.DenseI8ArrayAttr: np.int8,
@@ -29,25 +32,32 @@ _ARRAYS: dict[Any, Any] = {
 def lower_call(op: Operation, handler: Handler) -> Function:
     """Returns the function of a custom call that a registered handler runs.
 
-    A token is None: operands without it are handed over, and it is a result where one is asked for.
+    Tokens are not handed over; one that is asked for as a result is None.
     """
-    version = op.integer("api_version") if op.has("api_version") else _ORIGINAL
-    if version != _TYPED_FFI:
+    version = op.integer("api_version", _ORIGINAL)
+    name = "backend_config" if version == _TYPED_FFI else _OF_JAX
+    if version != _TYPED_FFI and not op.has(_OF_JAX):
         op.refuse(f"registered handlers have api_version {_TYPED_FFI}; the call has {version}")
-    config = op.attribute("backend_config") if op.has("backend_config") else None
+    config = op.attribute(name) if op.has(name) else None
     attributes = {} if config is None else read_attributes(op, config)
     kinds = op.result_types
     for kind, result in zip(kinds, op.ir.results, strict=True):
-        if kind is None and str(result.type) != "!stablehlo.token":
+        if kind is None and not _is_token(result):
             op.refuse(f"a handler returns arrays of known shapes, not {result.type}")
 
-    def call(*operands: Array | None) -> Any:
-        given = [_view(operand) for operand in operands if operand is not None]
+    arrays = [i for i, operand in enumerate(op.ir.operands) if not _is_token(operand)]
+
+    def call(*operands: Any) -> Any:
+        given = [_view(operands[i]) for i in arrays]
         results = [None if kind is None else np.zeros(kind.shape, kind.dtype) for kind in kinds]
         handler(given, [result for result in results if result is not None], attributes)
         return results[0] if len(results) == 1 else tuple(results)
 
     return call
+
+
+def _is_token(value: Any) -> bool:
+    return str(value.type) == "!stablehlo.token"
 
 
 def _view(operand: Array) -> Array:

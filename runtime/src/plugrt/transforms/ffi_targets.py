@@ -46,15 +46,16 @@ def register_ffi_target(
         )
     if kwargs:
         raise ArgumentError(f"register_ffi_target has no option {sorted(kwargs)}")
+    _register(name, read_handler(name, fn, api_version), platform)
+
+
+def read_handler(name: str, fn: Any, api_version: int) -> Handler | int:
+    """Returns what `register_ffi_target` takes as a Python function or the address of one in C."""
     if api_version != _TYPED:
         raise Unimplemented(
             f"the custom call {name!r} of api_version {api_version!r}: handlers are those of XLA's "
             f"typed FFI, api_version {_TYPED}"
         )
-    _register(name, _read_handler(name, fn), platform)
-
-
-def _read_handler(name: str, fn: Any) -> Handler | int:
     if isinstance(fn, Mapping):
         if set(fn) != {"execute"}:
             raise Unimplemented(

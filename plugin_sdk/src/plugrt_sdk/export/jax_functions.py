@@ -1,0 +1,107 @@
+"""Functions of the host in JAX's programs: ``jax.ffi`` and callbacks, for exported plugins.
+
+JAX asks a plugin's own extension module to register functions, and writes callbacks for its own
+platforms alone: here is what does both for a plugin that has the extension FFI.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from plugrt.capi.capsule import library_in
+from plugrt.capi.extensions.ffi import register_c_handler, register_handler
+from plugrt.host_callbacks import NumberedCallback, call_numbered
+from plugrt.transforms.ffi_targets import read_handler
+
+_CALLBACK = "xla_ffi_python_cpu_callback"
+"""The target of the calls that JAX writes for callbacks on its CPU."""
+
+
+def connect_functions(platform: str, capsule: object) -> None:
+    """Makes ``jax.ffi`` and JAX's callbacks work on a platform whose function table a capsule has.
+
+    What was registered for it before is registered now. Raises nothing where the backend takes no
+    handlers: JAX's user is told where a function is registered, or a callback lowered.
+    """
+    from jaxlib import xla_client
+
+    library = library_in(capsule, platform)
+
+    def register(name: str, fn: Any, platform: str, api_version: int, traits: object) -> None:
+        handler = read_handler(name, fn, api_version)
+        if isinstance(handler, int):
+            register_c_handler(library, name, handler, platform)
+        else:
+            register_handler(library, name, handler, platform)
+
+    xla_client.register_custom_call_handler(platform, register)
+    _lower_callbacks(platform, library)
+
+
+def _lower_callbacks(platform: str, library: Any) -> None:
+    """Gives JAX rules for callbacks on a platform: its own for CPUs, with functions by number."""
+    from jax._src import callback, debugging
+    from jax._src.interpreters import mlir
+
+    lock = threading.Lock()
+    registered: list[bool] = []
+
+    def as_on_cpus(rule: Any) -> Any:
+        def lower(context: Any, *arguments: Any, **parameters: Any) -> Any:
+            with lock:
+                if not registered:
+                    register_handler(library, _CALLBACK, call_numbered, platform)
+                    registered.append(True)
+            module = context.module_context
+            callbacks = _Callbacks(module.keepalives, _has_token(parameters))
+            as_cpu = module.replace(platforms=("cpu",), backend=None, host_callbacks=callbacks)
+            inner = context.replace(module_context=as_cpu)
+            results = rule(inner, *arguments, **parameters)
+            if inner.tokens_out is not None:
+                context.set_tokens_out(inner.tokens_out)
+            return results
+
+        return lower
+
+    rules = {
+        callback.pure_callback_p: callback.pure_callback_lowering,
+        callback.io_callback_p: callback.io_callback_lowering,
+        debugging.debug_callback_p: debugging.debug_callback_lowering,
+        debugging.debug_print_p: debugging.debug_print_lowering_rule,
+    }
+    for primitive, rule in rules.items():
+        # Not by register_lowering, which refuses names that are none of JAX's own and under which
+        # no plugin is registered: a library's platform may be called otherwise.
+        entry = mlir.LoweringRuleEntry(as_on_cpus(rule), inline=True)
+        mlir._platform_specific_lowerings[platform][primitive] = entry
+        mlir._uncacheable_primitives.add(primitive)
+
+
+def _has_token(parameters: dict[str, Any]) -> bool:
+    """Whether JAX's rule hands the callback a token, and takes one back, before the arrays."""
+    from jax._src import effects
+
+    if "effect" in parameters:
+        return bool(effects.ordered_effects.contains(parameters["effect"]))
+    return bool(parameters.get("ordered", False))
+
+
+class _Callbacks(list[Any]):
+    """The callbacks of a program, as JAX's rule adds them: the last one's index is its number."""
+
+    def __init__(self, keep: list[Any], has_token: bool) -> None:
+        super().__init__()
+        self._keep = keep
+        self._has_token = has_token
+
+    def append(self, function: Any) -> None:
+        def call(*arrays: Any) -> Any:
+            return function(None, *arrays)[1:] if self._has_token else function(*arrays)
+
+        numbered = NumberedCallback(call, "a callback of JAX", has_effect=False)
+        self._keep.append(numbered)
+        super().append(numbered)
+
+    def __len__(self) -> int:
+        return self[-1].number + 1 if super().__len__() else 0
