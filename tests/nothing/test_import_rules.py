@@ -34,6 +34,8 @@ LAYERS = [
         "protobuf",
         "hlo_proto",
         "host_callbacks",
+        "traceback_filter",
+        "waiter",
     },
     {"trial_computation"},
     {"cpu_features", "xla_environment"},

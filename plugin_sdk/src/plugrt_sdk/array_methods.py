@@ -34,7 +34,8 @@ class ArrayMethods:
         handle and complete from a thread of yours. Until then the handle may be passed to launches
         and copies, which wait for it in your order; where it fails, so must what is computed with
         it. `get` is called when it is complete. Without this method, what `put` and launches return
-        is taken to be complete.
+        is taken to be complete. Hosts know a launch to have ended when its results are there: one
+        without results, of a program that calls Python, must have ended when its call returns.
         """
         refuse_left_out(self, "event")
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import os
 import threading
 import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from plugrt.errors import Internal, PjrtError
+from plugrt.traceback_filter import filter_traceback
 
 logger = logging.getLogger("plugrt.callbacks")
 
@@ -24,6 +27,8 @@ _alive: weakref.WeakValueDictionary[int, NumberedCallback] = weakref.WeakValueDi
 _failures: deque[tuple[int, PjrtError]] = deque(maxlen=64)
 """The failures of callbacks with an effect, each with the thread that called."""
 _state = threading.local()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_failures.clear)  # the parent raises them
 
 
 class NumberedCallback:
@@ -113,11 +118,21 @@ def call_numbered(
 
 
 def _describe(error: BaseException) -> str:
-    """Returns an exception with its traceback, from the first frame that is not plugrt's."""
+    """Returns an exception, and its traceback where the user's code raised it.
+
+    The frames are the user's, as elsewhere (`filter_traceback`), from the first that is not of the
+    SDK, by which exports call.
+    """
+    filter_traceback(error)
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(
-        ("plugrt.", "plugrt_sdk.")
-    ):
+    while frames is not None and _module_of(frames).startswith("plugrt_sdk."):
         frames = frames.tb_next
+    said = f"{type(error).__name__}: {error}"
+    if frames is None:
+        return said
     text = "".join(traceback.format_exception(type(error), error, frames)).rstrip()
-    return f"{type(error).__name__}: {error}\n{text}"
+    return f"{said}\n{text}"
+
+
+def _module_of(entry: TracebackType) -> str:
+    return str(entry.tb_frame.f_globals.get("__name__", ""))

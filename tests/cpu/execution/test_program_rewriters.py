@@ -102,6 +102,32 @@ def test_a_program_object_and_bytes() -> None:
 
 @behaviour(
     12,
+    "Python functions that a program calls are called by what replaces it, too",
+    jax="JAX has none",
+)
+def test_callbacks_of_a_rewritten_program() -> None:
+    client = plugrt.get_backend()
+    if not client.capabilities.host_callbacks:
+        pytest.skip(f"no callbacks in programs of {client.platform} here")
+
+    def in_another(program: Program, client: Client) -> Program:
+        return Program(sines_of(program), "mlir", "other")
+
+    def as_text(program: Program, client: Client) -> bytes:
+        return sines_of(program)
+
+    def sines_of(program: Program) -> bytes:
+        return text_of(program).replace("stablehlo.cosine", "stablehlo.sine").encode()
+
+    kind = plugrt.ShapeDtypeStruct(X.shape, X.dtype)
+    for function, rewriter in ((np.negative, in_another), (np.square, as_text)):
+        with config.override(program_rewriters=(rewriter,)):
+            found = jit(lambda x, f=function: plugrt.pure_callback(f, kind, xp.cos(x)))(X)
+        np.testing.assert_allclose(found, function(np.sin(X)), rtol=1e-6)
+
+
+@behaviour(
+    12,
     "what a rewriter raises, or returns wrongly, names the rewriter and the program",
     jax="JAX has none",
 )

@@ -53,6 +53,9 @@ def test_host_data_as_arguments(warm: bool) -> None:
         r"argument x of '<lambda>', float32\[1,3\]": lambda: mapped(X[None]),
         r"Disallowed host-to-device transfer: .*float32\[3\]": lambda: there * X,
         r"argument x of 'add', float32": lambda: compiled(X, X),
+        r"argument index of 'getitem', int32\[2\]": lambda: there[np.int32([0, 1])],
+        r"argument index of 'at', int32\[\]": lambda: there.at[1].set(there[0]),
+        r"argument x of 'fft', complex64": lambda: xp.fft.fft(np.complex64(X)),
     }
     for says, call in calls.items():
         if warm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -352,6 +353,64 @@ def test_debug_print(capsys: pytest.CaptureFixture[str]) -> None:
         plugrt.debug.print("{}", 1, 2)
     with pytest.raises(ArgumentError, match="without its first argument takes settings only"):
         plugrt.debug.print(x=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{} {}", r"a place for argument 1, which was not given; its arguments are 1 by position"),
+        ("{x}", r"a place for argument 'x', which was not given"),
+        ("{:{wide}}", r"a place for argument 'wide', which was not given"),
+        ("{", r"debug\.print cannot fill in '\{': Single '\{'"),
+        ("{0.none}", r"cannot fill in '\{0\.none\}': .* has no attribute 'none'"),
+    ],
+)
+def test_texts_that_cannot_be_filled_in(text: str, says: str) -> None:
+    for call in (plugrt.debug.print, jitted(lambda x: plugrt.debug.print(text, x))):
+        arguments = (text, 1) if call is plugrt.debug.print else (1,)
+        with pytest.raises(ArgumentError, match=says):
+            call(*arguments)
+
+
+def test_a_value_that_the_text_does_not_suit_names_the_text() -> None:
+    says = r"debug\.print cannot fill in 'x = \{:d\}': Unknown format code 'd'"
+    with pytest.raises(ArgumentError, match=says):
+        plugrt.debug.print("x = {:d}", 1.5)
+
+    def launch() -> None:
+        jitted(lambda x: plugrt.debug.print("x = {:d}", x))(1.5)
+        plugrt.effects_barrier()
+
+    with pytest.raises(Internal, match=rf"'x = .*' of debug\.print, called at .*{says}") as caught:
+        launch()
+    assert len(str(caught.value).splitlines()) == 1  # no line of the user's raised it
+    plugrt.effects_barrier()
+
+
+@behaviour(6, "a callback's traceback has the user's frames; `traceback_filtering` off shows all")
+def test_frames_of_a_callback() -> None:
+    def outer(x: Any) -> Any:
+        return plugrt.tree.map(inner, [x])[0]
+
+    def inner(x: Any) -> Any:
+        raise ValueError("within")
+
+    def frames() -> list[str]:
+        """The modules of the frames in the message, as far as they are told apart here."""
+        with pytest.raises(Internal) as caught:
+            np.asarray(jitted(lambda x: plugrt.pure_callback(outer, SCALAR, x))(0.0))
+        files = re.findall(r'File "(.*)", line', caught.value.message)
+        return ["mine" if file == __file__ else "plugrt" for file in files]
+
+    assert frames() == ["mine", "mine"]
+    plugrt.config.update("traceback_filtering", "off")
+    try:
+        found = frames()
+    finally:
+        plugrt.config.update("traceback_filtering", "auto")
+    assert [where for where in found if where == "mine"] == ["mine", "mine"]
+    assert found[0] == "plugrt"
+    assert "plugrt" in found[found.index("mine") + 1 :]
 
 
 def test_debug_callback_takes_other_things_than_arrays() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from plugrt.errors import DeletedBuffer, PjrtError
 from plugrt.interface import Event
 from plugrt.interface_checks import require_callback
+from plugrt.waiter import ProcessWaiter
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
-from plugrt_cpu.waiter import finish_when_ready
+
+_waiter = ProcessWaiter("plugrt-cpu-events")
 
 
 class CpuEvent(Event):
@@ -44,7 +45,7 @@ class CpuEvent(Event):
         if self.is_ready():
             self._call(callback)
         else:
-            finish_when_ready(_Callback(self, callback))
+            _waiter.add(_Callback(self, callback))
 
     def _call(self, callback: Callable[[PjrtError | None], None]) -> None:
         error: PjrtError | None = None
@@ -68,9 +69,4 @@ class _Callback:
         return self._event.is_ready()
 
     def finish(self) -> None:
-        try:
-            self._event._call(self._callback)
-        except BaseException as error:  # noqa: BLE001 - shown, as of a thread: this one serves others
-            thread = threading.current_thread()
-            told = (type(error), error, error.__traceback__, thread)
-            threading.excepthook(threading.ExceptHookArgs(told))
+        self._event._call(self._callback)

@@ -193,7 +193,7 @@ def _find_shape(x: Any) -> tuple[int, ...]:
     return (len(x), *(shapes[0] if shapes else ()))
 
 
-@operation(static=("shape",), weak_by="none")
+@operation(static=("shape",), weak_by="none", title="asarray")
 def _join(*leaves: Tracer, shape: tuple[int, ...]) -> Tracer:
     dtype = result_dtype([(x.dtype, x.weak) for x in leaves])
     rows = [reshape(convert(x, dtype), (math.prod(x.shape),)) for x in leaves]

@@ -11,7 +11,6 @@ import weakref
 
 from plugrt.errors import AlreadyExists, PjrtError
 from plugrt.interface import Client, Handler, Program
-from plugrt.plugins import backends
 
 _lock = threading.Lock()
 _handlers: dict[tuple[str, str], Handler | int] = {}
@@ -67,6 +66,3 @@ def explain_refusal(error: PjrtError) -> PjrtError:
         'the program there (backend="cpu"); or compute with plugrt.array_api.linalg, whose '
         "programs call no LAPACK"
     )
-
-
-backends.on_clear(_known.clear)

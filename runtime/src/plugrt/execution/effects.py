@@ -4,14 +4,17 @@ Within a program, tokens keep the order of calls that are ordered (`plugrt.stabl
 From one launch to the next a thread waits: before it launches an ordered program it awaits its last
 ones on the same devices. So a launch that failed leaves nothing behind that the next could take
 for its token, which JAX hands from launch to launch.
+
+A thread waits for each launch, and releases the program with its functions when that has ended. At
+exit the interpreter waits for that thread (`plugrt.waiter`): afterwards no callback could run. It
+does so before the clients are destroyed, since plugrt was imported before this module.
 """
 
 from __future__ import annotations
 
-import atexit
+import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,13 +31,15 @@ from plugrt.interface import (
     Shards,
 )
 from plugrt.plugins import backends
+from plugrt.waiter import ProcessWaiter
 
 _MOST = 256
-"""Launches that are remembered; the oldest is awaited before one more."""
+"""Launches that may be under way; the oldest is awaited before one more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Launched:
+    number: int
     wait: Callable[[], None]
     thread: int
     devices: Sequence[Device]
@@ -43,8 +48,27 @@ class _Launched:
     """Kept until the launch has ended: it has the functions that are called."""
 
 
-_in_flight: deque[_Launched] = deque()
-_lock = threading.Lock()
+@dataclass(frozen=True, slots=True, eq=False)
+class _End:
+    """The end of a launch, which a thread waits for; it does not keep the program."""
+
+    number: int
+    wait: Callable[[], None]
+
+    def is_ready(self) -> bool:
+        return False  # `LoadedExecutable.execute_with_wait` gives nothing to ask
+
+    def finish(self) -> None:
+        self.wait()
+        _forget(self.number)
+
+
+_in_flight: dict[int, _Launched] = {}
+"""By number, the oldest first: each is forgotten as soon as a thread sees that it has ended."""
+_lock = threading.RLock()
+"""Reentrant: a program that is forgotten may end objects of users, whose ends may launch others."""
+_numbers = itertools.count()
+_ends = ProcessWaiter("plugrt-launches")
 
 
 @with_argument_errors
@@ -127,52 +151,55 @@ class _TrackedExecutable(WrappedExecutable):
         except PjrtError:
             forget_failures()
             raise
-        thread = threading.get_ident()
-        _remember(_Launched(wait, thread, devices, self._ordered, self.program))
+        _remember(wait, devices, self._ordered, self.program)
         return results, wait
 
 
-def _remember(launched: _Launched) -> None:
+def _remember(
+    wait: Callable[[], None], devices: Sequence[Device], ordered: bool, program: Program
+) -> None:
+    number, thread = next(_numbers), threading.get_ident()
     with _lock:
-        _in_flight.append(launched)
-        oldest = _in_flight[0] if len(_in_flight) > _MOST else None
+        _in_flight[number] = _Launched(number, wait, thread, devices, ordered, program)
+        oldest = next(iter(_in_flight.values())) if len(_in_flight) > _MOST else None
+    _ends.add(_End(number, wait))
     # Not in a callback: the oldest launch may be the one that waits for this callback.
     if oldest is not None and not callback_depth():
         _await([oldest])
 
 
+def _forget(number: int) -> None:
+    """Releases a launch, all of it before the lock: whoever finds it gone finds nothing of it."""
+    with _lock:
+        _in_flight.pop(number, None)
+
+
 def _of_this_thread() -> list[_Launched]:
     thread = threading.get_ident()
     with _lock:
-        return [x for x in _in_flight if x.thread == thread]
+        return [x for x in _in_flight.values() if x.thread == thread]
 
 
 def _of_all_threads() -> list[_Launched]:
     with _lock:
-        return [*_in_flight]
+        return [*_in_flight.values()]
 
 
 def _await(launches: Iterable[_Launched]) -> None:
     for launched in launches:
         launched.wait()  # before it is forgotten: an interrupt may end the waiting
-        with _lock:
-            if launched in _in_flight:
-                _in_flight.remove(launched)
+        _forget(launched.number)
 
 
-@atexit.register
 def _await_all() -> None:
-    """Awaits what is under way when the interpreter ends: afterwards no callback could run.
-
-    This module is imported after plugrt, whose handler destroys the clients after this one.
-    """
+    """Awaits what is under way: a client that is closed can call nobody back."""
     _await(_of_all_threads())
 
 
 def _forget_all() -> None:
     """Forgets launches, which are the parent's, and a lock that no thread of a child may hold."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _in_flight.clear()
 
 

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from pathlib import Path
 from types import FrameType
 
-import optree
-
-# optree's frames stand between plugrt's where an operation maps over a pytree.
-_INNER = (str(Path(__file__).parent.parent) + os.sep, str(Path(optree.__file__).parent) + os.sep)
-
-
-class _OurFiles(dict[str, bool]):
-    """Whether a file is plugrt's own, cached: each traced operation checks several frames."""
-
-    def __missing__(self, filename: str) -> bool:
-        ours = self[filename] = filename.startswith(_INNER)
-        return ours
-
-
-_ours = _OurFiles()
-
-
-def is_ours(filename: str) -> bool:
-    """Whether a file is of plugrt or of optree, which calls on plugrt's behalf."""
-    return _ours[filename]
+from plugrt.traceback_filter import OUR_FOLDERS
+from plugrt.traceback_filter import our_files as _ours
 
 
 def user_frame() -> FrameType | None:
@@ -47,6 +27,6 @@ def describe_call_site() -> str:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns with the user's line as the place, however deep in plugrt the cause is."""
     level, frame = 2, sys._getframe(1).f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_INNER):
+    while frame is not None and frame.f_code.co_filename.startswith(OUR_FOLDERS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)

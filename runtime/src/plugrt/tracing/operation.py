@@ -73,9 +73,11 @@ class Operation(Generic[P, R]):
         static: Sequence[str],
         eager: bool,
         weak_by: WeakBy,
+        title: str = "",
     ) -> None:
         functools.update_wrapper(self, body)
         self._body = body
+        self._title = title or body.__name__.lstrip("_")
         self._static = frozenset(static)
         self._eager_only = eager
         self._pipeline: Pipeline[Staged] = Pipeline()
@@ -161,10 +163,6 @@ class Operation(Generic[P, R]):
         ):
             self._pipeline.calls.keep(_short_key(args, kwargs), run)
         return run(values)
-
-    @property
-    def _title(self) -> str:
-        return str(self._body.__name__)
 
     def _bind_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         if len(args) > len(self._names) and not self._rest:
@@ -298,7 +296,7 @@ def operation(body: Callable[..., Any]) -> Operation[..., Any]: ...
 
 @overload
 def operation(
-    *, static: Sequence[str] = (), eager: bool = False, weak_by: WeakBy = "all"
+    *, static: Sequence[str] = (), eager: bool = False, weak_by: WeakBy = "all", title: str = ""
 ) -> Callable[[Callable[..., Any]], Operation[..., Any]]: ...
 
 
@@ -308,6 +306,7 @@ def operation(
     static: Sequence[str] = (),
     eager: bool = False,
     weak_by: WeakBy = "all",
+    title: str = "",
 ) -> Any:
     """Decorator: makes an `Operation` of a function that emits StableHLO on its array arguments.
 
@@ -318,8 +317,9 @@ def operation(
 
     Results are weak where the common dtype of the arguments named in ``weak_by`` is
     (`is_weak_result`); "all" stands for all arguments that are arrays, "none" for results that
-    never are weak; with "body" the body decides.
+    never are weak; with "body" the body decides. ``title`` is what users call the operation, in
+    messages and as the program's name, where the function has a name of its own.
     """
     if body is None:
-        return lambda f: Operation(f, static, eager, weak_by)
-    return Operation(body, static, eager, weak_by)
+        return lambda f: Operation(f, static, eager, weak_by, title)
+    return Operation(body, static, eager, weak_by, title)

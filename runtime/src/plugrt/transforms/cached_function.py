@@ -25,8 +25,8 @@ from plugrt.execution.array import Array
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.pipeline import Pipeline, Runner
 from plugrt.execution.placement import Launch
-from plugrt.execution.traceback_filter import filter_traceback
 from plugrt.settings.declarations import config
+from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.cache_misses import explaining
 from plugrt.tracing.trace import Trace, _state
 from plugrt.tracing.trace_function import Staged

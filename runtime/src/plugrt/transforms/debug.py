@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,8 @@ def print(
     ``fmt`` is no f-string: it is filled in while the program runs. Without placeholders in it, the
     arguments follow it, if ``skip_format_check`` lets them. Arrays are printed by the
     ``np.printoptions`` of the call. Raises `ArgumentError` for arguments that ``fmt`` does not
-    use, and Python's error for those that it lacks. The rest is as in `callback`; as
-    ``jax.debug.print``.
+    use, for places without an argument and for what is no format (JAX: Python's errors). The rest
+    is as in `callback`; as ``jax.debug.print``.
 
     >>> plugrt.jit(lambda x: plugrt.debug.print("x = {x:.1f}", x=x))(2)
     >>> plugrt.effects_barrier()
@@ -112,7 +112,16 @@ def _call(
 
 
 class _Checker(string.Formatter):
-    """Formats nothing, and refuses arguments that the text does not use."""
+    """Formats nothing; refuses arguments that the text does not use, and places without one."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if key in (range(len(args)) if isinstance(key, int) else kwargs):
+            return super().get_value(key, args, kwargs)
+        given = f"{len(args)} by position" + "".join(f", {name!r}" for name in kwargs)
+        raise ArgumentError(
+            f"debug.print's text has a place for argument {key!r}, which was not given; its "
+            f"arguments are {given}"
+        )
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -133,14 +142,25 @@ def _print(
 ) -> None:
     if not isinstance(fmt, str):
         raise ArgumentError(f"debug.print takes a text to be filled in; got {fmt!r:.60}")
-    if not skip_check:
-        _Checker().vformat(fmt, args, kwargs)
-    fills = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
+    try:
+        fills = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
+        if not skip_check:
+            _Checker().vformat(fmt, args, kwargs)
+    except (LookupError, AttributeError, ValueError) as error:
+        raise error if isinstance(error, ArgumentError) else _unfilled(fmt, error) from None
     options = np.get_printoptions()
 
     def write(*args: Any, **kwargs: Any) -> None:
         with np.printoptions(**options):
-            text = fmt.format(*args, **kwargs) if fills else " ".join((fmt, *map(str, args)))
+            try:
+                text = fmt.format(*args, **kwargs) if fills else " ".join((fmt, *map(str, args)))
+            except (LookupError, AttributeError, ValueError, TypeError) as error:
+                raise _unfilled(fmt, error) from None
         sys.stdout.write(f"{text}\n")
 
+    write.__name__ = fmt
     _call("debug.print", write, args, kwargs, ordered)
+
+
+def _unfilled(fmt: str, error: Exception) -> ArgumentError:
+    return ArgumentError(f"debug.print cannot fill in {fmt!r:.80}: {error}")

@@ -262,7 +262,7 @@ def _over_several(function: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
     return result
 
 
-@operation(static=("function", "lengths", "axes", "norm"), weak_by="none")
+@operation(static=("function", "lengths", "axes", "norm"), weak_by="none", title="fft")
 def _transform(
     x: Tracer, *, function: str, lengths: tuple[int, ...] | None, axes: Any, norm: Any
 ) -> Tracer:

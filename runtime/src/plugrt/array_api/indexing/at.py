@@ -207,10 +207,12 @@ def update_where(
     return select(broadcast_to(aligned, x.shape), new, x)
 
 
-@operation(static=("spec", "how", "function", "mode", "sorted_", "unique"), weak_by=("x",))
+@operation(
+    static=("spec", "how", "function", "mode", "sorted_", "unique"), weak_by=("x",), title="at"
+)
 def update_at(
     x: Tracer,
-    operands: tuple[Tracer, ...],
+    index: tuple[Tracer, ...],
     value: Tracer,
     *,
     spec: Spec,
@@ -221,7 +223,7 @@ def update_at(
     unique: bool,
 ) -> Tracer:
     """Returns ``x`` updated at the elements that a key's parts pick."""
-    key = Key(spec, operands)
+    key = Key(spec, index)
     value = _cast_values(x, value, how)
 
     def written(y: Tracer, combine: Callable[[Tracer, Tracer], Tracer]) -> Tracer:

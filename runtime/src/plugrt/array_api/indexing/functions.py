@@ -41,17 +41,17 @@ def getitem(x: Any, key: Any, /) -> Any:
     return read_at(x, parsed.operands, spec=parsed.spec)
 
 
-@operation(weak_by=("x",))
+@operation(weak_by=("x",), title="getitem")
 def read_row(x: Tracer, index: Tracer) -> Tracer:
     """Returns ``x[index]`` for a single position within bounds."""
     rest = [Slice(0, n, 1) for n in x.shape[1:]]
     return read(x, Key((Scalar(safe=True), *rest), (index,)))
 
 
-@operation(static=("spec",), weak_by=("x",))
-def read_at(x: Tracer, operands: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
+@operation(static=("spec",), weak_by=("x",), title="getitem")
+def read_at(x: Tracer, index: tuple[Tracer, ...], *, spec: Spec) -> Tracer:
     """Returns the elements that a key's parts pick."""
-    return read(x, Key(spec, operands))
+    return read(x, Key(spec, index))
 
 
 @operation(static=("axis", "mode", "fill_value"), weak_by=("x",))

@@ -1,13 +1,14 @@
-"""`plugrt_cpu.waiter`: the thread on which callbacks of pending arrays are made."""
+"""`plugrt.waiter`: the thread that waits, and tells of each end."""
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
 
 import pytest
 
-from plugrt_cpu.waiter import Waiter
+from plugrt.waiter import ProcessWaiter, Waiter
 
 
 class Step:
@@ -30,8 +31,15 @@ class Step:
         self.order.append(self)
 
 
+class Forgetful(Step):
+    """Keeps itself nowhere."""
+
+    def finish(self) -> None:
+        self.ready.wait()
+
+
 def test_one_thread_finishes_what_is_ready_first() -> None:
-    waiter, order = Waiter(), list[Step]()
+    waiter, order = Waiter("of a test"), list[Step]()
     blocking, pending, ready = Step(order), Step(order), Step(order, ready=True)
     waiter.add(blocking)
     blocking.begun.wait()
@@ -42,11 +50,11 @@ def test_one_thread_finishes_what_is_ready_first() -> None:
     pending.ready.set()
     waiter.close()
     assert order == [blocking, ready, pending]
-    assert {step.thread for step in order} == {"plugrt-cpu-events"}
+    assert {step.thread for step in order} == {"of a test"}
 
 
 def test_closing_waits_and_then_callers_wait_themselves() -> None:
-    waiter, order = Waiter(), list[Step]()
+    waiter, order = Waiter("of a test"), list[Step]()
     pending = Step(order)
     waiter.add(pending)
     closing = threading.Thread(target=waiter.close)
@@ -59,19 +67,47 @@ def test_closing_waits_and_then_callers_wait_themselves() -> None:
     assert late.thread == threading.current_thread().name
 
 
+def test_nothing_is_kept_that_is_finished() -> None:
+    waiter, freed = Waiter("of a test"), threading.Event()
+    step = Forgetful([], ready=True)
+    weakref.finalize(step, freed.set)
+    waiter.add(step)
+    del step
+    assert freed.wait(60)
+    waiter.close()
+
+
+def test_what_raises_is_shown_and_the_thread_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: shown.append(told.exc_value))
+    waiter, order = Waiter("of a test"), list[Step]()
+    broken, after = Step(order, ready=True), Step(order, ready=True)
+    error = KeyError("of a test")
+
+    def fail() -> None:
+        raise error
+
+    broken.finish = fail  # type: ignore[method-assign]
+    waiter.add(broken)
+    waiter.add(after)
+    waiter.close()
+    waiter.add(broken)  # on this thread, now
+    assert shown == [error, error]
+    assert order == [after]
+
+
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_has_a_thread_of_its_own() -> None:
-    from plugrt_cpu import waiter
-
     order: list[Step] = []
+    waiter = ProcessWaiter("of a test")
     before = Step(order, ready=True)
-    waiter.finish_when_ready(before)
+    waiter.add(before)
     child = os.fork()
     if child == 0:
         done = threading.Event()
         step = Step(order, ready=True)
         finish = step.finish
         step.finish = lambda: (finish(), done.set())  # type: ignore[method-assign,assignment]
-        waiter.finish_when_ready(step)
+        waiter.add(step)
         os._exit(0 if done.wait(60) else 1)
     assert os.waitpid(child, 0)[1] == 0

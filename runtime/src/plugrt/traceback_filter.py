@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+from pathlib import Path
 from types import TracebackType
 
-from plugrt.execution.user_frames import is_ours
 from plugrt.settings.declarations import config
+
+
+def _folder_of(package: str) -> str:
+    """Returns the folder of an installed package, which is not imported for it."""
+    found = importlib.util.find_spec(package)
+    assert found is not None
+    return str(Path(str(found.origin)).parent) + os.sep
+
+
+OUR_FOLDERS = (str(Path(__file__).parent) + os.sep, _folder_of("optree"))
+"""optree's frames stand between plugrt's where an operation maps over a pytree."""
+
+
+class _OurFiles(dict[str, bool]):
+    """Whether a file is plugrt's own, cached: each traced operation checks several frames."""
+
+    def __missing__(self, filename: str) -> bool:
+        ours = self[filename] = filename.startswith(OUR_FOLDERS)
+        return ours
+
+
+our_files = _OurFiles()
+"""By name, whether a file is of plugrt or of optree, which calls on plugrt's behalf."""
 
 
 def filter_traceback(error: BaseException) -> None:
@@ -21,7 +46,7 @@ def filter_traceback(error: BaseException) -> None:
     entry, count = error.__traceback__, 0
     while entry is not None:
         count += 1
-        if not is_ours(entry.tb_frame.f_code.co_filename):
+        if not our_files[entry.tb_frame.f_code.co_filename]:
             kept.append(entry)
         entry = entry.tb_next
     if len(kept) == count:

@@ -1,4 +1,4 @@
-"""`Waiter`: one thread that waits for jaxlib's arrays, and calls back for each."""
+"""`Waiter`: a thread that waits for one thing after the other, and tells of each end."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class Awaited(Protocol):
     """Something that is ready at some time, and has somebody to tell."""
 
     def is_ready(self) -> bool:
-        """Whether it is ready."""
+        """Whether it is known to be ready; False also where only waiting would tell."""
 
     def finish(self) -> None:
-        """Waits for it, and calls back; raises nothing."""
+        """Waits for it, and tells."""
 
 
 class Waiter:
     """A queue, and the thread that serves it: started with the first that is put there.
 
     What is ready is finished before the oldest is waited for; while that is waited for, what
-    becomes ready meanwhile is told later. At exit the interpreter waits until every callback was
-    made, before it tears things down; from then on callers wait themselves.
+    becomes ready meanwhile is told later. After `close`, callers wait themselves.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._changed = threading.Condition()
         self._waiting: deque[Awaited] = deque()
         self._thread: threading.Thread | None = None
@@ -41,16 +41,15 @@ class Waiter:
                 self._waiting.append(awaited)
                 self._changed.notify()
             if self._thread is None and not is_closed:
-                self._thread = threading.Thread(
-                    target=self._run, name="plugrt-cpu-events", daemon=True
-                )
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
         if is_closed:
-            awaited.finish()
+            _finish(awaited)
 
     def _run(self) -> None:
         while (awaited := self._next()) is not None:
-            awaited.finish()
+            _finish(awaited)
+            del awaited  # not kept while nothing is waited for
 
     def _next(self) -> Awaited | None:
         """Returns one that is ready, or the oldest; None once it is closed and all are done."""
@@ -64,7 +63,7 @@ class Waiter:
             return found
 
     def close(self) -> None:
-        """Waits until every callback was made."""
+        """Waits until everything has been finished."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -73,21 +72,31 @@ class Waiter:
             thread.join()
 
 
-class _Process:
-    """The waiter of this process: a forked child begins with one of its own."""
-
-    def __init__(self) -> None:
-        self.renew()
-        os.register_at_fork(after_in_child=self.renew)
-        atexit.register(lambda: self.waiter.close())
-
-    def renew(self) -> None:
-        self.waiter = Waiter()
+def _finish(awaited: Awaited) -> None:
+    """Finishes it; what that raises is shown as of a thread that ends: this one serves others."""
+    try:
+        awaited.finish()
+    except BaseException as error:  # noqa: BLE001 - shown
+        told = (type(error), error, error.__traceback__, threading.current_thread())
+        threading.excepthook(threading.ExceptHookArgs(told))
 
 
-_process = _Process()
+class ProcessWaiter:
+    """The `Waiter` of this process for some purpose: a forked child begins with one of its own.
 
+    At exit the interpreter waits until everything has been finished, before it tears things down.
+    """
 
-def finish_when_ready(awaited: Awaited) -> None:
-    """Has ``awaited`` finished on the thread of this process."""
-    _process.waiter.add(awaited)
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)
+        atexit.register(lambda: self._waiter.close())
+
+    def _renew(self) -> None:
+        self._waiter = Waiter(self._name)
+
+    def add(self, awaited: Awaited) -> None:
+        """Has ``awaited`` finished on the thread."""
+        self._waiter.add(awaited)

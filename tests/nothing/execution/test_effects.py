@@ -1,0 +1,283 @@
+"""Launches that are still under way: on a backend whose launches end when the test says so."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt.errors import Internal
+from plugrt.execution import effects
+from plugrt.host_callbacks import NumberedCallback, take_failure
+from plugrt.interface import Device
+from plugrt.plugins.backends import clear_backends
+from plugrt_sdk import BackendClient
+from support.distributions import run_python
+from support.late_launches import LateLaunches
+from support.registries import registry
+
+SCALAR = plugrt.ShapeDtypeStruct((), "int32")
+OVERTAKES = 0.3
+"""Seconds that a launch gives what must wait for it; only where it does not wait are they short."""
+
+
+class Late:
+    """A device whose launches wait for ``gate``, and what its programs called Python with."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.backend = LateLaunches(lambda n: self.gate.wait())
+        self.client = BackendClient(self.backend)
+        self.seen: list[int] = []
+
+    @property
+    def device(self) -> Device:
+        return self.client.devices()[0]
+
+    def jit(self, *, ordered: bool) -> Callable[[Any], Any]:
+        """Returns a function whose program notes its argument, and returns it."""
+
+        def call(n: Any) -> Any:
+            return plugrt.io_callback(self.note, SCALAR, n, ordered=ordered)
+
+        return plugrt.jit(call, device=self.device)
+
+    def note(self, n: Any) -> Any:
+        self.seen.append(int(n))
+        return n
+
+
+@pytest.fixture
+def late() -> Iterator[Late]:
+    made = Late()
+    yield made
+    made.gate.set()
+    plugrt.effects_barrier()
+    made.client.close()
+
+
+def hold_the_first(late: Late) -> threading.Event:
+    """Lets all launches run, the first a little later, or as soon as the event is set."""
+    overtaken = threading.Event()
+    late.backend.hold = lambda n: n > 1 or overtaken.wait(OVERTAKES)
+    return overtaken
+
+
+def test_an_ordered_launch_awaits_the_last_one(late: Late) -> None:
+    overtaken = hold_the_first(late)
+    f = late.jit(ordered=True)
+    f(np.int32(1))
+    f(np.int32(2)).block_until_ready()
+    overtaken.set()
+    plugrt.effects_barrier()
+    assert late.seen == [1, 2]
+
+
+def test_a_launch_without_order_awaits_nothing(late: Late) -> None:
+    overtaken = threading.Event()
+    late.backend.hold = lambda n: n > 1 or overtaken.wait()
+    f = late.jit(ordered=False)
+    f(np.int32(1))
+    f(np.int32(2)).block_until_ready()
+    overtaken.set()
+    plugrt.effects_barrier()
+    assert late.seen == [2, 1]
+
+
+def test_an_ordered_call_by_python_awaits_the_last_launch(late: Late) -> None:
+    overtaken = hold_the_first(late)
+    x = plugrt.device_put(np.int32(2), late.device)
+    late.jit(ordered=True)(np.int32(1))
+    plugrt.io_callback(late.note, SCALAR, x, ordered=True)
+    overtaken.set()
+    plugrt.effects_barrier()
+    assert late.seen == [1, 2]
+
+
+def test_launches_of_other_devices_and_threads_are_not_awaited(late: Late) -> None:
+    other = Late()
+    other.gate.set()
+    f, g = late.jit(ordered=True), other.jit(ordered=True)
+    f(np.int32(1))
+    g(np.int32(1)).block_until_ready()  # another device
+    thread = threading.Thread(target=f, args=(np.int32(2),))
+    thread.start()
+    thread.join(60)  # another thread
+    assert not thread.is_alive()
+    assert (late.seen, other.seen, late.backend.launched) == ([], [1], 2)
+    late.gate.set()
+    plugrt.effects_barrier()
+    assert sorted(late.seen) == [1, 2]
+    other.client.close()
+
+
+def test_clearing_backends_awaits_launches(late: Late) -> None:
+    cleared = hold_the_first(late)
+    late.jit(ordered=False)(np.int32(1))
+    clear_backends(registry())
+    assert late.seen == [1]
+    cleared.set()
+
+
+def test_the_end_of_the_interpreter_awaits_launches() -> None:
+    done = run_python(
+        f"""
+import atexit, threading
+import numpy as np
+import plugrt
+from plugrt_sdk import BackendClient
+from support.distributions import run_python
+from support.late_launches import LateLaunches
+ending, never = threading.Event(), threading.Event()
+hold = lambda n: (ending.wait(), never.wait({3 * OVERTAKES}))
+device = BackendClient(LateLaunches(hold)).devices()[0]
+kind = plugrt.ShapeDtypeStruct((), "int32")
+note = lambda n: (print("called", flush=True), n)[1]
+plugrt.jit(lambda n: plugrt.io_callback(note, kind, n), device=device)(np.int32(1))
+atexit.register(ending.set)  # and so called before the handlers that are there
+print("end", flush=True)
+"""
+    )
+    assert done.stdout.split() == ["end", "called"], done.stderr
+
+
+def test_what_has_ended_is_released_without_a_barrier(late: Late) -> None:
+    class Captured:
+        """What a callback closes over."""
+
+    def launch() -> threading.Event:
+        captured, freed = Captured(), threading.Event()
+        weakref.finalize(captured, freed.set)
+
+        def call(n: Any, captured: Any = captured) -> Any:
+            return plugrt.io_callback(lambda v: (captured, v)[1], SCALAR, n)
+
+        plugrt.jit(call, device=late.device)(np.int32(1))
+        return freed
+
+    freed = launch()
+    plugrt.clear_caches()
+    gc.collect()
+    assert not freed.is_set()  # the launch is under way
+    late.gate.set()
+    assert freed.wait(60)
+
+
+def test_an_end_that_launches_again_while_it_is_released(late: Late) -> None:
+    """What is released may end objects of the user's, whose ends use plugrt."""
+    f, ended = late.jit(ordered=True), threading.Event()
+    late.gate.set()
+
+    class Captured:
+        def __del__(self) -> None:
+            f(np.int32(2)).block_until_ready()
+            ended.set()
+
+    def launch(captured: Any) -> None:
+        def call(n: Any) -> Any:
+            return plugrt.io_callback(lambda v: (captured, v)[1], SCALAR, n)
+
+        plugrt.jit(call, device=late.device)(np.int32(1))
+
+    launch(Captured())
+    plugrt.clear_caches()
+    gc.collect()
+    assert ended.wait(60)
+
+
+def test_no_more_than_so_many_are_under_way(late: Late, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_MOST", 3)
+    f = late.jit(ordered=False)
+    f(np.int32(0))  # compiled
+    for n in range(1, 3):
+        f(np.int32(n))
+    assert len(effects._in_flight) == 3
+    threading.Timer(OVERTAKES, late.gate.set).start()
+    f(np.int32(3))  # awaits the oldest
+    assert 0 in late.seen
+
+
+def test_a_failure_is_raised_by_the_barrier_after_its_launch_was_released(late: Late) -> None:
+    def fail(n: Any) -> Any:
+        raise ValueError("told")
+
+    def call(n: Any) -> Any:
+        return plugrt.io_callback(fail, SCALAR, n)
+
+    late.gate.set()
+    plugrt.jit(call, device=late.device)(np.int32(1))
+    while effects._in_flight:
+        effects._ends.add(passed := _Passed())
+        passed.event.wait(60)
+    with pytest.raises(Internal, match="told"):
+        plugrt.effects_barrier()
+
+
+class _Passed:
+    """The last in the queue of a waiter."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def is_ready(self) -> bool:
+        return False
+
+    def finish(self) -> None:
+        self.event.set()
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+def passes_in_a_child(check: Callable[[], bool]) -> bool:
+    """Whether a check holds in a forked child, which is ended if it hangs."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if check() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")
+def test_a_forked_child_has_none_of_the_launches(late: Late) -> None:
+    late.jit(ordered=False)(np.int32(1))
+
+    def check() -> bool:
+        plugrt.effects_barrier()
+        return not effects._in_flight
+
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with effects._lock:
+            held.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    assert passes_in_a_child(check)
+    done.set()
+    holder.join()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")
+def test_a_forked_child_has_none_of_the_failures() -> None:
+    def fail() -> Any:
+        raise ValueError("of the parent")
+
+    callback = NumberedCallback(fail, "'fail'", has_effect=True)
+    with pytest.raises(Internal):
+        callback([])
+    assert passes_in_a_child(lambda: take_failure() is None)
+    assert take_failure() is not None
