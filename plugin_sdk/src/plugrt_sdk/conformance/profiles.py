@@ -26,6 +26,7 @@ PROFILES: Mapping[str, Sequence[str]] = {
         "buffers.put_get.dtypes.bool", "buffers.views.float32", "buffers.views.int32",
         "buffers.views.bool", "operations.*.float32", "operations.*.int32",
         "composites.*", "random.rng_bit_generator.*", "recovery.put", "recovery.launch",
+        "failures.others", "failures.threads", "failures.donation.*",
         "endurance.cycles", "endurance.threads.*", "endurance.callback.*", "endurance.fork",
         "endurance.exit.*", "handles.buffers.references", "handles.devices.strings",
         "table_places.*",
@@ -59,6 +60,7 @@ _NOT_NEEDED: Mapping[str, Sequence[str]] = {
     "jax": (
         "buffers.copy.devices", "buffers.put_get.dtypes.*", "buffers.put_get.byte_order",
         "buffers.views.*", "buffers.size", "devices.memories.put", "programs.input_types",
+        "table_places.topology.serialized",
     ),
     "torch_xla": ("programs.input_types",),
     "multi-device": ("devices.memories.put", "collectives.collective_broadcast.*"),

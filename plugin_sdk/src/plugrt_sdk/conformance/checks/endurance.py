@@ -92,7 +92,7 @@ def compiled_programs(subject: PluginSubject) -> None:
 # --- threads -------------------------------------------------------------------------------------
 
 
-def _in_threads(work: Callable[[int], None], count: int = 4) -> None:
+def in_threads(work: Callable[[int], None], count: int = 4) -> None:
     """Runs a function in threads, with their numbers; raises the first error of one."""
     errors: list[BaseException] = []
 
@@ -124,7 +124,7 @@ def threads_compile(subject: PluginSubject) -> None:
             [[found]] = subject.compile(text).execute([x, y])
             expect_same_bits(found.to_host(), wanted[number], f"the result of {names[number]}")
 
-    _in_threads(work)
+    in_threads(work)
 
 
 @CHAPTER.check("threads.read", why="a result that several requests read is torn")
@@ -138,7 +138,7 @@ def threads_read(subject: PluginSubject) -> None:
             subject.put(np.full(50_000, number, np.float32)).delete()
             expect_same_bits(x.to_host(), source, "the array that all threads read")
 
-    _in_threads(work)
+    in_threads(work)
 
 
 @CHAPTER.check(
@@ -160,7 +160,7 @@ def callback_of_another_thread(subject: PluginSubject) -> None:
 
         total.ready_event().on_ready(tell)
 
-    _in_threads(work)
+    in_threads(work)
     for _ in range(4):
         expect(done.acquire(timeout=20), "four callbacks within 20 s", sorted(told))
     expect_equal(sorted(told), [0, 1, 2, 3], "the threads whose callbacks were called:")

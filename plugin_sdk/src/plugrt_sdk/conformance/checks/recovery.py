@@ -18,11 +18,11 @@ from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter("recovery", Level.BEHAVES, "plugrt.errors.ResourceExhausted; PJRT_Error_Code 8")
 
-_TOO_MANY = 1 << 50
+TOO_MANY = 1 << 50
 """Floats: four pebibytes, for which no machine has addresses."""
-_FILL = f"""func.func public @main(%a: tensor<f32>) -> tensor<{_TOO_MANY}xf32> {{
-  %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<{_TOO_MANY}xf32>
-  return %0 : tensor<{_TOO_MANY}xf32>
+_FILL = f"""func.func public @main(%a: tensor<f32>) -> tensor<{TOO_MANY}xf32> {{
+  %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<{TOO_MANY}xf32>
+  return %0 : tensor<{TOO_MANY}xf32>
 }}"""
 
 
@@ -35,7 +35,7 @@ def _expect_works(subject: PluginSubject, when: str) -> None:
 @CHAPTER.check("put", why="an array that is too large ends the program, or the machine")
 def put(subject: PluginSubject) -> None:
     """An array that no memory holds is refused with ResourceExhausted, and the next one put."""
-    source = np.broadcast_to(np.float32(1), (_TOO_MANY,))
+    source = np.broadcast_to(np.float32(1), (TOO_MANY,))
     expect_refusal(
         lambda: subject.put(source).block_until_ready(), ResourceExhausted,
         what="putting an array of 4 PiB",
@@ -43,7 +43,7 @@ def put(subject: PluginSubject) -> None:
     _expect_works(subject, "after an array that was too large")
 
 
-def _launch_too_large(subject: PluginSubject) -> Buffer:
+def launch_too_large(subject: PluginSubject) -> Buffer:
     """Launches a program whose result is too large; its error may come now, or later."""
     [[result]] = subject.compile(_FILL).execute([(subject.put(np.float32(1)),)])
     return result
@@ -54,7 +54,7 @@ def launch(subject: PluginSubject) -> None:
     """A result that no memory holds is ResourceExhausted, three times; then a launch works."""
     for _ in range(3):
         expect_refusal(
-            lambda: _launch_too_large(subject).to_host(), ResourceExhausted,
+            lambda: launch_too_large(subject).to_host(), ResourceExhausted,
             what="launching a program whose result is 4 PiB",
         )  # fmt: skip
         _expect_works(subject, "after a result that was too large")
@@ -67,7 +67,7 @@ def launch(subject: PluginSubject) -> None:
 def deferred(subject: PluginSubject) -> None:
     """An error that comes after the launch is raised by each who waits for the result."""
     try:
-        result = _launch_too_large(subject)
+        result = launch_too_large(subject)
     except PjrtError:
         subject.refuse("launches that fail say so at once")
     waits: dict[str, Callable[[], Any]] = {

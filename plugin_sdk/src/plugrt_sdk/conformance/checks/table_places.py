@@ -10,6 +10,7 @@ from plugrt.interface import CompileOptions, DeviceAssignment
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
 from plugrt_sdk.conformance.checks.arguments import check_named_value
 from plugrt_sdk.conformance.checks.handles import expect_stable, expect_text
+from plugrt_sdk.conformance.checks.table_programs import expect_owned
 from plugrt_sdk.conformance.expect import expect, expect_equal
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.table_client import TableClient, text_at
@@ -120,3 +121,15 @@ def topology_attributes(subject: PluginSubject) -> None:
         check_named_value(one)
     names = [text_at(one.name, one.name_size) for one in given]
     expect(len(set(names)) == len(names), "no name twice", names)
+
+
+@CHAPTER.check(
+    "topology.serialized", refusable=True, why="bytes are freed twice, or never",
+)  # fmt: skip
+def topology_is_owned(subject: PluginSubject) -> None:
+    """A serialised topology is the caller's, who frees it with the function beside it."""
+    client = TableClient.of(subject)
+    expect_owned(
+        client, "TopologyDescription_Serialize", "serialized_topology",
+        "serialized_topology_deleter", topology=_topology(client),
+    )  # fmt: skip

@@ -145,7 +145,7 @@ def _owned(
     )
 
 
-def _expect_owned(client: TableClient, name: str, owner: str, deleter: str, **given: Any) -> None:
+def expect_owned(client: TableClient, name: str, owner: str, deleter: str, **given: Any) -> None:
     """Two results are two: freeing one leaves the other, and the executable, as they were."""
     first, free_first = _owned(client, name, given, owner, deleter)
     second, free_second = _owned(client, name, given, owner, deleter)
@@ -164,7 +164,7 @@ def serialized_is_owned(subject: PluginSubject) -> None:
     """A serialised executable is the caller's, who frees it with the function beside it."""
     client = TableClient.of(subject)
     _, executable = client.compile(_ADD)
-    _expect_owned(
+    expect_owned(
         client, "Executable_Serialize", "serialized_executable", "serialized_executable_deleter",
         executable=executable,
     )  # fmt: skip
@@ -175,7 +175,7 @@ def assignment_is_owned(subject: PluginSubject) -> None:
     """A program's device assignment is the caller's, who frees it with the function beside it."""
     client = TableClient.of(subject)
     loaded, _ = client.compile(_ADD)
-    _expect_owned(
+    expect_owned(
         client, "LoadedExecutable_GetDeviceAssignment", "serialized_device_assignment",
         "serialized_device_assignment_deleter", executable=loaded,
     )  # fmt: skip

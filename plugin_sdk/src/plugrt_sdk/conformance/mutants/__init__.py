@@ -33,6 +33,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.effects import EFFECTS
     from plugrt_sdk.conformance.mutants.endurance import ENDURANCE
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
+    from plugrt_sdk.conformance.mutants.failures import FAILURES
     from plugrt_sdk.conformance.mutants.forms import FORMS
     from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS
     from plugrt_sdk.conformance.mutants.installed import INSTALLED
@@ -67,6 +68,7 @@ def mutants() -> Mapping[str, Mutant]:
         **OWNERSHIP,
         **BEHAVIOUR,
         **ENDURANCE,
+        **FAILURES,
         **EFFECTS,
         **DECLARED,
         **SCALES,

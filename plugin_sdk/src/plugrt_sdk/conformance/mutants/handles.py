@@ -326,7 +326,7 @@ def _take_no_room(sound: Sound) -> Sound:
     return optimized
 
 
-def _shares(name: str, owner: str) -> TableFaults:
+def shares(name: str, owner: str) -> TableFaults:
     """Returns a mutant that gives out one result, which the first caller frees."""
     fields = ("serialized_bytes", "serialized_bytes_size", owner, f"{owner}_deleter")
     shared: list[Any] = []
@@ -417,8 +417,8 @@ TABLE_PROGRAMS: Mapping[str, TableFaults] = {
     "table_programs.optimized.two_calls": replace_function(
         "Executable_OptimizedProgram", _take_no_room
     ),
-    "table_programs.serialized": _shares("Executable_Serialize", "serialized_executable"),
-    "table_programs.assignment": _shares(
+    "table_programs.serialized": shares("Executable_Serialize", "serialized_executable"),
+    "table_programs.assignment": shares(
         "LoadedExecutable_GetDeviceAssignment", "serialized_device_assignment"
     ),
     "table_programs.fingerprint": _moves(

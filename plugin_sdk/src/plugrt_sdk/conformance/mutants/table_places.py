@@ -9,7 +9,7 @@ from plugrt.capi.abi import proto_wire
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import named_values
 from plugrt.interface import DeviceAssignment
-from plugrt_sdk.conformance.mutants.handles import then
+from plugrt_sdk.conformance.mutants.handles import shares, then
 from plugrt_sdk.conformance.mutants.tables import TableFaults, keep, replace_function
 
 
@@ -57,4 +57,7 @@ TABLE_PLACES: Mapping[str, TableFaults] = {
     ),
     "table_places.topology.platform": _name_another_platform(),
     "table_places.topology.attributes": _repeat_attributes(),
+    "table_places.topology.serialized": shares(
+        "TopologyDescription_Serialize", "serialized_topology"
+    ),
 }
