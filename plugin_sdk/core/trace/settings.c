@@ -1,4 +1,5 @@
 /* What the environment says: `plugrt trace` sets it, and anybody else may (docs/trace.md). */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ typedef struct {
   uint64_t nth; /* 0: every call */
 } Failure;
 
-enum { MOST_FAILURES = 32 };
+enum { MOST_FAILURES = 32, LAST_CODE = 16, LONGEST_DELAY = 3600000 /* ms */ };
 static Failure failures[MOST_FAILURES];
 static int num_failures;
 
@@ -28,15 +29,54 @@ static int function_number(const char *name, size_t size) {
   return -1;
 }
 
-/* FUNCTION:NTH=CODE, with numbers for NTH and CODE. `plugrt trace` checks what users write. */
+/* `plugrt trace` checks what users write; whoever sets the variables is told here, by each process. */
+static void refuse(const char *name, const char *text, size_t size, const char *expected) {
+  fprintf(stderr, "plugrt trace: %s: %.*s is not %s; it is left out\n", name, (int)size, text,
+          expected);
+}
+
+/* Reads a whole number that is followed by `end`; -1 for what is none, or more than `most`. */
+static int64_t read_number(const char *text, const char *end, int64_t most) {
+  char *after;
+  if (*text < '0' || *text > '9')
+    return -1;
+  long long number = strtoll(text, &after, 10);
+  return after == end && number <= most ? number : -1;
+}
+
+/* FUNCTION:NTH=CODE, with numbers for NTH and CODE. */
 static void read_failure(const char *text, size_t size) {
+  static const char expected[] = "FUNCTION:N=CODE, with a function that returns an error, a number "
+                                 "of its call (0: each) and a code from 1 to 16";
   const char *colon = memchr(text, ':', size), *equals = memchr(text, '=', size);
-  if (colon == NULL || equals == NULL || num_failures == MOST_FAILURES)
-    return;
-  Failure made = {function_number(text, (size_t)(colon - text)), atoi(equals + 1),
-                  strtoull(colon + 1, NULL, 10)};
-  if (made.function >= 0 && functions[made.function].returns_error)
-    failures[num_failures++] = made;
+  int function = colon == NULL ? -1 : function_number(text, (size_t)(colon - text));
+  int64_t nth = function < 0 || equals == NULL ? -1 : read_number(colon + 1, equals, INT64_MAX);
+  int64_t code = nth < 0 ? -1 : read_number(equals + 1, text + size, LAST_CODE);
+  if (code < 1 || !functions[function].returns_error)
+    refuse("PLUGRT_TRACE_FAIL", text, size, expected);
+  else if (num_failures == MOST_FAILURES)
+    refuse("PLUGRT_TRACE_FAIL", text, size, "among the first 32");
+  else
+    failures[num_failures++] = (Failure){function, (int)code, (uint64_t)nth};
+}
+
+static int read_minor(const char *text) {
+  int64_t minor = text == NULL || *text == '\0' ? -1 : read_number(text, text + strlen(text), INT_MAX);
+  if (text != NULL && *text != '\0' && minor < 0)
+    refuse("PLUGRT_TRACE_REPORT_MINOR", text, strlen(text), "a minor version");
+  return (int)minor;
+}
+
+/* Returns nanoseconds of milliseconds; the comparison is false for what is not a number. */
+static int64_t read_delay(const char *text) {
+  char *end;
+  double milliseconds = text == NULL ? 0 : strtod(text, &end);
+  if (text == NULL || *text == '\0')
+    return 0;
+  if (*end == '\0' && milliseconds >= 0 && milliseconds <= LONGEST_DELAY)
+    return (int64_t)(milliseconds * 1e6);
+  refuse("PLUGRT_TRACE_DELAY_EVENTS", text, strlen(text), "a number of milliseconds, at most an hour");
+  return 0;
 }
 
 void read_settings(void) {
@@ -49,8 +89,8 @@ void read_settings(void) {
   settings.check = is_set("PLUGRT_TRACE_CHECK");
   settings.forward_double_destroys = is_set("PLUGRT_TRACE_FORWARD_DOUBLE_DESTROYS");
   settings.calls = calls == NULL || is_set("PLUGRT_TRACE_CALLS");
-  settings.report_minor = minor != NULL && *minor != '\0' ? atoi(minor) : -1;
-  settings.event_delay = delay == NULL ? 0 : (int64_t)(atof(delay) * 1e6);
+  settings.report_minor = read_minor(minor);
+  settings.event_delay = read_delay(delay);
   while (text != NULL && *text != '\0') {
     size_t size = strcspn(text, ",");
     read_failure(text, size);

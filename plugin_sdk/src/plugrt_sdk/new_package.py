@@ -16,6 +16,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from plugrt.capi.loading.load_errors import why_no_plugin
 from plugrt.errors import FileRefused, InvalidArgument
 from plugrt.plugins import distributions
 from plugrt_sdk.package_names import PackageName
@@ -48,7 +49,11 @@ _GENERATED = ("__pycache__", ".ruff_cache", ".mypy_cache")
 
 @dataclass(frozen=True)
 class NewPackage:
-    """A package to be written. ``library`` is an existing PJRT library that it is to hold."""
+    """A package to be written. ``library`` is an existing PJRT library that it is to hold.
+
+    Raises `InvalidArgument` for a library that the kind does not take, and `PluginBroken` or
+    `PluginIncompatible` for a file that is no PJRT library of this machine. It is not loaded.
+    """
 
     name: PackageName
     kind: Kind
@@ -62,6 +67,9 @@ class NewPackage:
                 f"a plugin of kind {self.kind} has no library of its own to take {self.library} "
                 "for; the kind for an existing library is `--kind library`"
             )
+        wrong = None if self.library is None else why_no_plugin(str(self.library))
+        if wrong is not None:
+            raise wrong
 
     def next_steps(self) -> str:
         """Returns what to do with the package, command by command."""

@@ -16,12 +16,14 @@ import pytest
 from click.testing import CliRunner
 
 from plugrt import interface
-from plugrt.errors import FileRefused, InvalidArgument
+from plugrt.errors import FileRefused, InvalidArgument, PluginBroken, PluginIncompatible
 from plugrt.plugins.discovery import discover
 from plugrt.plugins.record import Source
 from plugrt_sdk.commands import new
 from plugrt_sdk.conformance.command import command as conform
 from plugrt_sdk.conformance.reports.readme import Slot
+from plugrt_sdk.export import _core
+from plugrt_sdk.export.library import export_library
 from plugrt_sdk.new_package import Kind, NewPackage, supported_range, write_package
 from plugrt_sdk.package_names import PackageName
 from support.distributions import install
@@ -135,13 +137,38 @@ def test_a_package_is_one_plugin_to_plugrt(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_an_existing_library_is_copied_into_its_package(tmp_path: Path) -> None:
-    library = tmp_path / "vendor.so"
-    library.write_bytes(b"\x7fELF\xff")
+    library = export_library("numpy", tmp_path / "vendor.so")
     place = tmp_path / "new"
     write_package(NewPackage(PackageName("mychip"), Kind.LIBRARY, place, library))
-    assert (place / "src/mychip/libpjrt_mychip.so").read_bytes() == b"\x7fELF\xff"
+    assert (place / "src/mychip/libpjrt_mychip.so").read_bytes() == library.read_bytes()
     with pytest.raises(InvalidArgument, match="--kind library"):
         NewPackage(PackageName("mychip"), Kind.PYTHON, place, library)
+
+
+OTHER = Path(_core.__file__ or "")
+"""A shared library that is no PJRT library."""
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [(None, PluginBroken, "does not exist; the path of a shared library was expected"),
+     (b"", PluginBroken, "is empty"), (b"int main;", PluginBroken, "is not a shared library"),
+     (b"\x7fELF\xff", PluginBroken, "is not a shared library, or is cut short"),
+     (b"PK\3\4", PluginIncompatible, "is a zip archive"),
+     (OTHER, PluginBroken, "not a PJRT plugin: it has no function GetPjrtApi")],
+    ids=["missing", "empty", "text", "cut", "wheel", "another library"],
+)  # fmt: skip
+def test_a_file_that_is_no_pjrt_library_is_not_packaged(
+    tmp_path: Path, content: bytes | Path | None, error: type[Exception], message: str
+) -> None:
+    file, place = tmp_path / "vendor.so", tmp_path / "new"
+    if content is not None:
+        file.write_bytes(content.read_bytes() if isinstance(content, Path) else content)
+    with pytest.raises(error, match=f"vendor.so {message}|vendor.so is .*{message}"):
+        NewPackage(PackageName("mychip"), Kind.LIBRARY, place, file)
+    command = ["mychip", "--kind", "library", "--path", str(place), "--library", str(file)]
+    assert CliRunner().invoke(new, command).exit_code != 0
+    assert not place.exists()
 
 
 @pytest.mark.parametrize(

@@ -595,3 +595,30 @@ def test_lines_fit_80_columns_and_show_handles_without_addresses() -> None:
 )  # fmt: skip
 def test_durations(nanoseconds: int, text: str) -> None:
     assert show_duration(nanoseconds) == text
+
+
+GET_TABLE = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).GetPjrtApi()"
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "expected"),
+    [("DELAY_EVENTS", ("nan", "inf", "-1", "1e300", "5 ms", "x"),
+      "a number of milliseconds, at most an hour"),
+     ("REPORT_MINOR", ("-1", "9x", "99999999999"), "a minor version"),
+     ("FAIL", ("Client_Compile", "Client_Compile:1", "Client_Compile:1=0", "Client_Compile:1=17",
+               "Client_Compil:1=5", "Client_Compile:x=5", "Client_Compile:1=5x",
+               "Error_Destroy:1=5"),
+      "FUNCTION:N=CODE, with a function that returns an error")],
+)  # fmt: skip
+def test_settings_of_the_environment_that_mean_nothing_are_told(
+    tmp_path: Path, setting: str, values: tuple[str, ...], expected: str
+) -> None:
+    for value in (*values, {"DELAY_EVENTS": "3600000", "REPORT_MINOR": "90"}.get(setting, "")):
+        given = {"PLUGRT_TRACE_FOLDER": str(tmp_path), f"PLUGRT_TRACE_{setting}": value}
+        ended = subprocess.run(
+            [sys.executable, "-S", "-c", GET_TABLE, str(library_path())],
+            env={**os.environ, **given, "PLUGRT_TRACE_LIBRARY": "/nosuch.so"},
+            capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        told = f"plugrt trace: PLUGRT_TRACE_{setting}: {value} is not {expected}"
+        assert ended.stderr.startswith(told) == (value in values), ended.stderr

@@ -12,7 +12,7 @@ from plugrt.capi.abi.declarations.ownership import DESTROYS
 from plugrt.capi.loading.elf import is_cut_short
 from plugrt.capi.loading.extension_chain import MAX_STRUCT, read_chain
 from plugrt.capi.loading.function_table import ExtensionTable, Slot, Table, complete_types
-from plugrt.capi.loading.load_errors import why_not_loaded
+from plugrt.capi.loading.load_errors import no_function, why_not_loaded
 from plugrt.capi.loading.process_map import AddressMap
 from plugrt.errors import (
     FailedPrecondition,
@@ -206,9 +206,7 @@ def _open(path: str, hints: Mapping[str, str]) -> Any:
     try:
         entry = opened.GetPjrtApi
     except (AttributeError, ffi.error) as error:
-        raise PluginBroken(
-            f"{path} is a shared library but not a PJRT plugin: it has no function GetPjrtApi"
-        ) from error
+        raise no_function(path) from error
     address = int(ffi.cast("uintptr_t", entry))
     if not AddressMap().executable(address):
         raise PluginBroken(

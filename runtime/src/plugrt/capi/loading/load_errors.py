@@ -1,4 +1,4 @@
-"""`why_not_loaded`: explains from the file itself why the loader refused a library."""
+"""`why_not_loaded`, `why_no_plugin`: what is wrong with a library, by the file itself."""
 
 from __future__ import annotations
 
@@ -42,6 +42,24 @@ def why_not_loaded(path: str, error: str, hints: Mapping[str, str]) -> PluginErr
             "than it was built with"
         )
     return PluginBroken(f"{path} cannot be loaded: {error}")
+
+
+def why_no_plugin(path: str) -> PluginError | None:
+    """Returns the exception for a file that is no PJRT library of this machine, else None.
+
+    Nothing of it runs, and what it needs of other libraries is not looked for.
+    """
+    wrong = _wrong_file(path)
+    if wrong is None and not read_elf(path).exports_api:
+        return no_function(path)
+    return wrong
+
+
+def no_function(path: str) -> PluginBroken:
+    """Returns the exception for a library without PJRT's function."""
+    return PluginBroken(
+        f"{path} is a shared library but not a PJRT plugin: it has no function GetPjrtApi"
+    )
 
 
 def _wrong_file(path: str) -> PluginError | None:
