@@ -37,8 +37,8 @@ PAGES = {
 NAMESPACES = ("array_api", "lax", "random", "tree")
 """Modules whose functions are made by decorators: listed from the running package."""
 MODULES = (
-    "plugrt.debug", "plugrt.ffi", "plugrt.sharding", "plugrt.layout", "plugrt.memory",
-    "plugrt.typing", "plugrt.plugins", "plugrt.monitoring", "plugrt.profiler",
+    "plugrt.debug", "plugrt.ffi", "plugrt.export", "plugrt.sharding", "plugrt.layout",
+    "plugrt.memory", "plugrt.typing", "plugrt.plugins", "plugrt.monitoring", "plugrt.profiler",
     "plugrt.interface", "plugrt.errors",
     "plugrt_sdk",
 )  # fmt: skip
@@ -48,6 +48,7 @@ STAGES = {
     "plugrt.transforms.stages": ("Traced", "Lowered", "Compiled"),
     "plugrt.stablehlo.xla_computation": ("XlaComputation",),
     "plugrt.transforms.aot": ("AheadOfTime",),
+    "plugrt.programs.compiled_export": ("CompiledExport",),
     "plugrt.programs": ("CompiledProgram",),
 }
 """What `jit`, `pmap` and `compile` return: classes that callers meet, and do not import."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from plugrt.errors import InvalidArgument, ProgramError, Unimplemented
 from plugrt.interface import CompileOptions, Layout, Program, TensorType
 from plugrt.memory_layout import AutoLayout
-from plugrt.programs.loading import convert_to_version, parse_program
+from plugrt.programs.parsing import convert_to_version, parse_program
 from plugrt_sdk.backend import Backend
 from plugrt_sdk.compiled import Compiled, Launch
 from plugrt_sdk.layouts import lay_out, layouts_of

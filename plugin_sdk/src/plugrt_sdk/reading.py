@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.interface import Program, TensorType
-from plugrt.programs.loading import parse_program
+from plugrt.programs.parsing import parse_program
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.bindings import ir

@@ -64,6 +64,7 @@ _MODULES = {
     "array_api": "plugrt.array_api",
     "debug": "plugrt.debug",
     "errors": "plugrt.errors",
+    "export": "plugrt.export",
     "ffi": "plugrt.ffi",
     "interface": "plugrt.interface",
     "lax": "plugrt.lax",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from plugrt import array_api as array_api
     from plugrt import debug as debug
     from plugrt import errors as errors
+    from plugrt import export as export
     from plugrt import ffi as ffi
     from plugrt import interface as interface
     from plugrt import lax as lax

@@ -29,6 +29,9 @@ _ALIASES, _ALIAS_PARAMETER, _ALIAS_INDEX = 8, 2, 3
 _DONORS, _DONOR_PARAMETER, _DONOR_INDEX = 18, 1, 2
 _ENTRIES = 1
 
+# The sharding of the results of a partitioned program, and those of a tuple's elements in it.
+_OUTPUT_SHARDING, _SHARDING_TYPE, _SHARDINGS, _OF_TUPLE = 12, 1, 5, 2
+
 PRIMITIVE_TYPES: dict[int, str] = {
     1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64",
     6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
@@ -75,6 +78,21 @@ def donated_parameters(module: Content) -> frozenset[int]:
                 # protobuf omits a number that is 0.
                 found.update(integers(entry, index) or integers(entry, parameter) or [0])
     return frozenset(found)
+
+
+def output_shardings(module: Content) -> list[bytes]:
+    """Returns how the results of a partitioned program lie, a serialised ``xla.OpSharding`` each.
+
+    [] for a program that is not partitioned. Raises `ValueError` for another message.
+    """
+    stated = messages(module, _OUTPUT_SHARDING)
+    if not stated:
+        return []
+    [whole] = stated
+    parts = (
+        messages(whole, _SHARDINGS) if integers(whole, _SHARDING_TYPE) == [_OF_TUPLE] else [whole]
+    )
+    return [*map(bytes, parts)]
 
 
 def parameter_types(module: Content) -> tuple[TensorType, ...]:

@@ -10,7 +10,7 @@ import pytest
 import plugrt
 from plugrt.errors import PlugrtError, ProgramError
 from plugrt.interface import Program
-from plugrt.programs.loading import parse_program
+from plugrt.programs.parsing import parse_program
 
 MAIN = """func.func {visibility} @{name}(%x: tensor<3xf32>) -> tensor<3xf32> {{
   %0 = stablehlo.add %x, %x : tensor<3xf32>

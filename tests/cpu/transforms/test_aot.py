@@ -19,7 +19,7 @@ from plugrt.errors import (
 )
 from plugrt.plugins import Backends
 from plugrt.plugins.record import State
-from plugrt.programs.loading import parse_program
+from plugrt.programs.parsing import parse_program
 from plugrt.settings.declarations import Config
 from plugrt.transforms import topology
 from support.fake_topology import FakeExecutable, FakeTopology, FarPlugin

@@ -6,7 +6,7 @@ import pytest
 
 from plugrt.errors import ProgramError
 from plugrt.interface import Program
-from plugrt.programs.loading import parse_program
+from plugrt.programs.parsing import parse_program
 from plugrt.stablehlo.module_graph import module_graph
 
 COMPLEX = "dense<(1.0,2.0)> : tensor<complex<f32>>"

@@ -8,7 +8,7 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.capi.abi.declarations import API_MINOR, functions
 from plugrt.errors import ArgumentTypeError, InvalidArgument
 from plugrt.interface import OptionValue
-from plugrt.programs.loading import has_bindings
+from plugrt.programs.parsing import has_bindings
 from plugrt_sdk.export.bridge import Bridge, ClientFactory
 from plugrt_sdk.export.native import create_table
 from plugrt_sdk.export.topologies import TopologyFactory

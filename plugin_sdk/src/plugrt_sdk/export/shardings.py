@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from plugrt.errors import Unimplemented
 from plugrt.interface import Executable, Program
-from plugrt.programs.loading import has_bindings
+from plugrt.programs.parsing import has_bindings
 
 Shardings = tuple[bytes, ...]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,15 @@ def command(
 
     arrays = [array for path in inputs for array in read_arrays(path)]
     start = time.perf_counter()
-    device = None
     if platform is not None:
-        client = process_backends().get(platform, f"--platform {platform}")
-        device = client.addressable_devices()[0]
-    program = compile(read_program_argument(file), device=device)
+        process_backends().get(platform, f"--platform {platform}")  # named in its errors
+    program = compile(read_program_argument(file), backend=platform)
     compiled = time.perf_counter()
     try:
-        result = program(*arrays)
+        outputs = program.call_flat(arrays)
     except ArgumentMismatch as error:
         cure = f"each parameter is an --input FILE.npy, in order; there are {len(arrays)}"
         raise ArgumentMismatch(f"{error}; {cure}") from error
-    outputs = list(result) if isinstance(result, tuple) else [result]
     plugrt.block_until_ready(outputs)
     finished = time.perf_counter()
     written = _write(outputs, output_dir) if output_dir is not None else []
@@ -79,7 +77,7 @@ def command(
         _show(f"{program!r}", facts, outputs)
 
 
-def _write(outputs: list[Any], folder: Path) -> list[str]:
+def _write(outputs: Sequence[Any], folder: Path) -> list[str]:
     """Writes ``output_0.npy`` and so on; returns their paths."""
     import numpy as np
 
@@ -90,7 +88,7 @@ def _write(outputs: list[Any], folder: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _show(program: str, facts: dict[str, Any], outputs: list[Any]) -> None:
+def _show(program: str, facts: dict[str, Any], outputs: Sequence[Any]) -> None:
     """Prints what a person wants to know of a run."""
     import numpy as np
 

@@ -82,6 +82,8 @@ class CompiledCall(CompiledBase):
     """Whether arguments that are committed to other devices are moved."""
     _any_scalar = False
     """Whether a Python scalar of any kind takes the parameter's dtype."""
+    _most_runners = 256
+    """How many kinds of calls are kept ready."""
     _rerun: Rerun | None = None
     """Makes a call again operation by operation, for the debug checks."""
 
@@ -100,7 +102,7 @@ class CompiledCall(CompiledBase):
         self._out_tree = out_tree
         self._types = types
         self._title = title
-        self._runners: BoundedCache[Any, Runner] = BoundedCache(256)
+        self._runners: BoundedCache[Any, Runner] = BoundedCache(self._most_runners)
 
     @property
     def _executable(self) -> Executable:

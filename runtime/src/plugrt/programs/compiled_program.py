@@ -33,15 +33,17 @@ from plugrt.interface import (
     Topology,
 )
 from plugrt.plugins import backends
-from plugrt.programs.loading import (
-    ProgramSource,
+from plugrt.programs.compiled_export import CompiledExport
+from plugrt.programs.export_conversion import convert_export, find_devices
+from plugrt.programs.exported import ExportedProgram
+from plugrt.programs.loading import ProgramSource, load_program
+from plugrt.programs.parameters import parameter_types as read_parameter_types
+from plugrt.programs.parsing import (
     convert_for_client,
     convert_to_version,
     has_bindings,
-    load_program,
     parse_program,
 )
-from plugrt.programs.parameters import parameter_types as read_parameter_types
 from plugrt.programs.tokens import leave_tokens_out
 from plugrt.transforms.aot import AheadOfTime, compile_for
 from plugrt.transforms.topology import resolve_topology
@@ -64,7 +66,7 @@ def compile(
     device: Device | None = None,
     backend: str | None = None,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
-) -> CompiledProgram: ...
+) -> CompiledProgram | CompiledExport: ...
 @with_argument_errors
 def compile(  # shadows the builtin, as the public name does
     program: ProgramSource,
@@ -73,14 +75,16 @@ def compile(  # shadows the builtin, as the public name does
     backend: str | None = None,
     topology: Topology | str | None = None,
     env_overrides: Mapping[str, str | bool | int | float] | None = None,
-) -> CompiledProgram | AheadOfTime:
+) -> CompiledProgram | CompiledExport | AheadOfTime:
     """Returns a program (or anything that `load_program` takes) compiled for one device.
 
-    The device is ``device``, else the first of ``backend``, else the default device. With
-    ``topology`` (or its name, such as ``"tpu:v5e:2x2"``) it is compiled for devices that need not
-    be here, and cannot be called. ``env_overrides`` are XLA debug options by name. Raises
-    `ProgramError` for a program that cannot be read and the backend's `PjrtError` for one that it
-    refuses.
+    The device is ``device``, else the first of ``backend``, else the default device; an export of
+    JAX for several devices has the first ones of the backend. With ``topology`` (or its name, such
+    as ``"tpu:v5e:2x2"``) it is compiled for devices that need not be here, and cannot be called.
+    ``env_overrides`` are XLA debug options by name. Of a program it is a `CompiledProgram`, of an
+    export a `CompiledExport`, which is called as the function was. Raises `ProgramError` for a
+    program that cannot be read, `ArgumentError` for an export for other platforms or more devices,
+    and the backend's `PjrtError` for what it refuses.
 
     >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     >>> plugrt.compile(text)(xp.asarray([1.0, 2.0]))
@@ -93,38 +97,49 @@ def compile(  # shadows the builtin, as the public name does
         return _compile_ahead(loaded, resolve_topology(topology), dict(env_overrides or {}))
     if device is not None and backend is not None:
         raise InvalidArgument("compile takes a device or a backend, not both")
+    explicit = device is not None
     if device is None:
         device = (
             default_device()
             if backend is None
             else backends.get_backend(backend).addressable_devices()[0]
         )
+    try:
+        if isinstance(loaded, ExportedProgram):
+            devices = find_devices(loaded.exported, device, explicit)
+            return CompiledExport(loaded, devices, dict(env_overrides or {}))
+        return _compile_here(loaded, device, dict(env_overrides or {}))
+    except PjrtError as error:
+        raise _blame(loaded, device.client.backend_name, error) from error
+
+
+def _compile_here(
+    program: Program, device: Device, overrides: Mapping[str, str | bool | int | float]
+) -> CompiledProgram:
     inputs: Sequence[TensorType] | None = None
-    if loaded.format == "mlir" and has_bindings():
-        inputs = parse_program(loaded)[1]
+    if program.format == "mlir" and has_bindings():
+        inputs = parse_program(program)[1]
     options = CompileOptions(
-        device_assignment=DeviceAssignment(((device.id,),)),
-        env_overrides=dict(env_overrides or {}),
+        device_assignment=DeviceAssignment(((device.id,),)), env_overrides=overrides
     )
     client = device.client
-    try:
-        executable = compile_program(
-            client, convert_for_client(loaded, client), options, inputs or ()
-        )
-    except PjrtError as error:
-        raise _blame(loaded, client.backend_name, error) from error
+    executable = compile_program(client, convert_for_client(program, client), options, inputs or ())
     if inputs is None:
         inputs = read_parameter_types(executable.executable)
-    return CompiledProgram(loaded, executable, device, inputs)
+    return CompiledProgram(program, executable, device, inputs)
 
 
 def _compile_ahead(
     loaded: Program, target: Topology, overrides: Mapping[str, str | bool | int | float]
 ) -> AheadOfTime:
+    options = CompileOptions(env_overrides=overrides)
+    if isinstance(loaded, ExportedProgram):
+        converted = convert_export(loaded, target)
+        executable = compile_for(converted.program, target, options)
+        return AheadOfTime(loaded, target, executable, converted.inputs)
     known = loaded.format == "mlir" and has_bindings()
     inputs = parse_program(loaded)[1] if known else None
     program = convert_to_version(loaded, target.stablehlo_current_version)
-    options = CompileOptions(env_overrides=overrides)
     return AheadOfTime(loaded, target, compile_for(program, target, options), inputs)
 
 
@@ -183,6 +198,11 @@ class CompiledProgram(CompiledCall):
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
         return self._runtime
+
+    def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """Calls it with an argument for each parameter; returns all results, as a tuple."""
+        found = self(*arrays)
+        return found if isinstance(found, tuple) else (found,)
 
     def _load(self, types: Sequence[ParameterType]) -> LoadedProgram:
         outputs = self.output_types

@@ -1,25 +1,22 @@
-"""`load_program`: a program from a file, bytes, text, an MLIR module or a JAX export."""
+"""`load_program`: a program from a file, bytes, text, an MLIR module or an export of JAX."""
 
 from __future__ import annotations
 
 import errno
-import importlib
-import importlib.util
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from plugrt import files
 from plugrt.argument_errors import with_argument_errors
-from plugrt.errors import FileRefused, MissingTraceExtra, ProgramError, UnsupportedDtype
-from plugrt.interface import Client, Program, TensorType
+from plugrt.errors import FileRefused, ProgramError
+from plugrt.interface import Program
+from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export
+from plugrt.programs.exported import Exported, ExportedProgram
 from plugrt.programs.formats import begins_as_mlir, describe_contents
+from plugrt.programs.parsing import has_bindings
 
-if TYPE_CHECKING:
-    from plugrt.stablehlo.bindings import ir
-
-MLIR_MAGIC = b"ML\xefR"
 MAX_BYTES = 2 * 2**30
 """The bound on a program, in bytes: XLA's own form of one, a protobuf, holds less."""
 _MAX_TEXT = 64
@@ -31,6 +28,9 @@ class JaxExport(Protocol):
     @property
     def mlir_module_serialized(self) -> bytes:
         """Its module, as MLIR bytecode."""
+
+    def serialize(self) -> bytes | bytearray:
+        """All of it."""
 
 
 class MlirOperation(Protocol):
@@ -49,7 +49,15 @@ class MlirModule(Protocol):
 
 
 ProgramSource: TypeAlias = (
-    Program | str | os.PathLike[str] | bytes | bytearray | memoryview | JaxExport | MlirModule
+    Program
+    | str
+    | os.PathLike[str]
+    | bytes
+    | bytearray
+    | memoryview
+    | Exported
+    | JaxExport
+    | MlirModule
 )
 """What `load_program` makes a program of."""
 
@@ -59,9 +67,9 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     """Returns a StableHLO program, checked as far as the installed packages allow.
 
     ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that
-    the installed StableHLO reads, what ``jax.export`` serialises (reading that needs jax), a
-    ``jax.export.Exported``, an MLIR module of jaxlib's, or a `Program`. A ``str`` is text if it
-    spans lines or holds ``module`` or ``func.func``, else a path.
+    the installed StableHLO reads, what ``jax.export`` serialises, a ``jax.export.Exported``, an
+    MLIR module of jaxlib's, or a `Program`. A ``str`` is text if it spans lines or holds ``module``
+    or ``func.func``, else a path. Of an export it is an `plugrt.export.ExportedProgram`.
 
     A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
     without jaxlib, where the backend parses), or for what is no file, and `FileNotFoundError`.
@@ -72,10 +80,18 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     """
     if isinstance(source, Program):
         return source
+    if isinstance(source, Exported):
+        return _export_program(source, name, "<export>")
     code, title = _read(source)
     if not code.strip():
         raise ProgramError(f"{title} is empty; expected a StableHLO module")
-    code = _unwrap_export(code, title)
+    if not code.startswith(MLIR_MAGIC) and _is_binary(code):
+        return _export_program(_read_export(code, title), name, title)
+    _check_syntax(code, title)
+    return Program(code, "mlir", name or _stem(title))
+
+
+def _check_syntax(code: bytes, title: str) -> None:
     if has_bindings():
         from plugrt.stablehlo.modules import parse
 
@@ -88,12 +104,13 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
                 f"{title} is no StableHLO text, which begins with a module or a func.func: "
                 f"{describe_contents(code)}", error.line, error.column,
             ) from error  # fmt: skip
-    return Program(code, "mlir", name or _stem(title))
 
 
-def has_bindings() -> bool:
-    """Whether jaxlib's MLIR bindings are installed (the extra ``plugrt[trace]``)."""
-    return importlib.util.find_spec("jaxlib") is not None
+def _export_program(exported: Exported, name: str, title: str) -> ExportedProgram:
+    code = exported.mlir_module_serialized
+    _check_syntax(code, title)
+    named = exported.fun_name if title.startswith("<") else _stem(title)
+    return ExportedProgram(code, "mlir", name or named, exported=exported)
 
 
 def _stem(title: str) -> str:
@@ -107,9 +124,8 @@ def _read(source: Any) -> tuple[bytes, str]:
         return read_contents(source), str(source)
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "<bytes>"
-    exported = getattr(source, "mlir_module_serialized", None)
-    if isinstance(exported, bytes):
-        return exported, "<jax.export>"
+    if isinstance(getattr(source, "mlir_module_serialized", None), bytes):
+        return _serialize(source), "<jax.export>"
     operation = getattr(source, "operation", None)
     if operation is not None and hasattr(operation, "write_bytecode"):
         stream = io.BytesIO()
@@ -150,92 +166,28 @@ def _is_text(source: str) -> bool:
     return "\n" in source or "func.func" in source or ("module" in source and "{" in source)
 
 
-def _unwrap_export(code: bytes, title: str) -> bytes:
-    """Returns the module inside a serialised ``jax.export``; other code unchanged."""
-    if code.startswith(MLIR_MAGIC) or not code.strip() or not _is_flatbuffer(code):
-        return code
-    if importlib.util.find_spec("jax") is None:
-        raise ProgramError(
-            f"{title} is neither StableHLO text nor MLIR bytecode: {describe_contents(code)}. If "
-            "jax.export wrote it, jax is needed to read it: pip install jax, or save "
-            "exported.mlir_module_serialized instead"
-        )
-    export = importlib.import_module("jax.export")
+def _serialize(exported: JaxExport) -> bytes:
     try:
-        inner: bytes = export.deserialize(bytearray(code)).mlir_module_serialized
-    except Exception as error:  # jax raises exceptions of many types for other bytes
+        return bytes(exported.serialize())
+    except Exception as error:  # JAX's, of many types: a class is not registered, say
         raise ProgramError(
-            f"{title} is neither StableHLO text nor MLIR bytecode, and no export that the "
-            f"installed jax can read: {describe_contents(code)}"
+            f"the export {exported!r:.80} cannot be serialised: {type(error).__name__}: {error}. "
+            "Its mlir_module_serialized can be compiled too: that takes flat arguments"
         ) from error
-    return inner
 
 
-def _is_flatbuffer(code: bytes) -> bool:
+def _read_export(code: bytes, title: str) -> Exported:
+    if looks_like_export(code):
+        return read_export(code, title)
+    raise ProgramError(
+        f"{title} is neither StableHLO text nor MLIR bytecode, and no export of JAX: "
+        f"{describe_contents(code)}"
+    )
+
+
+def _is_binary(code: bytes) -> bool:
     try:
         code.decode()
     except UnicodeDecodeError:
         return True
     return b"\0" in code
-
-
-def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
-    """Returns the module of a program, and the types of ``main``'s parameters and results.
-
-    Those are types of arrays, and `plugrt.interface.TOKEN_TYPE`.
-
-    Raises `ProgramError` for a module without a public function ``main``, and
-    `MissingTraceExtra` without jaxlib.
-    """
-    if not has_bindings():
-        raise MissingTraceExtra(
-            'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
-        )
-    from plugrt.stablehlo.attributes import symbol_of
-    from plugrt.stablehlo.modules import parse
-    from plugrt.stablehlo.refusals import refuse_endless_calls
-    from plugrt.stablehlo.types import parameter_type
-
-    module = parse(program.code, program.name)
-    main = next(
-        (
-            op
-            for op in module.body.operations
-            if op.operation.name == "func.func" and symbol_of(op) == "main"
-        ),
-        None,
-    )
-    if main is None:
-        names = [name for name in map(symbol_of, module.body.operations) if name is not None]
-        raise ProgramError(
-            f"program {program.name!r} has no function 'main' to run; it has {names or 'none'}"
-        )
-    refuse_endless_calls(module, program.name)
-    signature = main.attributes["function_type"].value
-    try:
-        inputs = [parameter_type(t) for t in signature.inputs]
-        results = [parameter_type(t) for t in signature.results]
-    except UnsupportedDtype as error:
-        raise ProgramError(f"program {program.name!r} cannot be run on arrays: {error}") from error
-    return module, inputs, results
-
-
-def convert_for_client(program: Program, client: Client) -> Program:
-    """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
-
-    Without jaxlib, or in a format other than MLIR, the program is returned unchanged.
-    """
-    return convert_to_version(program, client.capabilities.stablehlo_current_version)
-
-
-def convert_to_version(program: Program, version: tuple[int, int, int] | None) -> Program:
-    """Returns the program as a reader of that StableHLO version takes it (`convert_for_client`)."""
-    if program.format != "mlir" or not has_bindings():
-        return program
-    from plugrt.stablehlo.modules import portable_artifact
-    from plugrt.stablehlo.passes import legalize_chlo
-
-    module, _, _ = parse_program(program)
-    legalize_chlo(module)
-    code = portable_artifact(module, version)
-    return Program(code, "mlir", program.name)

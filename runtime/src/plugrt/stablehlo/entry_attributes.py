@@ -48,6 +48,14 @@ class EntryAttributes:
         return copy
 
 
+def donated_parameters(module: ir.Module) -> list[int]:
+    """Returns the numbers of the parameters of ``main`` that a launch takes the memory of."""
+    main = next(op for op in module.body.operations if symbol_of(op.operation) == "main")
+    with module.context:
+        given = _read(main, "arg_attrs", 0)
+    return [i for i, attributes in enumerate(given) if {_ALIAS, _DONOR} & attributes.keys()]
+
+
 def _read(main: Any, name: str, count: int) -> list[dict[str, ir.Attribute]]:
     if name not in main.attributes:
         return [{} for _ in range(count)]

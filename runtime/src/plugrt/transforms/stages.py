@@ -28,8 +28,7 @@ from plugrt.interface import (
     Program,
     Topology,
 )
-from plugrt.plugins.backends import process_backends
-from plugrt.plugins.platform_names import expand_platform_alias
+from plugrt.plugins.platform_names import expand_platform_alias, names_of_client
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import portable_artifact
@@ -242,9 +241,7 @@ class Lowered(StageInfo):
         if asked is None:
             return
         meant = {name for alias in asked for name in (alias, *expand_platform_alias(alias))}
-        rows = process_backends().table.rows
-        found = {target.platform, *(row.name for row in rows if row.client is target)}
-        if not found & meant:
+        if not names_of_client(target) & meant:
             raise ArgumentError(
                 f"{self.traced.fun_name!r} was lowered for {', '.join(asked)}; it cannot be "
                 f"compiled for {target.platform}. Name a topology of such a platform "

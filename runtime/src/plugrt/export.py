@@ -1,0 +1,28 @@
+"""Exports of JAX: what `plugrt.load_program` and `plugrt.compile` read of them without JAX.
+
+The names are those of ``jax.export``; plugrt writes no exports.
+"""
+
+from __future__ import annotations
+
+from plugrt.programs.export_file import deserialize
+from plugrt.programs.exported import (
+    Exported,
+    ExportedAval,
+    ExportedProgram,
+)
+from plugrt.programs.exported_trees import (
+    ExportedTree,
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+)
+
+__all__ = [
+    "Exported",
+    "ExportedAval",
+    "ExportedProgram",
+    "ExportedTree",
+    "deserialize",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+]

@@ -1,0 +1,331 @@
+"""`CompiledExport`: an export of JAX as a callable, for the shapes of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plugrt import hlo_proto
+from plugrt.argument_errors import with_checked_methods
+from plugrt.bounded_cache import BoundedCache
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentMismatch,
+    InvalidReply,
+    ShapeError,
+    Unimplemented,
+)
+from plugrt.execution import tree
+from plugrt.execution.arguments import Aval, ParameterType
+from plugrt.execution.compiled import CompiledCall, refuse
+from plugrt.execution.compiler import compile_program
+from plugrt.execution.loaded_program import LoadedProgram
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.op_sharding import read_op_sharding
+from plugrt.execution.placement import Launch
+from plugrt.execution.plan import Plan
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
+from plugrt.execution.signature import intern_signature
+from plugrt.interface import (
+    Device,
+    Executable,
+    LoadedExecutable,
+    TensorType,
+)
+from plugrt.programs.dimension_variables import explain_sizes
+from plugrt.programs.export_conversion import (
+    ConvertedExport,
+    choose_platform,
+    convert_export,
+    require_bindings,
+)
+from plugrt.programs.exported import (
+    Exported,
+    ExportedProgram,
+)
+from plugrt.programs.tokens import leave_tokens_out
+
+if TYPE_CHECKING:
+    pass
+
+_MOST_SHAPES = 128
+"""How many programs of one symbolic export are kept, each for its own shapes."""
+
+
+@with_checked_methods
+class CompiledExport(CompiledCall):
+    """A function that JAX exported, compiled for devices; called as it was in JAX.
+
+    It takes the arguments of the function (positional and by keyword, with its containers) and
+    returns its results. Host data are put on the devices, arrays elsewhere are copied there, and a
+    Python scalar takes the parameter's dtype. An export with symbolic shapes is compiled for each
+    combination of shapes that it is called with, of which the last ones are kept. Arguments that
+    the function donates are taken, as by `jit`; JAX, which calls an export within another program,
+    copies them.
+
+    Raises `ArgumentMismatch` naming each argument that differs, and how.
+    """
+
+    _any_place = True
+    _any_scalar = True
+    _most_runners = _MOST_SHAPES  # each keeps its program
+
+    def __init__(
+        self,
+        program: ExportedProgram,
+        devices: Sequence[Device],
+        env_overrides: Mapping[str, str | bool | int | float],
+    ) -> None:
+        exported = program.exported
+        self.program = program
+        """The program as it was loaded; ``program.exported`` has what the file says."""
+        self.devices = tuple(devices)
+        """The devices that it runs on."""
+        self._overrides = tuple(sorted(env_overrides.items()))
+        in_tree = exported.in_tree.build()
+        paths = [path for path, _ in tree.flatten_with_paths(in_tree)]
+        self._names = tuple(map(_name_argument, paths))
+        self._shapes: BoundedCache[Any, LoadedProgram] = BoundedCache(_MOST_SHAPES)
+        types: list[ParameterType] | None = None
+        loaded: Any = None
+        if not exported.is_symbolic:
+            types = [(t.shape, t.dtype, False) for t in exported.static_types()]
+            loaded = self._compile(exported.static_types())
+        else:
+            choose_platform(exported, self.devices[0].client)
+            require_bindings(exported)
+        super().__init__(
+            loaded,
+            tree.flatten(in_tree)[1],
+            tree.flatten(exported.out_tree.build())[1],
+            types,
+            f"export {exported.fun_name!r}",
+        )
+
+    @property
+    def device(self) -> Device:
+        """The first of `devices`."""
+        return self.devices[0]
+
+    @property
+    def exported(self) -> Exported:
+        """What the file says."""
+        return self.program.exported
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """The types of all arguments, flat. Raises `ArgumentError` where they are symbolic."""
+        self._require_one()
+        return tuple(self.exported.static_types())
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of all results, flat and whole. Raises `ArgumentError` as `input_types`."""
+        self._require_one()
+        return tuple(TensorType(s.shape, s.dtype) for s in self._program.outputs)
+
+    def runtime_executable(self) -> LoadedExecutable:
+        """Returns the backend's executable. Raises `ArgumentError` where the export is symbolic."""
+        self._require_one()
+        executable = self._program.executable
+        assert executable is not None  # `Plan` has computed results, or none and side effects
+        return executable
+
+    def serialize(self) -> bytes:
+        """As the method of all compiled programs; `ArgumentError` where the export is symbolic."""
+        self._require_one()
+        return super().serialize()
+
+    def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """Calls it with its arguments in the order of its leaves; returns flat results."""
+        if len(arrays) != len(self._names):
+            raise ArgumentMismatch(
+                f"{self._title} takes {len(self._names)} arguments ({self._describe_types()}); "
+                f"called with {len(arrays)}"
+            )
+        args, kwargs = tree.unflatten(self._spec, arrays)
+        return tuple(tree.leaves(self(*args, **kwargs)))
+
+    @property
+    def _spec(self) -> tree.PyTreeSpec:
+        assert self._in_tree is not None
+        return self._in_tree
+
+    @property
+    def _executable(self) -> Executable:
+        self._require_one()
+        return super()._executable
+
+    def _require_one(self) -> None:
+        if self.exported.is_symbolic:
+            raise ArgumentError(
+                f"{self._title} has symbolic shapes ({self._describe_types()}): there is a program "
+                "for each combination of shapes, and none without arguments. Fix: export it for "
+                "the shapes that it is wanted for"
+            )
+
+    def _program_for(self, avals: Sequence[Aval]) -> LoadedProgram:
+        if not self.exported.is_symbolic:
+            return self._program
+        avals_in = zip(avals, self.exported.in_avals, strict=True)
+        types = tuple(TensorType(aval.shape, expected.dtype) for aval, expected in avals_in)
+        return self._shapes.get_or_make(types, lambda: self._compile(types))
+
+    def _check(self, avals: Sequence[Aval]) -> None:
+        super()._check(avals)
+        if self._types is None:
+            expected = self.exported.in_avals
+            wrong = [
+                f"  {name}: takes {takes}, called with {aval.tensor_type}"
+                for name, takes, aval in zip(self._names, expected, avals, strict=True)
+                if not self._fits_symbolic(takes, aval)
+            ]
+            refuse(f"{self._title} was called with arguments of other types", wrong)
+            wrong = explain_sizes(self._names, expected, [aval.shape for aval in avals])
+            refuse(f"{self._title} was called with sizes that do not fit", wrong)
+
+    def _fits_symbolic(self, expected: Any, aval: Aval) -> bool:
+        if len(expected.shape) != len(aval.shape):
+            return False
+        shape = tuple(
+            n if isinstance(n, int) else found
+            for n, found in zip(expected.shape, aval.shape, strict=True)
+        )
+        return self._fits((shape, expected.dtype, False), aval)
+
+    def _name(self, i: int) -> str:
+        return self._names[i]
+
+    def _describe_types(self) -> str:
+        named = zip(self._names, self.exported.in_avals, strict=True)
+        return ", ".join(f"{name}: {aval}" for name, aval in named)
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        leaves, spec = tree.flatten((args, kwargs))
+        if spec != self._in_tree:
+            raise ArgumentMismatch(
+                f"{self._title} takes {self._describe_types()}, in the structure (args, kwargs) = "
+                f"{self._in_tree}; called with {spec}"
+            )
+        return leaves
+
+    # --- compilation --------------------------------------------------------------------------
+
+    def _compile(self, types: Sequence[TensorType]) -> LoadedProgram:
+        client = self.devices[0].client
+        try:
+            converted = convert_export(self.program, client, types)
+        except ShapeError as error:
+            raise ArgumentMismatch(str(error)) from error
+        program = converted.program
+        launch = self._launch()
+        options = launch.compile_options()
+        if len(self.devices) > 1:
+            shardy = b"sdy" in program.code
+            options = replace(options, use_spmd_partitioning=True, use_shardy_partitioner=shardy)
+        executable = compile_program(client, program, options, converted.inputs)
+        return self._load(executable, launch, types, converted)
+
+    def _load(
+        self,
+        executable: LoadedExecutable,
+        launch: Launch,
+        types: Sequence[TensorType],
+        converted: ConvertedExport,
+    ) -> LoadedProgram:
+        kept, inputs = self.exported.module_kept_var_idx, converted.inputs
+        leading = len(inputs) - len(kept)  # tokens, which come first
+        results = [t for t in executable.executable.output_types if not t.is_token]
+        plan = Plan(
+            name=self.exported.fun_name,
+            kept=kept,
+            sources=tuple(("result", i) for i in range(len(results))),
+            donated=tuple(kept[i - leading] for i in converted.donated),
+            argument_names=self._names,
+            acts=not results,
+        )
+        launch = self._settle(launch, executable.executable)
+        outputs = [
+            intern_signature(sharding.whole_shape(part.shape), part.dtype, sharding, True)
+            for part, sharding in zip(results, launch.out_shardings, strict=True)
+        ]
+        self._check_results([s.shape for s in outputs])
+        return LoadedProgram(
+            plan,
+            [(t.shape, t.dtype, False) for t in types],
+            launch,
+            leave_tokens_out(executable, inputs),
+            (),
+            outputs,
+        )
+
+    def _settle(self, launch: Launch, executable: Executable) -> Launch:
+        """Returns the launch with the shardings that the compiler chose for results."""
+        stated = self.exported.out_shardings
+        if len(self.devices) == 1 or None not in stated:
+            return launch
+        try:
+            found = _output_shardings(executable)
+        except Unimplemented:
+            return launch  # `_check_results` sees where it divided them
+        found = found[len(found) - len(stated) :]  # without those of tokens
+        chosen = [
+            read_op_sharding(proto, self.devices) if given is None else placed
+            for given, placed, proto in zip(stated, launch.out_shardings, found, strict=True)
+        ]
+        return replace(launch, out_shardings=tuple(chosen))
+
+    def _check_results(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raises `InvalidReply` where a compiler gave parts of results that were to be whole."""
+        for i, (aval, shape) in enumerate(zip(self.exported.out_avals, shapes, strict=True)):
+            if aval.is_static and aval.shape != shape:
+                raise InvalidReply(
+                    f"{self.devices[0].client.backend_name} compiled result {i} of "
+                    f"{self.exported.fun_name!r} as {shape}; {aval} was asked for"
+                )
+
+    def _launch(self) -> Launch:
+        exported = self.exported
+        return Launch(
+            1,
+            len(self.devices),
+            self.devices,
+            tuple(map(self._place, exported.in_shardings)),
+            tuple(map(self._place, exported.out_shardings)),
+            committed=True,
+            compiler_options=self._overrides,
+        )
+
+    def _place(self, stated: NamedSharding | None) -> Sharding:
+        """Returns a sharding that an export states, on these devices."""
+        kind = stated.memory_kind if stated else None
+        memory = None if kind == "device" else kind
+        if len(self.devices) == 1:
+            return SingleDeviceSharding(self.devices[0], memory_kind=memory)
+        if stated is None or stated.mesh.empty:
+            return PmapSharding(self.devices, None)
+        devices = np.array(self.devices, dtype=object).reshape(stated.mesh.axis_sizes)
+        mesh = Mesh(devices, stated.mesh.axis_names)
+        return NamedSharding(mesh, stated.spec, memory_kind=memory)
+
+    def __repr__(self) -> str:
+        gives = ", ".join(map(str, self.exported.out_avals))
+        where = ", ".join(map(repr, self.devices))
+        return f"<{self._title} on {where}: ({self._describe_types()}) -> ({gives})>"
+
+
+def _output_shardings(executable: Executable) -> Sequence[bytes]:
+    """Returns what a backend states, or what its optimised program does."""
+    try:
+        return executable.output_shardings()
+    except Unimplemented:
+        return hlo_proto.output_shardings(hlo_proto.read_module(executable.optimized_program()))
+
+
+def _name_argument(path: str) -> str:
+    """Returns JAX's name of an argument: ``[0][1]['w']`` is ``args[1]['w']``."""
+    return f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}"

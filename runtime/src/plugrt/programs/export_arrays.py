@@ -1,0 +1,150 @@
+"""Reads the types and the shardings of arguments and results in the files of ``jax.export``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+import ml_dtypes
+import numpy as np
+
+from plugrt.execution.mesh import AbstractMesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.flatbuffers import Table, require
+from plugrt.programs.exported import Dimension, ExportedAval
+
+T = TypeVar("T")
+
+
+class ArrayFields(NamedTuple):
+    """The fields of an export that describe its arguments, or its results.
+
+    ``avals`` and ``shardings`` are what JAX wrote until 2026; the others number those that the file
+    has once.
+    """
+
+    avals: int
+    shardings: int
+    aval_numbers: int
+    sharding_numbers: int
+
+
+ARGUMENTS = ArrayFields(3, 7, 22, 24)
+RESULTS = ArrayFields(5, 8, 23, 25)
+
+# The numbers of fields, by table.
+_UNIQUE_AVALS, _UNIQUE_MESHES, _UNIQUE_SHARDINGS = range(19, 22)
+_AVAL_KIND, _AVAL_SHAPE, _AVAL_DTYPE = range(3)
+_SHARDING_OF_HLO, _SHARDING_NAMED = 1, 2
+_NAMED_MESH, _NAMED_SPEC, _NAMED_MEMORY_KIND, _NAMED_MESH_NUMBER = range(4)
+_MESH_SIZES, _MESH_NAMES = range(2)
+_SPEC_PARTITIONS, _SPEC_UNREDUCED = 0, 2
+_PARTITION_AXES = 0
+
+_DTYPES = {
+    0: "bool", 1: "int8", 2: "int16", 3: "int32", 4: "int64",
+    5: "uint8", 6: "uint16", 7: "uint32", 8: "uint64",
+    9: "float16", 10: "float32", 11: "float64", 12: "complex64", 13: "complex128",
+    14: "bfloat16", 15: "int4", 16: "uint4", 17: "float8_e4m3b11fnuz", 18: "float8_e4m3fn",
+    19: "float8_e4m3fnuz", 20: "float8_e5m2", 21: "float8_e5m2fnuz", 22: "bool",
+    23: "float8_e4m3", 24: "float8_e3m4", 25: "float8_e8m0fnu", 26: "float4_e2m1fn",
+}  # fmt: skip
+"""Values of JAX's enumeration to dtypes. 22 is ``float0``, which modules have as ``bool``."""
+_KEYS = {27: 2, 28: 4, 29: 4}
+"""Those of typed keys, to the length of the ``uint32`` that modules have them as."""
+
+
+def read_avals(table: Table, fields: ArrayFields, count: int) -> tuple[ExportedAval, ...]:
+    """Returns the types of the arguments or of the results, of which there are ``count``.
+
+    Raises `ValueError` for what is not as JAX writes it.
+    """
+    chosen = table.scalars(fields.aval_numbers, "I")
+    if chosen:
+        unique = [_read_aval(aval) for aval in table.tables(_UNIQUE_AVALS)]
+        found = _choose(unique, chosen, "types")
+    else:
+        found = [_read_aval(aval) for aval in table.tables(fields.avals)]
+    if len(found) != count:
+        raise ValueError(f"it has {len(found)} types for {count} arrays")
+    return tuple(found)
+
+
+def _choose(unique: Sequence[T], chosen: Iterable[int], what: str) -> list[T]:
+    chosen = list(chosen)
+    if any(i >= len(unique) for i in chosen):
+        raise ValueError(f"it has {len(unique)} {what} and refers to number {max(chosen)}")
+    return [unique[i] for i in chosen]
+
+
+def _read_aval(table: Table) -> ExportedAval:
+    shape = tuple(map(_read_dimension, table.texts(_AVAL_SHAPE)))
+    number = table.scalar(_AVAL_DTYPE, "b")
+    if number in _KEYS:
+        return ExportedAval((*shape, _KEYS[number]), np.dtype(np.uint32))
+    name = _DTYPES.get(number)
+    if name is None:
+        raise ValueError(f"it has an array of the dtype number {number}")
+    return ExportedAval(shape, np.dtype(getattr(ml_dtypes, name, None) or name))
+
+
+def _read_dimension(text: str) -> Dimension:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
+
+
+def read_shardings(
+    table: Table, fields: ArrayFields, avals: Sequence[ExportedAval], devices: int
+) -> tuple[NamedSharding | None, ...]:
+    """Returns how arguments or results lie on the devices; None for one of which nothing is stated.
+
+    Raises `ValueError` for what is not as JAX writes it, or no longer writes it.
+    """
+    chosen = table.scalars(fields.sharding_numbers, "I")  # 0 is: not stated
+    found: list[NamedSharding | None]
+    if chosen:
+        meshes = [_read_mesh(each) for each in table.tables(_UNIQUE_MESHES)]
+        unique = [_read_named(each, meshes, devices) for each in table.tables(_UNIQUE_SHARDINGS)]
+        found = _choose([None, *unique], chosen, "shardings")
+    else:
+        found = [_read_sharding(each, devices) for each in table.tables(fields.shardings)]
+    found = found or [None] * len(avals)
+    if len(found) != len(avals):
+        raise ValueError(f"it has {len(found)} shardings for {len(avals)} arrays")
+    for sharding, aval in zip(found, avals, strict=True):
+        if sharding and len(sharding.spec) > len(aval.shape):
+            raise ValueError(f"it divides an array of type {aval} by more dimensions than it has")
+    return tuple(found)
+
+
+def _read_sharding(table: Table, devices: int) -> NamedSharding | None:
+    named = table.table(_SHARDING_NAMED)
+    if named is not None:
+        return _read_named(named, [], devices)
+    if devices > 1 and table.content(_SHARDING_OF_HLO):
+        raise ValueError(
+            "it has shardings in the form that JAX wrote until March 2026, which JAX no longer "
+            "reads by default either; export the function again"
+        )
+    return None
+
+
+def _read_named(table: Table, meshes: Sequence[AbstractMesh], devices: int) -> NamedSharding:
+    [mesh] = (
+        _choose(meshes, [table.scalar(_NAMED_MESH_NUMBER, "I")], "meshes")
+        if meshes
+        else [_read_mesh(require(table.table(_NAMED_MESH), "mesh for a sharding"))]
+    )
+    # A mesh without axes is that of an array on one device, whole.
+    if not mesh.empty and mesh.size != devices:
+        raise ValueError(f"it is for {devices} devices, and has a mesh of {mesh.size}")
+    spec = require(table.table(_NAMED_SPEC), "specification for a sharding")
+    if spec.texts(_SPEC_UNREDUCED):
+        raise ValueError("it has arrays that are partial sums on each device (unreduced)")
+    entries = [tuple(each.texts(_PARTITION_AXES)) or None for each in spec.tables(_SPEC_PARTITIONS)]
+    memory_kind = table.text(_NAMED_MEMORY_KIND)
+    return NamedSharding(mesh, PartitionSpec(*entries), memory_kind=memory_kind)
+
+
+def _read_mesh(table: Table) -> AbstractMesh:
+    return AbstractMesh(table.scalars(_MESH_SIZES, "I"), table.texts(_MESH_NAMES))

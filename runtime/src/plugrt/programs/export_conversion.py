@@ -1,0 +1,172 @@
+"""Exports of JAX as programs for a backend: its platform, its devices, and known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError, Unimplemented
+from plugrt.interface import Client, Device, Program, TensorType, Topology
+from plugrt.plugins.platform_names import names_of_client
+from plugrt.programs.exported import Exported, ExportedAval, ExportedProgram
+from plugrt.programs.parsing import convert_module, has_bindings, main_types
+
+if TYPE_CHECKING:
+    from plugrt.stablehlo.bindings import ir
+
+
+def choose_platform(exported: Exported, target: Client | Topology) -> int | None:
+    """Returns the number of the platform that an export's module is told; None if it is for one.
+
+    Raises `ArgumentError` where it is for others, unless the check was disabled when it was
+    exported: then the first one is taken, as in JAX.
+    """
+    names = names_of_client(target)
+    for i, platform in enumerate(exported.platforms):
+        if platform in names:
+            return i if len(exported.platforms) > 1 else None
+    if "platform" in exported.disabled_safety_checks:
+        return 0 if len(exported.platforms) > 1 else None
+    raise ArgumentError(
+        f"{exported.fun_name!r} was exported for {', '.join(exported.platforms)}; it cannot run on "
+        f"{' or '.join(sorted(names))}. Fix: export it with platforms=[…, {target.platform!r}]; "
+        "or, for one whose operations any platform has, with "
+        "disabled_checks=[jax.export.DisabledSafetyCheck.platform()]"
+    )
+
+
+def read_module(
+    program: ExportedProgram, target: Client | Topology, types: Sequence[TensorType]
+) -> tuple[ir.Module, Sequence[TensorType]]:
+    """Returns an export's module for a platform and arguments of these types, and what it takes.
+
+    ``types`` are those of all arguments; the module takes tokens, if any, and those of them that
+    it needs. Raises what `choose_platform` raises, `ShapeError` for shapes that the module refuses,
+    and `ProgramError` for an export whose module is not what it says.
+    """
+    from plugrt.stablehlo.modules import parse
+    from plugrt.stablehlo.refinement import refine
+
+    exported = program.exported
+    platform = choose_platform(exported, target)
+    module = parse(program.code, program.name)
+    kept = [types[i] for i in exported.module_kept_var_idx]
+    if exported.needs_refinement:
+        title = f"the export {exported.fun_name!r}"
+        module = refine(module, kept, platform, title)
+    inputs, outputs = main_types(module, program.name)
+    for what, found, wanted in (
+        ("takes", [t for t in inputs if not t.is_token], kept),
+        ("returns", [t for t in outputs if not t.is_token], exported.out_avals),
+    ):
+        if len(found) != len(wanted) or not all(map(_is_as_stated, found, wanted)):
+            raise ProgramError(
+                f"the export {exported.fun_name!r} is damaged: its module {what} "
+                f"{', '.join(map(str, found)) or 'nothing'}; it states "
+                f"{', '.join(map(str, wanted)) or 'nothing'}"
+            )
+    return module, inputs
+
+
+def _is_as_stated(found: TensorType, wanted: TensorType | ExportedAval) -> bool:
+    shape = [
+        n if isinstance(w, str) else w for n, w in zip(found.shape, wanted.shape, strict=False)
+    ]
+    return len(found.shape) == len(wanted.shape) and (found.dtype, [*found.shape]) == (
+        wanted.dtype,
+        shape,
+    )
+
+
+def find_devices(exported: Exported, device: Device, explicit: bool) -> list[Device]:
+    """Returns the devices that an export runs on: ``device``, or as many as it is for.
+
+    Several are the first ones of the device's backend. Raises `ArgumentError` where there are
+    fewer, or where the user named one device for an export that needs several.
+    """
+    count, client = exported.nr_devices, device.client
+    if count == 1:
+        return [device]
+    if explicit:
+        raise ArgumentError(
+            f"{exported.fun_name!r} was exported for {count} devices; it cannot run on {device!r} "
+            "alone. Fix: name a backend (backend=) instead, of which the first ones are taken"
+        )
+    found = list(client.addressable_devices())
+    if len(found) < count:
+        raise ArgumentError(
+            f"{exported.fun_name!r} was exported for {count} devices; {client.backend_name} has "
+            f"{len(found)} here. CPUs can have more: JAX_NUM_CPU_DEVICES={count}"
+        )
+    if exported.ordered_effects:
+        raise Unimplemented(
+            f"{exported.fun_name!r} was exported for {count} devices with ordered effects "
+            f"({', '.join(exported.ordered_effects)}): plugrt keeps effects in order by tokens, "
+            "which it passes on one device only"
+        )
+    return found[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedExport:
+    """An export as a program for a backend and known shapes."""
+
+    program: Program
+    inputs: Sequence[TensorType]
+    """What it takes: tokens, if any, and those arguments that it needs."""
+    donated: Sequence[int] = ()
+    """The inputs whose memory it takes, by number."""
+
+
+def convert_export(
+    program: ExportedProgram,
+    target: Client | Topology,
+    types: Sequence[TensorType] | None = None,
+) -> ConvertedExport:
+    """Returns an export for a backend and for arguments of these types; None: as it states them.
+
+    Raises what `read_module` raises, `ArgumentError` where shapes are symbolic and not given, and
+    `MissingTraceExtra` where a module has to be made for them without jaxlib.
+    """
+    exported = program.exported
+    if exported.is_symbolic and types is None:
+        raise ArgumentError(
+            f"{exported.fun_name!r} was exported with symbolic shapes "
+            f"({', '.join(map(str, exported.in_avals))}): it is compiled when it is called, for "
+            "the shapes of its arguments. Fix: export it for the shapes that it is wanted for"
+        )
+    types = exported.static_types() if types is None else types
+    if not has_bindings():
+        require_bindings(exported)
+        choose_platform(exported, target)
+        return ConvertedExport(program, [types[i] for i in exported.module_kept_var_idx])
+    from plugrt.stablehlo.entry_attributes import donated_parameters
+
+    module, inputs = read_module(program, target, types)
+    donated = donated_parameters(module)
+    version = (
+        target.stablehlo_current_version
+        if isinstance(target, Topology)
+        else target.capabilities.stablehlo_current_version
+    )
+    return ConvertedExport(convert_module(module, program.name, version), inputs, donated)
+
+
+def require_bindings(exported: Exported) -> None:
+    """Raises `MissingTraceExtra` where jaxlib, which makes a module for shapes, is missing."""
+    if has_bindings():
+        return
+    for needed, why in (
+        (exported.is_symbolic, "has symbolic shapes"),
+        (
+            len(exported.platforms) > 1,
+            f"is for several platforms ({', '.join(exported.platforms)})",
+        ),
+        (bool(exported.ordered_effects), "has ordered effects"),
+    ):
+        if needed:
+            raise MissingTraceExtra(
+                f"the export {exported.fun_name!r} {why}: making a program of it needs jaxlib's "
+                'passes: pip install "plugrt[trace]"'
+            )

@@ -1,0 +1,94 @@
+"""`Exported`: a function that JAX exported, as its file describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.interface import Program, TensorType
+from plugrt.programs.exported_trees import ExportedTree
+
+Dimension = int | str
+"""The size of a dimension, or an expression of dimension variables, such as ``2*a + b``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedAval:
+    """Shape and dtype of an argument or a result.
+
+    A typed key of ``jax.random`` is its data, ``uint32`` with one dimension more; ``float0`` is
+    ``bool``. The module has them so too.
+    """
+
+    shape: tuple[Dimension, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def is_static(self) -> bool:
+        """Whether no dimension is symbolic."""
+        return all(isinstance(size, int) for size in self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What ``jax.export.Exported.serialize`` wrote, but for derivatives, which plugrt ignores.
+
+    The names are those of ``jax.export.Exported``. Arguments and results are flat, in the order of
+    the leaves of ``in_tree``, which is that of ``(args, kwargs)``, and of ``out_tree``.
+    """
+
+    fun_name: str
+    in_tree: ExportedTree
+    in_avals: tuple[ExportedAval, ...]
+    out_tree: ExportedTree
+    out_avals: tuple[ExportedAval, ...]
+    in_shardings: tuple[NamedSharding | None, ...]
+    """For each argument, over an `AbstractMesh`; None where the export does not say: whole."""
+    out_shardings: tuple[NamedSharding | None, ...]
+    nr_devices: int
+    platforms: tuple[str, ...]
+    ordered_effects: tuple[str, ...]
+    """The names of JAX's classes of them."""
+    unordered_effects: tuple[str, ...]
+    disabled_safety_checks: tuple[str, ...]
+    """``platform``, or ``custom_call:`` with the name of a target."""
+    calling_convention_version: int
+    module_kept_var_idx: tuple[int, ...]
+    """The arguments that the module takes; others are not used."""
+    mlir_module_serialized: bytes = field(repr=False)
+    has_vjp: bool
+    """Whether the file has the derivative too. It is not read: JAX differentiates with it."""
+    jax_version: str | None = None
+    """The version of JAX that wrote the file, where the file says so."""
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether the shape of an argument has dimension variables."""
+        return not all(aval.is_static for aval in self.in_avals)
+
+    @property
+    def needs_refinement(self) -> bool:
+        """Whether the module has to be made into one for these shapes and this platform."""
+        return self.is_symbolic or len(self.platforms) > 1
+
+    def static_types(self) -> list[TensorType]:
+        """Returns the types of the arguments of an export that is not symbolic."""
+        return [TensorType(_sizes(aval.shape), aval.dtype) for aval in self.in_avals]
+
+
+def _sizes(shape: Sequence[Dimension]) -> tuple[int, ...]:
+    return tuple(map(int, shape))
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedProgram(Program):
+    """The module of an export as a program, with the export. `plugrt.compile` takes it."""
+
+    exported: Exported = None  # type: ignore[assignment]  # after fields that have defaults

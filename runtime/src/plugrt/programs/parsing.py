@@ -1,0 +1,90 @@
+"""Reading of programs' modules, and their conversion to what a backend takes."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from plugrt.errors import MissingTraceExtra, ProgramError, UnsupportedDtype
+from plugrt.interface import Client, Program, TensorType
+
+if TYPE_CHECKING:
+    from plugrt.stablehlo.bindings import ir
+
+Version = tuple[int, int, int]
+
+
+def has_bindings() -> bool:
+    """Whether jaxlib's MLIR bindings are installed (the extra ``plugrt[trace]``)."""
+    return importlib.util.find_spec("jaxlib") is not None
+
+
+def parse_program(program: Program) -> tuple[ir.Module, list[TensorType], list[TensorType]]:
+    """Returns the module of a program, and the types of ``main``'s parameters and results.
+
+    Those are types of arrays, and `plugrt.interface.TOKEN_TYPE`.
+
+    Raises `ProgramError` for a module without a public function ``main``, and
+    `MissingTraceExtra` without jaxlib.
+    """
+    if not has_bindings():
+        raise MissingTraceExtra(
+            'reading a StableHLO module here needs jaxlib: pip install "plugrt[trace]"'
+        )
+    from plugrt.stablehlo.modules import parse
+
+    module = parse(program.code, program.name)
+    return module, *main_types(module, program.name)
+
+
+def main_types(module: ir.Module, name: str) -> tuple[list[TensorType], list[TensorType]]:
+    """Returns what `parse_program` does of the types of a module, and raises what it raises."""
+    from plugrt.stablehlo.attributes import symbol_of
+    from plugrt.stablehlo.refusals import refuse_endless_calls
+    from plugrt.stablehlo.types import parameter_type
+
+    main = next(
+        (
+            op
+            for op in module.body.operations
+            if op.operation.name == "func.func" and symbol_of(op) == "main"
+        ),
+        None,
+    )
+    if main is None:
+        names = [name for name in map(symbol_of, module.body.operations) if name is not None]
+        raise ProgramError(
+            f"program {name!r} has no function 'main' to run; it has {names or 'none'}"
+        )
+    refuse_endless_calls(module, name)
+    signature = main.attributes["function_type"].value
+    try:
+        inputs = [parameter_type(t) for t in signature.inputs]
+        results = [parameter_type(t) for t in signature.results]
+    except UnsupportedDtype as error:
+        raise ProgramError(f"program {name!r} cannot be run on arrays: {error}") from error
+    return inputs, results
+
+
+def convert_for_client(program: Program, client: Client) -> Program:
+    """Returns the program as ``client`` takes it: without CHLO, at its StableHLO version.
+
+    Without jaxlib, or in a format other than MLIR, the program is returned unchanged.
+    """
+    return convert_to_version(program, client.capabilities.stablehlo_current_version)
+
+
+def convert_to_version(program: Program, version: Version | None) -> Program:
+    """Returns the program as a reader of that StableHLO version takes it (`convert_for_client`)."""
+    if program.format != "mlir" or not has_bindings():
+        return program
+    return convert_module(parse_program(program)[0], program.name, version)
+
+
+def convert_module(module: ir.Module, name: str, version: Version | None) -> Program:
+    """Returns a module, which is changed, as a program without CHLO at a StableHLO version."""
+    from plugrt.stablehlo.modules import portable_artifact
+    from plugrt.stablehlo.passes import legalize_chlo
+
+    legalize_chlo(module)
+    return Program(portable_artifact(module, version), "mlir", name)

@@ -1,0 +1,121 @@
+"""Modules of ``jax.export`` made into those for given shapes and one platform.
+
+Such a module computes with the sizes of its arguments' dimensions where the export is symbolic, and
+takes the number of the platform as its first argument where it is for several. As JAX does, a new
+``main`` with known types calls the old one, and jaxlib's passes of StableHLO put the sizes through,
+check the assertions about them that JAX left in the module, and drop the other platforms' branches.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.errors import ProgramError, ShapeError
+from plugrt.interface import TensorType
+from plugrt.stablehlo.attributes import symbol_of
+from plugrt.stablehlo.bindings import func, hlo, ir
+from plugrt.stablehlo.modules import bytecode, parse
+from plugrt.stablehlo.types import tensor_type
+
+_CALLED = "_plugrt_exported_main"
+_PLATFORM_INDEX = "jax.global_constant"
+_SHARDY = b"sdy"
+
+
+def refine(
+    module: ir.Module, types: Sequence[TensorType], platform: int | None, name: str
+) -> ir.Module:
+    """Returns the module for arrays of these types and the platform of that number.
+
+    ``platform`` None is for modules that do not take it. Changes ``module``. Raises `ShapeError`
+    for shapes that the module refuses, and `ProgramError` for one that is not as JAX writes it.
+    """
+    with module.context, ir.Location.unknown():
+        _wrap_main(module, types, platform, name)
+    code = bytecode(module)
+    # Not a public name of jaxlib's.
+    mlir: Any = importlib.import_module("jaxlib._jax").mlir
+    try:
+        refined = mlir.refine_polymorphic_shapes(
+            code,
+            enable_shape_assertions=True,
+            validate_static_shapes=True,
+            enable_shardy=_SHARDY in code,
+        )
+    except RuntimeError as error:  # JaxRuntimeError, whose module depends on whether JAX is there
+        raise ShapeError(f"{name}: {_explain(str(error))}") from error
+    return parse(refined, name)
+
+
+def _wrap_main(
+    module: ir.Module, types: Sequence[TensorType], platform: int | None, name: str
+) -> None:
+    main = next(op for op in module.body.operations if symbol_of(op.operation) == "main")
+    signature = main.attributes["function_type"].value
+    inputs, results = [*signature.inputs], [*signature.results]
+    leading = 0 if platform is None else 1
+    tokens = [t for t in inputs[leading:] if str(t) == "!stablehlo.token"]
+    if len(inputs) != leading + len(tokens) + len(types):
+        raise ProgramError(
+            f"{name} is damaged: its module takes {len(inputs)} arguments where it states "
+            f"{len(types)}, with {leading} for the platform"
+        )
+    main.attributes["sym_name"] = ir.StringAttr.get(_CALLED)
+    main.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    given = [*tokens, *(tensor_type(t.shape, t.dtype) for t in types)]
+    new = func.FuncOp(
+        "main",
+        ir.FunctionType.get(given, results),
+        ip=ir.InsertionPoint.at_block_begin(module.body),
+    )
+    new.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    for key, first in (("arg_attrs", leading), ("res_attrs", 0)):
+        if key in main.attributes:
+            new.attributes[key] = ir.ArrayAttr.get([*ir.ArrayAttr(main.attributes[key])][first:])
+    block = new.add_entry_block()
+    with ir.InsertionPoint(block):
+        operands = [] if platform is None else [_constant(platform, inputs[0], name)]
+        for argument, wanted in zip(block.arguments, inputs[leading:], strict=True):
+            operands.append(_convert(argument, wanted, name))
+        call = func.CallOp(results, ir.FlatSymbolRefAttr.get(_CALLED), operands)
+        func.ReturnOp([*call.results])
+
+
+def _constant(platform: int, wanted: ir.Type, name: str) -> ir.Value:
+    for dtype in (np.int32, np.int64):
+        value = hlo.constant(ir.DenseElementsAttr.get(np.array(platform, dtype)))
+        if value.type == wanted:
+            return value
+    raise ProgramError(f"{name} is damaged: its module takes the platform's number as {wanted}")
+
+
+def _convert(argument: ir.Value, wanted: ir.Type, name: str) -> ir.Value:
+    """Returns an argument as the old ``main`` takes it: converted even to its own type.
+
+    The passes change the type of what uses it, which must not be a function's result.
+    https://github.com/jax-ml/jax/blob/main/jax/_src/export/_export.py (b/287386268)
+    """
+    if argument.type == wanted:
+        return argument
+    given, takes = argument.type, ir.RankedTensorType(wanted)
+    same = given.rank == takes.rank and given.element_type == takes.element_type
+    if not same or any(
+        not takes.is_dynamic_dim(i) and takes.get_dim_size(i) != given.get_dim_size(i)
+        for i in range(given.rank)
+    ):
+        raise ProgramError(
+            f"{name} is damaged: it states {given} for what its module has as {takes}"
+        )
+    return hlo.convert(wanted, argument)
+
+
+def _explain(said: str) -> str:
+    """Returns the part of jaxlib's message that is about the shapes."""
+    found = re.search(r"error: (?:loc\([^)]*\): )?(.*)", said)
+    text = found[1] if found else said
+    return text.partition(" Please see https")[0].rstrip(" ,.")

@@ -1,0 +1,375 @@
+"""Exports of JAX: written by JAX here, and run without its help, as JAX runs them."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import plugrt
+from plugrt.errors import ArgumentError, ArgumentMismatch, InvalidArgument, ProgramError
+from plugrt.export import ExportedProgram, deserialize
+from support.behaviour import behaviour
+from support.jax_oracle import jax, same
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+W = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def shape(*sizes: Any, dtype: Any = np.float32) -> Any:
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+def here() -> str:
+    """Returns the platform of the default backend, for which JAX is told to export."""
+    return plugrt.get_backend().platform
+
+
+def exported(function: Any, *args: Any, platforms: Any = None, **options: Any) -> Any:
+    """Returns what JAX exports of a function, or of one that is jitted, for the platform here."""
+    jitted = function if hasattr(function, "lower") else jax.jit(function)
+    kwargs = options.pop("kwargs", {})
+    return export.export(jitted, platforms=platforms or [here()], **options)(*args, **kwargs)
+
+
+def needs_devices(count: int) -> None:
+    found = plugrt.device_count()
+    if found < count:
+        pytest.skip(f"no {count} devices here, but {found}")
+    if not plugrt.get_backend().capabilities.partitions:
+        pytest.skip(f"{here()} does not declare partitions")
+
+
+# --- calls ------------------------------------------------------------------------------------
+
+
+def model(params: Any, x: Any, *, scale: Any, unused: Any = None) -> Any:
+    y = jnp.tanh(x @ params["w"]) * scale
+    return {"y": y, "rest": [y.sum(), None, (x,)]}
+
+
+@behaviour(
+    21,
+    "An export is called as its function was, with containers, keywords and arguments that it does "
+    "not use, and gives the same containers back",
+)
+def test_an_export_is_called_as_the_function_was(tmp_path: Path) -> None:
+    params = {"w": W, "a": np.int32(1)}
+    made = exported(model, params, X, kwargs={"scale": np.float32(2), "unused": X})
+    path = tmp_path / "model.export"
+    path.write_bytes(made.serialize(vjp_order=1))
+    expected = jax.jit(model)(params, X, scale=np.float32(2))
+    for source in (made, bytes(made.serialize()), path, str(path)):
+        program = plugrt.compile(source)
+        found = program(params, plugrt.device_put(X), scale=2, unused=X)
+        assert list(found) == ["rest", "y"]
+        assert found["rest"][1] is None
+        same(found["y"], expected["y"], rtol=1e-6)
+        same(found["rest"][2][0], X)
+    assert program.exported.has_vjp  # which is not read
+    assert program.exported.module_kept_var_idx == (1, 2, 3)
+    assert repr(program).startswith("<export 'model' on ")
+    assert "kwargs['scale']: float32[]" in repr(program)
+    flat = program.call_flat([np.int32(1), W, X, np.float32(2), X])
+    same(flat[2], expected["y"], rtol=1e-6)
+    assert [*map(str, program.input_types)][:2] == ["int32[]", "float32[3,2]"]
+    assert [*map(str, program.output_types)] == ["float32[]", "float32[4,3]", "float32[4,2]"]
+    assert len(program.serialize()) > 100
+    assert program.runtime_executable().executable.num_partitions == 1
+
+
+@behaviour(21, "What JAX differentiated and exported runs")
+def test_a_gradient_runs() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return jnp.sum(jnp.sin(x @ w) ** 2)
+
+    gradient = jax.jit(jax.value_and_grad(loss))
+    same(plugrt.compile(exported(gradient, W, X))(W, X), gradient(W, X), rtol=1e-5, atol=1e-6)
+
+
+def test_results_keep_their_containers() -> None:
+    made = exported(lambda x: (collections.OrderedDict(b=x, a=[x + 1]), ()), shape(2))
+    found = plugrt.compile(made)(np.zeros(2, np.float32))
+    assert type(found[0]) is collections.OrderedDict
+    assert list(found[0]) == ["b", "a"]
+    assert found[1] == ()
+    assert plugrt.compile(exported(lambda x: (x,), shape(2)))(np.zeros(2, np.float32))[0].size == 2
+    assert plugrt.compile(exported(lambda x: (), shape(2)))(np.zeros(2, np.float32)) == ()
+
+
+@behaviour(
+    21,
+    "An export in each version of the calling convention that JAX writes, and keys and dtypes of "
+    "every kind in one, run",
+)
+def test_versions_keys_and_dtypes() -> None:
+    for version in (9, 10):
+        with jax._src.config.jax_export_calling_convention_version(version):
+            made = exported(lambda x: x * 2, shape(3))
+        assert deserialize(made.serialize()).calling_convention_version == version
+        same(plugrt.compile(made)(np.float32([1, 2, 3])), np.float32([2, 4, 6]))
+
+    def draw(key: Any, flag: Any, half: Any) -> Any:
+        return jax.random.uniform(key, (3,)), ~flag, half + 1
+
+    key = jax.random.key(7)
+    made = exported(draw, key, shape(2, dtype=bool), shape(2, dtype=jnp.bfloat16))
+    half = np.ones(2, jnp.bfloat16)
+    found = plugrt.compile(made)(jax.random.key_data(key), np.zeros(2, bool), half)
+    same(found[0], jax.random.uniform(key, (3,)))
+    assert [str(x.dtype) for x in found] == ["float32", "bool", "bfloat16"]
+    assert [*map(str, deserialize(made.serialize()).in_avals)] == [
+        "uint32[2]",
+        "bool[2]",
+        "bfloat16[2]",
+    ]
+
+
+@behaviour(
+    21,
+    "An argument that the exported function donates is taken, and says by whom",
+    jax="copied: JAX puts an export into another program, which has its own donations",
+)
+def test_donation_is_recorded() -> None:
+    jitted = jax.jit(lambda n, x: (x + 1, n), donate_argnums=1)
+    # JAX records no donations for platforms that it does not know.
+    anywhere = [export.DisabledSafetyCheck.platform()]
+    made = exported(jitted, shape(), shape(4, 3), platforms=["cpu"], disabled_checks=anywhere)
+    program = plugrt.compile(made)
+    x, n = plugrt.device_put(X), np.float32(1)
+    same(program(n, x)[0], X + 1)
+    assert x.is_deleted()
+    with pytest.raises(plugrt.errors.DeletedBuffer, match="donated to '<lambda>'"):
+        x + 1
+    same(program(n, X)[0], X + 1)  # a host array stays the caller's
+
+
+# --- platforms --------------------------------------------------------------------------------
+
+
+@behaviour(
+    21,
+    "An export for several platforms computes what it has for the one that it runs on, and is "
+    "rid of what it has for others",
+)
+def test_the_platform_is_chosen_for_the_caller() -> None:
+    def on_platforms(x: Any) -> Any:
+        return jax.lax.platform_dependent(
+            x,
+            tpu=lambda x: jnp.linalg.cholesky(x),
+            cuda=lambda x: x + 2,
+            default=lambda x: x + 1,
+        )
+
+    names = ["cuda", "tpu", here()]
+    program = plugrt.compile(exported(on_platforms, shape(4, 4), platforms=names))
+    same(program(np.ones((4, 4), np.float32)), np.full((4, 4), 2, np.float32))
+    assert "cholesky" not in program.as_text()
+    assert "conditional" not in program.as_text()
+
+
+@behaviour(
+    21,
+    "An export for other platforms is refused with their names, unless that check was disabled "
+    "when it was exported",
+)
+def test_other_platforms_are_refused() -> None:
+    made = exported(lambda x: x + 1, shape(3), platforms=["cuda", "tpu"])
+    with pytest.raises(ArgumentError, match=rf"for cuda, tpu; it cannot run on .*{here()}.*Fix"):
+        plugrt.compile(made)
+    made = exported(lambda x: x + 1, shape(3), platforms=["tpu"])
+    with pytest.raises(ArgumentError, match=r"'<lambda>' was exported for tpu;"):
+        plugrt.compile(made.serialize())
+    for platforms in (["tpu"], ["tpu", "cuda"]):
+        check = export.DisabledSafetyCheck.platform()
+        made = exported(lambda x: x + 1, shape(3), platforms=platforms, disabled_checks=[check])
+        same(plugrt.compile(made)(np.zeros(3, np.float32)), np.ones(3, np.float32))
+
+
+# --- symbolic shapes --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def symbolic() -> Any:
+    """A function of ``x: [a, b]``, ``y: [b, 3]`` and ``z: [2*a]``, with 2 at least for ``a``."""
+    a, b = export.symbolic_shape("a, b", constraints=["a >= 2"])
+
+    def function(x: Any, y: Any, z: Any) -> Any:
+        joined = jnp.concatenate([x.reshape(-1), y.reshape(-1)])
+        return x @ y, joined, x.shape[0] * 2, jnp.arange(z.shape[0] + x.shape[1])
+
+    made = exported(function, shape(a, b), kwargs={"y": shape(b, 3), "z": shape(2 * a)})
+    return jax.jit(function), plugrt.compile(made.serialize())
+
+
+def _arguments(a: int, b: int) -> dict[str, Any]:
+    generator = np.random.default_rng(a * 10 + b)
+    return {
+        "x": generator.random((a, b), np.float32),
+        "y": generator.random((b, 3), np.float32),
+        "z": np.zeros(2 * a, np.float32),
+    }
+
+
+@behaviour(
+    21,
+    "An export with symbolic shapes is compiled for the shapes of its arguments, once for each "
+    "combination",
+)
+def test_symbolic_shapes_are_those_of_the_arguments(symbolic: Any) -> None:
+    function, program = symbolic
+    for a, b in ((2, 1), (4, 5), (2, 1), (7, 2)):
+        x, y, z = _arguments(a, b).values()
+        found = program(x, y=plugrt.device_put(y), z=z)
+        same(found, function(x, y=y, z=z), rtol=1e-6)
+    assert len(program._shapes) == 3
+    assert "float32[a,b]" in repr(program)
+    with pytest.raises(ArgumentError, match=r"symbolic shapes .*a program for each combination"):
+        program.serialize()
+
+
+def test_the_programs_of_a_symbolic_export_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plugrt.programs import compiled_export
+
+    monkeypatch.setattr(compiled_export, "_MOST_SHAPES", 2)
+    monkeypatch.setattr(compiled_export.CompiledExport, "_most_runners", 2)
+    (n,) = export.symbolic_shape("n")
+    program = plugrt.compile(exported(lambda x: x + 1, shape(n)))
+    for size in (1, 2, 3, 1):
+        same(program(np.zeros(size, np.float32)), np.ones(size, np.float32))
+    assert len(program._shapes) == 2
+    assert len(program._runners) <= 2
+
+
+@behaviour(
+    21,
+    "Sizes that do not fit symbolic shapes are named with the variables and the constraints that "
+    "they break",
+)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"y": (6, 3)}, r"kwargs\['y'\].shape\[0\]: b is 6 here, and 5 in args\[0\].shape\[1\]"),
+        ({"z": (7,)}, r"(?s)'a' = 4.*Found inconsistency|Found inconsistency.*z.*\(= 7\).*2\*a"),
+        ({"x": (1, 5), "z": (2,)}, r"constraint a >= 2.*but found -1.*args\[0\].shape"),
+        ({"x": (4, 0), "y": (0, 3)}, r"Expected value >= 1 for dimension variable 'b'"),
+        ({"x": (4,)}, r"args\[0\]: takes float32\[a,b\], called with float32\[4\]"),
+        ({"y": (5, 2)}, r"kwargs\['y'\]: takes float32\[b,3\], called with float32\[5,2\]"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_named(symbolic: Any, change: dict[str, Any], says: str) -> None:
+    given = _arguments(4, 5) | {k: np.zeros(size, np.float32) for k, size in change.items()}
+    with pytest.raises(ArgumentMismatch, match=says) as raised:
+        symbolic[1](given.pop("x"), **given)
+    assert "docs.jax.dev" not in str(raised.value)
+    assert "stablehlo" not in str(raised.value)
+
+
+# --- several devices --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sharded() -> Any:
+    mesh = AbstractMesh((2, 2), ("x", "y"))
+    rows, columns = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P(None, ("y", "x")))
+    jitted = jax.jit(
+        lambda a, b: (a @ b, a + 1, a.sum()),
+        in_shardings=(rows, columns),
+        out_shardings=(None, rows, None),
+    )
+    return exported(jitted, shape(4, 8), shape(8, 4))
+
+
+@behaviour(
+    21,
+    "An export for several devices runs on as many, with its arguments and results divided as it "
+    "says",
+)
+def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
+    needs_devices(4)
+    program = plugrt.compile(sharded.serialize())
+    devices = plugrt.local_devices()[:4]
+    a = np.arange(32, dtype=np.float32).reshape(4, 8)
+    b = a.reshape(8, 4) / 8
+    product, more, total = program(a, plugrt.device_put(b, devices[1]))
+    same(product, a @ b)
+    same(more, a + 1)
+    same(total, a.sum())
+    assert more.sharding.devices == tuple(devices)
+    shards = {s.device: np.asarray(s.data) for s in more.addressable_shards}
+    for i, device in enumerate(devices):
+        same(shards[device], (a + 1)[:2] if i < 2 else (a + 1)[2:])
+    assert not more.sharding.is_fully_replicated
+    assert total.sharding.is_fully_replicated
+    same(program(more, b)[0], (a + 1) @ b)  # it lies as the program takes it
+    same(program(more + 1, b)[1], a + 3)
+    wrong = np.zeros((5, 8), np.float32)
+    with pytest.raises(ArgumentMismatch, match=r"args\[0\]: takes float32\[4,8\]"):
+        program(wrong, b)
+
+
+def test_devices_that_are_missing_are_named(sharded: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"for 4 devices; it cannot run on .* alone.*backend="):
+        plugrt.compile(sharded, device=plugrt.devices()[0])
+    mesh = AbstractMesh((4096,), ("x",))
+    jitted = jax.jit(lambda x: x + 1, in_shardings=NamedSharding(mesh, P("x")))
+    with pytest.raises(ArgumentError, match=r"for 4096 devices; .* has \d+ here.*JAX_NUM_CPU"):
+        plugrt.compile(exported(jitted, shape(4096)))
+
+
+# --- wrong uses -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def doubled() -> Any:
+    return plugrt.compile(exported(lambda x, y: x + y, shape(3), shape(3, dtype=np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ((X,), r"takes args\[0\]: float32\[3\], args\[1\]: int32\[3\], in the structure.*\(\*,\)"),
+        ((np.ones(4, np.float32), np.ones(3, np.int32)), r"args\[0\]: takes float32\[3\], called "),
+        ((np.ones(3, np.float32), np.ones(3, np.int8)), r"args\[1\]: takes int32\[3\], called "),
+        (([1.0, 2.0, 3.0], np.ones(3, np.int32)), r"in the structure \(args, kwargs\)"),
+    ],
+)
+def test_wrong_arguments_are_named(doubled: Any, args: Any, says: str) -> None:
+    with pytest.raises(ArgumentMismatch, match=says):
+        doubled(*args)
+
+
+def test_an_export_that_contradicts_its_module_is_refused() -> None:
+    """Its description and its module are of two functions."""
+    one = plugrt.load_program(exported(lambda x: x + 1, shape(3)))
+    two = plugrt.load_program(exported(lambda x: (x, x), shape(4)))
+    assert isinstance(one, ExportedProgram)
+    assert isinstance(two, ExportedProgram)
+    mixed = ExportedProgram(two.code, "mlir", "mixed", exported=one.exported)
+    with pytest.raises(ProgramError, match=r"damaged: its module takes float32\[4\]; it states"):
+        plugrt.compile(mixed)
+
+
+def test_options_of_compile_are_checked(sharded: Any) -> None:
+    made = exported(lambda x: x + 1, shape(3))
+    with pytest.raises(InvalidArgument, match="a device or a backend"):
+        plugrt.compile(made, device=plugrt.devices()[0], backend="cpu")
+    last = plugrt.devices()[-1]
+    assert plugrt.compile(made, device=last)(np.zeros(3, np.float32)).device is last
+    with pytest.raises(plugrt.errors.StructureError, match=r"'mine', which is not registered here"):
+        plugrt.compile(_with_unknown_container())
+
+
+def _with_unknown_container() -> Any:
+    class Mine(collections.namedtuple("Mine", "a")):
+        pass
+
+    export.register_namedtuple_serialization(Mine, serialized_name="mine")
+    return exported(lambda x: Mine(x), shape(3)).serialize()
