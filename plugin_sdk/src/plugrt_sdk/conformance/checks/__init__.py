@@ -36,6 +36,7 @@ from plugrt_sdk.conformance.checks import (
     scales,
     table_places,
     table_programs,
+    table_puts,
     topologies,
     views,
 )
@@ -69,6 +70,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     layouts.CHAPTER,
     topologies.CHAPTER,
     handles.CHAPTER,
+    table_puts.CHAPTER,
     table_programs.CHAPTER,
     table_places.CHAPTER,
     scales.CHAPTER,

@@ -35,7 +35,7 @@ def mutants() -> Mapping[str, Mutant]:
     from plugrt_sdk.conformance.mutants.executables import EXECUTABLES
     from plugrt_sdk.conformance.mutants.failures import FAILURES
     from plugrt_sdk.conformance.mutants.forms import FORMS
-    from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS
+    from plugrt_sdk.conformance.mutants.handles import HANDLES, TABLE_PROGRAMS, TABLE_PUTS
     from plugrt_sdk.conformance.mutants.installed import INSTALLED
     from plugrt_sdk.conformance.mutants.killers import KILLERS
     from plugrt_sdk.conformance.mutants.layouts import LAYOUTS
@@ -57,6 +57,7 @@ def mutants() -> Mapping[str, Mutant]:
         **EVENTS,
         **HANDLES,
         **TABLE_PROGRAMS,
+        **TABLE_PUTS,
         **TABLE_PLACES,
         **ARRAYS,
         **VIEWS,

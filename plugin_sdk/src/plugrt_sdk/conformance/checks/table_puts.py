@@ -1,0 +1,85 @@
+"""Level 1 of PJRT libraries: when the host may change what it has put."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from plugrt.capi.abi._abi import ffi
+from plugrt.interface import HostBufferSemantics
+from plugrt_sdk.conformance.check import Chapter, Level, Needs
+from plugrt_sdk.conformance.expect import Array, expect, expect_same_bits
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.table_client import TableClient
+
+CHAPTER = Chapter(
+    "table_puts", Level.BUFFERS, "pjrt_c_api.h: PJRT_HostBufferSemantics, done_with_host_buffer",
+    needs=Needs.LIBRARY_CLIENT,
+)  # fmt: skip
+
+_COUNT, _ALIGNED = 4096, 4096
+_SECONDS = 10.0
+
+
+def _aligned() -> Array:
+    """Returns numbers where a library need not copy them to use them: at the begin of a page."""
+    memory = np.zeros(_COUNT * 4 + _ALIGNED, np.uint8)
+    begin = -memory.ctypes.data % _ALIGNED
+    found = memory[begin : begin + _COUNT * 4].view(np.float32)
+    found[:] = np.arange(_COUNT)
+    return found
+
+
+def _put(client: TableClient, source: Array, semantics: HostBufferSemantics) -> Any:
+    """Puts an array that is not copied before the call; returns the call's arguments."""
+    args = client.put_args(source)
+    args.data = client.keep(ffi.from_buffer(source))
+    args.host_buffer_semantics = int(semantics)
+    failed = client.try_args("Client_BufferFromHostBuffer", args)
+    expect(failed is None, "PJRT_Client_BufferFromHostBuffer to succeed", failed)
+    return args
+
+
+def _is_done(client: TableClient, event: Any) -> bool:
+    if event == ffi.NULL:
+        return True
+    return bool(client.call("Event_IsReady", event=event).is_ready)
+
+
+def _wait_until_done(client: TableClient, event: Any) -> None:
+    until = time.monotonic() + _SECONDS
+    while not _is_done(client, event) and time.monotonic() < until:
+        time.sleep(0.002)
+    expect(_is_done(client, event), "done_with_host_buffer to become ready", "it does not")
+
+
+def _keeps_its_contents(subject: PluginSubject, semantics: HostBufferSemantics) -> None:
+    client, source = TableClient.of(subject), _aligned()
+    wanted = source.copy()
+    args = _put(client, source, semantics)
+    event, lends = args.done_with_host_buffer, semantics.name.endswith("ZERO_COPY")
+    if semantics is HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES:
+        _wait_until_done(client, event)
+    if not lends or _is_done(client, event):
+        source[:] = -1
+    expect_same_bits(client.get(args.buffer, _COUNT), wanted, "the array")
+    client.call("Buffer_Destroy", buffer=args.buffer)
+    _wait_until_done(client, event)
+    client.finish(event)
+
+
+for _member, _words in (
+    (HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL, "after the call"),
+    (HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES, "once done_with_host_buffer is ready"),
+    (HostBufferSemantics.IMMUTABLE_ZERO_COPY, "once done_with_host_buffer is ready"),
+    (HostBufferSemantics.MUTABLE_ZERO_COPY, "once done_with_host_buffer is ready"),
+):
+    CHAPTER.add(
+        _member.name.lower(),
+        f"What is put under {_member.name} may change {_words}; that is so when the array is gone.",
+        partial(_keeps_its_contents, semantics=_member),
+        why="arrays change when the host reuses its memory, or the host never may",
+    )
