@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 
@@ -10,8 +9,7 @@ from plugrt.errors import PjrtError
 from plugrt.interface import Event
 from plugrt.interface_checks import require_callback
 from plugrt_sdk.error_codes import as_pjrt_error
-
-_log = logging.getLogger(__name__)
+from plugrt_sdk.log import logger
 
 Callback = Callable[[PjrtError | None], None]
 
@@ -86,7 +84,7 @@ def _call(callback: Callback, error: PjrtError | None) -> None:
     try:
         callback(error)
     except Exception:  # noqa: BLE001  # a host's callback may raise anything
-        _log.exception("a callback of an event failed")
+        logger.exception("a callback of an event failed")
 
 
 def when_all_ready(events: Sequence[Event], callback: Callable[[], None]) -> None:

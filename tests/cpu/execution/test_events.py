@@ -25,7 +25,7 @@ STAGES = [
     "/jax/core/compile/backend_compile_duration",
 ]
 CACHE = "/jax/compilation_cache/"
-LOGGER = "plugrt.monitoring.listeners"
+LOGGER = "plugrt.monitoring"
 
 Recorded = list[tuple[str, str, tuple[float, ...], dict[str, Any]]]
 

@@ -23,7 +23,7 @@ from support.behaviour import behaviour
 from support.platforms import capabilities
 
 X = np.arange(3, dtype=np.float32)
-LOGGER = "plugrt.execution.transfer_guard"
+LOGGER = "plugrt.transfer_guard"
 
 
 def add(x: Any, y: Any) -> Any:

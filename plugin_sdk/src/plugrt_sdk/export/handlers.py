@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 
 from plugrt.errors import AlreadyExists, NotFound, Unimplemented
 from plugrt.interface import Client
-
-_log = logging.getLogger("plugrt_sdk")
+from plugrt_sdk.log import logger
 
 
 class Handlers:
@@ -63,7 +61,7 @@ class Handlers:
                     try:
                         client.register_handler(target, address)
                     except Unimplemented as error:
-                        _log.warning("%s", error.message)
+                        logger.warning("%s", error.message)
 
     def drop_client(self, client: Client) -> None:
         """Forgets a client that is being closed."""

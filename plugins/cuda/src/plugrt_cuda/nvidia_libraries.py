@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-logger = logging.getLogger("plugrt.plugins")
+from plugrt.plugins.log import logger
 
 
 @dataclass(frozen=True, slots=True)

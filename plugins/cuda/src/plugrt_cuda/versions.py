@@ -7,14 +7,12 @@ packages to install.
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plugrt.errors import PluginIncompatible
+from plugrt.plugins.log import logger
 from plugrt_cuda.nvidia_libraries import Loaded
-
-logger = logging.getLogger("plugrt.plugins")
 
 
 @dataclass(frozen=True, slots=True)

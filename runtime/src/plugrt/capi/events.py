@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,9 @@ from plugrt import interface
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.callback_threads import expect, expected, keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
+from plugrt.capi.log import logger
 from plugrt.errors import PjrtError
 from plugrt.interface_checks import require_callback
-
-_log = logging.getLogger(__name__)
 
 
 class Event(interface.Event):
@@ -54,7 +52,7 @@ class Event(interface.Event):
 def _on_ready(error: Any, key: Any) -> None:
     waiting = expected.pop(int(ffi.cast("uintptr_t", key)), None)
     if waiting is None:
-        _log.debug("a library called back for an event again, or with a key that is not ours")
+        logger.debug("a library called back for an event again, or with a key that is not ours")
         return
     event, callback = waiting
     callback(event._handle.library.take_error(error) if error else None)

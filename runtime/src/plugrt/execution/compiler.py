@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,10 +16,8 @@ from plugrt.execution.ir_dumps import dump_executable, dump_program
 from plugrt.execution.program_rewriters import rewrite_program
 from plugrt.execution.quick_compile import add_quick_options, compile_or_drop
 from plugrt.interface import Client, CompileOptions, LoadedExecutable, Program, TensorType
-from plugrt.monitoring.stages import compile_log_level, record_stage
+from plugrt.monitoring.stages import compile_log_level, logger, record_stage
 from plugrt.settings.declarations import config
-
-logger = logging.getLogger("plugrt.compile")
 
 
 def compile_program(

@@ -25,8 +25,7 @@ from plugrt.execution.part_programs import (
 from plugrt.execution.sharded_transfer import holds_whole, join, put_sharded
 from plugrt.execution.sharding import Sharding
 from plugrt.interface import Buffer, Device
-
-logger = logging.getLogger("plugrt.compile")
+from plugrt.monitoring.stages import logger
 
 _Key = tuple[tuple[int, ...], np.dtype[Any], Sharding, Sharding]
 _exchanges: BoundedCache[_Key, tuple[Exchange | None]] = BoundedCache(512)

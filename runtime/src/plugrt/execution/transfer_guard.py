@@ -9,7 +9,7 @@ from plugrt.errors import InvalidArgument
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.settings.declarations import config
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("plugrt.transfer_guard")
 Direction = Literal["host_to_device", "device_to_device", "device_to_host"]
 _CURES = {
     "host_to_device": "put it there before, with plugrt.device_put",

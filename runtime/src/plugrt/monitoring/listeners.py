@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from plugrt.errors import ArgumentError, ArgumentTypeError
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(__package__)
 
 
 class EventListener(Protocol):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import TensorType
+from plugrt.monitoring.stages import logger
 from plugrt.settings.declarations import config
 from plugrt.settings.options import Token
 
-logger = logging.getLogger("plugrt.compile")
 Key = tuple[Any, ...]
 """That of a trace: the settings, the call's structure with its static values, and types."""
 

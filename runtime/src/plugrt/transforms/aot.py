@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,13 +21,12 @@ from plugrt.interface import (
     TensorType,
     Topology,
 )
+from plugrt.monitoring.stages import logger
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
     from plugrt.stablehlo.entry_attributes import EntryAttributes
     from plugrt.tracing.trace_function import Staged
-
-logger = logging.getLogger("plugrt.compile")
 
 
 def compile_ahead(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi._handles import HANDLES
 from plugrt.capi.loading.process_map import AddressMap, is_memory
+from plugrt.capi.log import logger
 from plugrt.capi.ownership import own
 from plugrt.capi.replies import Replies
 from plugrt.errors import (
@@ -26,7 +26,6 @@ from plugrt.errors import (
 
 Slot = Callable[[Any], Any]
 
-_log = logging.getLogger(__name__)
 
 _STRUCTS: dict[str, tuple[Any, int]] = {}
 
@@ -137,11 +136,11 @@ class Table(Replies):
         try:
             self.call(name, **{field: pointer})
         except PlugrtError as error:
-            _log.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
+            logger.debug("%s: %s%s failed: %s", self.owner, self.prefix, name, error)
 
     def log_failure(self, name: str, error: Any) -> None:
         """Logs and frees the error of a destructor."""
-        _log.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
+        logger.debug("%s: %s failed: %s", self.owner, self.prefix + name, self.take_error(error))
 
     def own(
         self, name: str, field: str, pointer: Any, keep: object = None, unless: Sequence[bool] = ()
