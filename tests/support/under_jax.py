@@ -397,8 +397,9 @@ def host_functions() -> None:
     def refuse(x: Any) -> Any:
         raise ZeroDivisionError("not by me")
 
-    with pytest.raises(RuntimeError, match="INTERNAL: a callback of JAX raised ZeroDivisionError"):
+    with pytest.raises(RuntimeError, match="INTERNAL: a callback of JAX raised Zero") as caught:
         jax.jit(lambda x: jax.pure_callback(refuse, x, x))(ONE).block_until_ready()
+    assert "plugrt" not in str(caught.value).replace(__file__, "")
     np.testing.assert_array_equal(jax.jit(double)(ONE), 2 * ONE)
 
 

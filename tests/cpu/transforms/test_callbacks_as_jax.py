@@ -74,7 +74,8 @@ attempt("bfloat16", H.jit(lambda x: H.pure_callback(
 
 @behaviour(6, "results, printed lines and refusals are JAX's, on two dozen calls")
 def test_a_program_does_what_it_does_under_jax() -> None:
-    pytest.importorskip("jax")
+    jax = pytest.importorskip("jax")
+    newer = ("late ", "print twice ") if jax.__version_info__ < (0, 10) else ()
     found = {}
     for host in ("jax", "plugrt"):
         ended = subprocess.run(
@@ -83,6 +84,7 @@ def test_a_program_does_what_it_does_under_jax() -> None:
             env={**os.environ, "JAX_PLATFORMS": "cpu"} if host == "jax" else None,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stderr
-        found[host] = ended.stdout.splitlines()
+        lines = ended.stdout.splitlines()
+        found[host] = [line for line in lines if not line.startswith(newer)]
     assert len(found["jax"]) > 25
     assert found["plugrt"] == found["jax"]

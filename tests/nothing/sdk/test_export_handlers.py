@@ -26,7 +26,7 @@ from plugrt.errors import (
 )
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.interface import HOST_CALLBACK, CompileOptions, Program
-from plugrt_sdk import BackendClient
+from plugrt_sdk import Backend, BackendClient
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 from support.clib import needs_cc
 from support.exported import ONE, Exported, put
@@ -339,6 +339,29 @@ def test_a_backend_that_takes_no_handlers_says_so() -> None:
     with pytest.raises(Unimplemented):
         client.register_handler("double", double)
     client.close()
+
+
+class Deaf(NumpyBackend):
+    """Hosts read its arrays where they are, and it takes no handlers."""
+
+    register_handler = Backend.register_handler
+
+
+def test_programs_do_not_call_python_where_no_handler_is_taken() -> None:
+    client: Any = Exported(lambda: BackendClient(Deaf())).client()
+    assert client.capabilities.dlpack  # which is what plugrt goes by in other libraries
+    assert not client.capabilities.custom_calls
+    assert not client.capabilities.host_callbacks
+    client.close()
+
+
+@needs_cc
+def test_a_client_that_does_not_take_an_earlier_handler_says_so(
+    exported: Exported, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _register(exported, "scale", address(_compile(tmp_path, "-DMINOR=99").scale), "numpy")
+    exported.client().close()
+    assert "'scale' is compiled for version 0.99 of XLA's FFI" in caplog.text
 
 
 # --- types, and the host's data of a launch ---------------------------------------------------

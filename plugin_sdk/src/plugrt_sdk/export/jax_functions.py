@@ -75,7 +75,6 @@ def _lower_callbacks(platform: str, library: Any) -> None:
         # no plugin is registered: a library's platform may be called otherwise.
         entry = mlir.LoweringRuleEntry(as_on_cpus(rule), inline=True)
         mlir._platform_specific_lowerings[platform][primitive] = entry
-        mlir._uncacheable_primitives.add(primitive)
 
 
 def _has_token(parameters: dict[str, Any]) -> bool:
