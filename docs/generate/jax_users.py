@@ -43,9 +43,11 @@ x = np.float32([1, 2, 3])
 ours, theirs = plugrt.jit(softmax)(x), jax.jit(jax_softmax)(x)
 print([np.allclose(ours, theirs)])                      # [True]
 
-exported = jax.export.export(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x)))))(x)
-print([np.allclose(plugrt.compile(exported)(x), np.cos(x))])  # [True]
+gradient = plugrt.from_jax(jax.grad(lambda x: jnp.sum(jnp.sin(x))))
+print([np.allclose(gradient(x), np.cos(x))])            # [True]
 ```
+
+`from_jax` runs what JAX traced and transformed: [functions written with JAX](from-jax.md).
 
 ## The same
 

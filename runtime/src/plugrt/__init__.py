@@ -38,6 +38,7 @@ _NAMES = {
     "devices": "plugrt.plugins.backends",
     "disable_jit": "plugrt.settings.contexts",
     "effects_barrier": "plugrt.execution.effects",
+    "from_jax": "plugrt.transforms.from_jax",
     "get_backend": "plugrt.plugins.backends",
     "io_callback": "plugrt.transforms.callbacks",
     "jit": "plugrt.transforms.jit",
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
     from plugrt.settings.declarations import config as config
     from plugrt.transforms.callbacks import io_callback as io_callback
     from plugrt.transforms.callbacks import pure_callback as pure_callback
+    from plugrt.transforms.from_jax import from_jax as from_jax
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct

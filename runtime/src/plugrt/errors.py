@@ -361,6 +361,14 @@ class MissingTraceExtra(TracingError, ImportError):
     """Tracing needs jaxlib's MLIR bindings, and they are not installed."""
 
 
+class MissingJaxExtra(TracingError, ImportError):
+    """`plugrt.from_jax` needs jax, and it is not installed."""
+
+
+class NeedsJaxBackend(TracingError, AttributeError):
+    """A function given to `plugrt.from_jax` needs a device of JAX's while JAX traces it."""
+
+
 class FloatingPointFault(PlugrtError, FloatingPointError):
     """`debug_nans` or `debug_infs` found a NaN or an infinity in a result."""
 

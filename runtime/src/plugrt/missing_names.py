@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 _TRANSFORMED = (
-    "plugrt runs programs and does not transform them. JAX does, and what it exports runs here: "
-    "plugrt.compile(jax.export.export(jax.jit(jax.{name}(f)))(x))"
+    "plugrt runs programs and does not transform them. JAX does, and what it has transformed runs "
+    "here: plugrt.from_jax(jax.{name}(f))(x)"
+)
+_RULE = (
+    "plugrt has no differentiation that a rule could be given to. JAX has: "
+    "plugrt.from_jax(jax.grad(f)) heeds the rules of jax.{name}"
 )
 _INSTEAD = {
     "Device": "it is plugrt.interface.Device",
-    "custom_gradient": "plugrt has no differentiation that a rule could be given to",
-    "custom_jvp": "plugrt has no differentiation that a rule could be given to",
-    "custom_vjp": "plugrt has no differentiation that a rule could be given to",
+    "custom_gradient": _RULE,
+    "custom_jvp": _RULE,
+    "custom_vjp": _RULE,
     "jnp": "plugrt.array_api has the functions of the Python array API standard",
     "make_jaxpr": "there is no jaxpr; plugrt.jit(f).lower(x).as_text() shows the StableHLO module",
     "nn": "write them with plugrt.array_api and plugrt.lax",

@@ -6,7 +6,7 @@ without a thought for it. `order_callbacks` gives a finished module the tokens t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from plugrt.stablehlo.bindings import hlo, ir
 from plugrt.stablehlo.regions import (
     callee,
     functions_by_name,
+    operations_within,
     return_values,
     returned_values,
     retype,
@@ -70,7 +71,7 @@ def _layout(rank: int) -> ir.Attribute:
 
 def host_callbacks(module: ir.Module) -> list[ir.Operation]:
     """Returns the calls of Python functions in a module."""
-    return [op for op in _operations(module.operation) if _is_callback(op)]
+    return [op for op in operations_within(module.operation) if _is_callback(op)]
 
 
 def callback_number(call: ir.Operation) -> int:
@@ -189,12 +190,3 @@ def _is_callback(op: ir.Operation) -> bool:
         op.name == "stablehlo.custom_call"
         and text_of(op.attributes["call_target_name"]) == HOST_CALLBACK
     )
-
-
-def _operations(op: Any) -> Iterator[ir.Operation]:
-    """Yields an operation and all within it."""
-    yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                yield from _operations(view.operation)

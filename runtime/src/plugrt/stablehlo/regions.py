@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plugrt.stablehlo.attributes import attribute_names
@@ -48,6 +48,15 @@ def retype(
         for block in [*source.blocks]:
             block.append_to(target)
     return new
+
+
+def operations_within(op: Any) -> Iterator[ir.Operation]:
+    """Yields an operation and all within it."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield from operations_within(view.operation)
 
 
 def callee(op: Any) -> str:

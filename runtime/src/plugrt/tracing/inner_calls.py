@@ -12,6 +12,7 @@ from plugrt.execution.arguments import HostAval, intern_host_aval
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
+from plugrt.tracing.inserted_modules import add_functions, symbol_name
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged
 from plugrt.tracing.tracer import Tracer
@@ -76,11 +77,12 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
 
 def _restore_weakness(tracer: Tracer, dtype: np.dtype[Any], weak: bool) -> Tracer:
     """Returns an output as the function alone gives it."""
+    tracer = _retype_scalar(tracer, dtype)
     if tracer.weak == weak:
         return tracer
     if weak:
         return Tracer(tracer.value, tracer.trace, weak=True)
-    return strong(_retype_scalar(tracer, dtype))
+    return strong(tracer)
 
 
 def _retype_scalar(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
@@ -94,42 +96,9 @@ def _find_symbol(trace: Trace, staged: Staged) -> str:
     """Returns the name under which the module has the function; adds it where it does not."""
     found = trace.functions.get(id(staged))
     if found is None:
-        found = trace.functions[id(staged)] = (staged, _insert(trace, staged))
+        found = trace.functions[id(staged)] = (
+            staged,
+            symbol_name(add_functions(trace, staged.bytecode, staged.plan.name)),
+        )
     symbol: str = found[1]
     return symbol
-
-
-def _insert(trace: Trace, staged: Staged) -> str:
-    """Adds the functions of a traced module to another one, under names that are free there."""
-    # Each trace has a context of its own; bytecode goes from one to the other.
-    module = ir.Module.parse(staged.bytecode, trace.context)
-    symbols = ir.SymbolTable(module.operation)
-    functions = [*module.body.operations]
-    names = [*map(_symbol_name, functions)]
-    main = names.index("main")
-    names[main] = _identifier(staged.plan.name)
-    for i, function in enumerate(functions):  # first to names that no function here has
-        _rename(module, symbols, function, f"{i}.renamed")
-    for function, old in zip(functions, names, strict=True):
-        trace.inner_count += 1
-        _rename(module, symbols, function, f"{old.rstrip('_0123456789')}_{trace.inner_count}")
-        function.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    for attributes in ("arg_attrs", "res_attrs"):
-        if attributes in functions[main].attributes:
-            del functions[main].attributes[attributes]
-    for function in functions:
-        trace.module.body.append(function)
-    return _symbol_name(functions[main])
-
-
-def _rename(module: ir.Module, symbols: ir.SymbolTable, function: Any, new: str) -> None:
-    ir.SymbolTable.replace_all_symbol_uses(_symbol_name(function), new, module.operation)
-    symbols.set_symbol_name(function, new)
-
-
-def _symbol_name(function: Any) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
-
-
-def _identifier(title: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in title)

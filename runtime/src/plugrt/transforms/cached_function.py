@@ -114,7 +114,7 @@ class CachedFunction(Generic[P, R]):
                 return run(leaves)
         if self._may_be_disabled and config.disable_jit:
             return self._function(*args, **kwargs)
-        bound = self._rules.bind(args, kwargs)
+        bound = self._bind(args, kwargs)
         values, avals = self._read(bound)
         head = (bound.spec, bound.static_key)
         run = self._find((_token(), head, *avals)) or self._pipeline.get_runner(
@@ -169,6 +169,10 @@ class CachedFunction(Generic[P, R]):
             return run
         take = itemgetter(*order)
         return lambda values: run(take(values))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Returns the leaves of a call, and its static values."""
+        return self._rules.bind(args, kwargs)
 
     def _read(self, bound: Bound) -> tuple[Sequence[Any], list[Aval]]:
         """Returns the leaves of a call as launches take them, and their avals."""

@@ -125,10 +125,16 @@ def jit(
     )
 
 
+def require_device(title: str, device: Device | None) -> Device | None:
+    """Returns the option ``device``; raises `InvalidArgument` for what is none."""
+    if device is not None and not isinstance(device, Device):
+        raise InvalidArgument(f"{title}'s device must be one of plugrt.devices(); got {device!r}")
+    return device
+
+
 def _one_device(device: Device | None, *prefixes: FormatPrefix) -> Device | None:
     """Returns the device that ``device`` and the shardings name, None where none of them does."""
-    if device is not None and not isinstance(device, Device):
-        raise InvalidArgument(f"jit's device must be one of plugrt.devices(); got {device!r}")
+    require_device("jit", device)
     asked = [one for prefix in prefixes for one in prefix.devices]
     if not asked:
         return device

@@ -45,8 +45,12 @@ class JitFunction(CachedFunction[P, R]):
         inline: bool,
         compiler_options: CompilerOptions = (),
         formats: tuple[FormatPrefix, FormatPrefix] | None = None,
+        kind: tuple[Any, ...] = (),
     ) -> None:
-        """``formats`` are those of arguments and results, where there are layouts or memories."""
+        """``formats`` are those of arguments and results, where there are layouts or memories.
+
+        Programs are shared by those of one ``kind``.
+        """
         self._formats = formats
         self._keep_unused = keep_unused
         self._device = device
@@ -63,6 +67,7 @@ class JitFunction(CachedFunction[P, R]):
             backend,
             compiler_options,
             formats and tuple(prefix.key for prefix in formats),
+            *kind,
         )
         super().__init__(function, rules, options)
 
@@ -75,7 +80,7 @@ class JitFunction(CachedFunction[P, R]):
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Returns the function traced for these arguments (see `lower`)."""
-        bound = self._rules.bind(args, kwargs)
+        bound = self._bind(args, kwargs)
         avals = describe_avals(bound.leaves, lambda i: self._rules.names(bound)[i])
         head = (bound.spec, bound.static_key)
         staged = self._pipeline.get_traced(head, avals, self._stager(bound))
@@ -113,7 +118,7 @@ class JitFunction(CachedFunction[P, R]):
                 f"{dict(self._compiler_options)}: a program has one set of them, that of the "
                 "outermost jit. Give them to that"
             )
-        bound = self._rules.bind(args, kwargs)
+        bound = self._bind(args, kwargs)
         names, title = self._rules.names(bound), self._rules.title
         tracers = [
             as_tracer(leaf, f"argument {name} of {title!r}")
@@ -125,7 +130,7 @@ class JitFunction(CachedFunction[P, R]):
 
     def _trace_within(self, trace: Trace, bound: Bound, tracers: Sequence[Tracer]) -> Staged:
         """Returns the trace that a call on its own makes, but for donation and bound axes."""
-        types = parameter_types([*map(aval_in_trace, tracers)])
+        types = self._widen(bound, parameter_types([*map(aval_in_trace, tracers)]))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
             head = (*head, "within", *trace.axes.items())
@@ -163,6 +168,7 @@ class JitFunction(CachedFunction[P, R]):
         )
 
     def _where(self) -> Device | None:
+        """Returns the device that the options name, None where they name none."""
         if self._device is not None:
             return self._device
         if self._backend is not None:
@@ -173,7 +179,8 @@ class JitFunction(CachedFunction[P, R]):
         """Returns what traces the function for a call like ``bound``."""
 
         def trace(types: Sequence[ParameterType]) -> Staged:
-            names, donated = self._rules.names(bound), self._rules.donated(bound)
+            types = self._widen(bound, types)
+            names, donated = self._rules.names(bound), self._donated(bound, types)
             return stage(
                 self._make_flat(bound),
                 make_parameters(types, names, donated),
@@ -184,7 +191,15 @@ class JitFunction(CachedFunction[P, R]):
 
         return trace
 
-    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun:
+    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+        """Returns the types that the function is traced for, by those of the arguments."""
+        return types
+
+    def _donated(self, bound: Bound, types: Sequence[ParameterType]) -> frozenset[int]:
+        """Returns the numbers of the leaves that are donated."""
+        return self._rules.donated(bound)
+
+    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
         """Returns a function that repeats a call operation by operation: the one at fault raises.
 
         It holds what it needs of the call, and the function weakly, unless ``keep`` is that.

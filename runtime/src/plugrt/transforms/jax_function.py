@@ -1,0 +1,216 @@
+"""`JaxFunction`: what `from_jax` returns, a jitted function that JAX traces. Imports jax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from plugrt.errors import IntegerOverflow
+from plugrt.execution.arguments import ParameterType
+from plugrt.execution.array import Array
+from plugrt.execution.default_device import default_device, gather_device
+from plugrt.execution.float_checks import Rerun
+from plugrt.execution.host_data import python_scalar, scalar_dtype
+from plugrt.execution.user_frames import warn_user
+from plugrt.interface import Client
+from plugrt.plugins.backends import process_backends
+from plugrt.traceback_filter import filter_traceback
+from plugrt.tracing.emit import active_trace, convert, with_weakness
+from plugrt.tracing.inserted_modules import inline_main
+from plugrt.tracing.trace import current_trace
+from plugrt.tracing.tracer import Tracer
+from plugrt.transforms.cached_function import P, R
+from plugrt.transforms.call_arguments import ArgumentRules, Bound
+from plugrt.transforms.jax_lowering import (
+    JaxTracing,
+    canonical_dtype,
+    describe_type,
+    read_settings,
+)
+from plugrt.transforms.jax_pytrees import adopt_classes, refuse_jax_values
+from plugrt.transforms.jit_function import JitFunction
+from plugrt.transforms.stages import Traced
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(slots=True)
+class JaxBound(Bound):
+    """A call of a function that JAX traces, with what else its program depends on."""
+
+    platform: str
+    """The platform that JAX lowers for."""
+    wide: frozenset[int]
+    """The numbers of Python's scalars among the leaves, where JAX takes these with 64 bits."""
+
+    @property
+    def static_key(self) -> tuple[Any, ...]:
+        """The static values, the platform and the wide scalars, as part of a cache key."""
+        return (*Bound.static_key.__get__(self), self.platform, self.wide)
+
+
+class JaxFunction(JitFunction[P, R]):
+    """A jitted function that JAX traces: one for each combination of JAX's settings."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        rules: ArgumentRules,
+        settings: tuple[Any, ...],
+        **options: Any,
+    ) -> None:
+        """``settings`` are `read_settings`, ``options`` those of `JitFunction`."""
+        super().__init__(function, rules, kind=("from_jax", settings), **options)
+        self._settings = settings
+        self._options = options
+        self._others: dict[tuple[Any, ...], JaxFunction[P, R]] = {}
+        self._tracing = JaxTracing(
+            function, sorted(rules.static_nums), sorted(rules.static_names), rules.title
+        )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            settings = read_settings()
+            if settings != self._settings:
+                return self._under(settings)(*args, **kwargs)
+            return JitFunction.__call__(self, *args, **kwargs)
+        except Exception as error:
+            if current_trace() is None:
+                filter_traceback(error)
+            raise
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Returns the function traced for these arguments, under JAX's settings of now."""
+        settings = read_settings()
+        if settings != self._settings:
+            return self._under(settings).trace(*args, **kwargs)
+        return super().trace(*args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Forgets the programs compiled for this function."""
+        super().clear_cache()
+        self._tracing.clear_cache()
+        self._others.clear()
+
+    def _under(self, settings: tuple[Any, ...]) -> JaxFunction[P, R]:
+        """Returns this function as JAX traces it under other settings."""
+        found = self._others.get(settings)
+        if found is None:
+            made = JaxFunction(self._function, self._rules, settings, **self._options)
+            found = self._others.setdefault(settings, made)
+        return found
+
+    # --- hooks of JitFunction -------------------------------------------------------------
+
+    _may_be_disabled = False  # one operation of JAX's after the other, it would run on JAX
+
+    def _make_rerun(self, bound: Bound, keep: Any = None) -> Rerun | None:
+        return None  # the operation that made a NaN is looked for in the module
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        bound = self._rules.bind(args, kwargs)
+        if adopt_classes(bound.leaves):
+            bound = self._rules.bind(args, kwargs)
+        refuse_jax_values(
+            bound.leaves,
+            lambda i: f"argument {self._rules.names(bound)[i]} of {self._rules.title!r}",
+        )
+        wide: frozenset[int] = frozenset()
+        if canonical_dtype(_FLOAT64, True) == _FLOAT64:
+            wide = frozenset(i for i, x in enumerate(bound.leaves) if _is_number(x))
+        return JaxBound(
+            bound.leaves, bound.spec, bound.statics, bound.dynamic, self._platform(bound), wide
+        )
+
+    def _platform(self, bound: Bound) -> str:
+        """Returns what JAX calls the platform of a call: that of the device, or the default's."""
+        device = self._where()
+        shardings = [
+            x.sharding for x in bound.leaves if getattr(x, "committed", True) and _is_placed(x)
+        ]
+        if device is None and shardings:
+            device = gather_device(shardings[0])
+        return _jax_platform((device or default_device()).client)
+
+    def _widen(self, bound: Bound, types: Sequence[ParameterType]) -> Sequence[ParameterType]:
+        assert isinstance(bound, JaxBound)
+        return [
+            (shape, canonical_dtype(dtype, True), weak) if i in bound.wide else (shape, dtype, weak)
+            for i, (shape, dtype, weak) in enumerate(types)
+        ]
+
+    def _donated(self, bound: Bound, types: Sequence[ParameterType]) -> frozenset[int]:
+        assert isinstance(bound, JaxBound)
+        args, kwargs = bound.rebuild(describe_type(*each) for each in types)
+        flags = self._tracing.donated(args, kwargs, bound.platform)
+        own = super()._donated(bound, types)
+        if flags is None:
+            return own
+        args, kwargs = bound.rebuild(range(len(types)))
+        order = self._tracing.dynamic(args, kwargs)
+        return own.union(i for i, flag in zip(order, flags, strict=True) if flag)
+
+    def _make_flat(self, bound: Bound) -> Callable[..., Any]:
+        assert isinstance(bound, JaxBound)
+
+        def call(*leaves: Tracer) -> Any:
+            args, kwargs = bound.rebuild(leaves)
+            module = self._tracing.lower(args, kwargs, bound.platform)
+            operands = [*map(self._narrow, self._tracing.dynamic(args, kwargs))]
+            values = inline_main(active_trace(), module.code, operands, self._rules.title)
+            results = [
+                with_weakness(value, kind.weak_type)
+                for value, kind in zip(values, module.results, strict=True)
+            ]
+            out = jax.tree_util.tree_unflatten(module.out_tree, results)
+            adopt_classes(out)
+            return out
+
+        return call
+
+    def _narrow(self, x: Tracer) -> Tracer:
+        """Returns an argument with the dtype that JAX has for it."""
+        dtype = canonical_dtype(x.dtype, x.weak)
+        if dtype.itemsize >= x.dtype.itemsize:
+            return convert(x, dtype)
+        named = x.origin or f"an argument of {self._rules.title!r}"
+        if not x.weak:
+            warn_user(
+                f"{named} is {x.dtype} and is narrowed to {dtype}, as JAX narrows it: "
+                "jax_enable_x64 is off. Switch it on for 64 bits: "
+                'jax.config.update("jax_enable_x64", True)'
+            )
+        elif x.dtype.kind == "i" and x.scalar is None and scalar_dtype(1) != x.dtype:
+            raise IntegerOverflow(
+                f"{named} is an integer that needs {x.dtype}, and JAX takes {dtype}: "
+                'jax_enable_x64 is off. Switch it on: jax.config.update("jax_enable_x64", True)'
+            )
+        return convert(x, dtype)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether a leaf is a Python scalar, or stands for one in a trace."""
+    if type(x) is Tracer:
+        return x.weak and x.scalar is not None
+    return type(x) is not Array and python_scalar(x) is not None
+
+
+def _is_placed(x: Any) -> bool:
+    return type(x) is Array or getattr(x, "sharding", None) is not None
+
+
+def _jax_platform(client: Client) -> str:
+    """Returns the platform that JAX lowers for.
+
+    JAX's ``cpu`` is jaxlib's client, with the LAPACK that it brings, and its ``gpu`` several
+    platforms: others of these go by the name of their plugin, and get what runs anywhere.
+    """
+    if client.platform not in ("cpu", "gpu"):
+        return client.platform
+    known = process_backends()
+    names = [name for name in known.started_names if known.get(name) is client]
+    return names[0] if names else client.platform

@@ -1,0 +1,286 @@
+"""Functions that JAX traces and lowers to StableHLO, without a backend of JAX's.
+
+Imports jax: only what `from_jax` loads when it is called does so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import jax
+import jax.extend
+import numpy as np
+
+from plugrt.errors import ArgumentTypeError, NeedsJaxBackend, NotAnArray, Unimplemented
+from plugrt.stablehlo.attributes import find_attribute, text_of
+from plugrt.stablehlo.modules import bytecode
+from plugrt.stablehlo.one_partition import drop_shardings, refuse_partitions
+from plugrt.stablehlo.regions import operations_within
+from plugrt.tracing.tracer import Tracer
+
+# Programs and messages name the lines of users, not those of plugrt that JAX is called from.
+jax.extend.source_info_util.register_exclusion(__file__)
+
+_SETTINGS = (
+    "enable_x64", "default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "threefry_partitionable", "default_prng_impl", "enable_custom_prng", "softmax_custom_jvp",
+    "allow_f16_reductions", "random_seed_offset", "high_dynamic_range_gumbel",
+    "explicit_x64_dtypes",
+)  # fmt: skip
+"""JAX's settings that change what a function computes, by their public names."""
+
+
+def _paths() -> Iterator[str]:
+    """Yields where the jax that is installed has each setting; there are others in each version."""
+    for name in _SETTINGS:
+        if hasattr(getattr(jax, name, None), "value"):  # a context manager, faster to read
+            yield f"{name}.value"
+        elif hasattr(jax.config, f"jax_{name}"):
+            yield f"config.jax_{name}"
+
+
+_read = operator.attrgetter(*_paths())
+
+
+def read_settings() -> tuple[Any, ...]:
+    """Returns the settings of JAX, in this thread, that change what a function computes."""
+    values: tuple[Any, ...] = _read(jax)
+    return values
+
+
+class _AbsentClient:
+    """The client of `_AbsentDevice`."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NeedsJaxBackend(
+            "a function given to from_jax computes a value with JAX while it is traced (in "
+            "jax.ensure_compile_time_eval, say), or puts one on a device: JAX would have to start "
+            f"a backend of its own for it, and plugrt starts none (it was asked for {name!r} of "
+            f"the client for {self.platform!r}). Compute such values with NumPy, or pass them as "
+            "arguments"
+        )
+
+
+class _AbsentDevice:
+    """The device that JAX is told to lower for, by its platform: there is no such device.
+
+    JAX asks the default device for its platform even where a lowering names one, and would start
+    its backends to find a default. It takes as ``jax.default_device`` any object whose class is
+    called a Device.
+    """
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+        self.device_kind = platform
+        self.id = self.process_index = 0
+        self.client = _AbsentClient(platform)
+
+    def __repr__(self) -> str:
+        return f"<no device, of platform {self.platform!r}>"
+
+
+# One for each platform: JAX's caches compare devices.
+_absent_device = functools.cache(_AbsentDevice)
+
+
+@contextlib.contextmanager
+def _absent(platform: str) -> Iterator[None]:
+    """Has JAX trace and lower for a platform in this thread, with no device of it."""
+    with jax.default_device(_absent_device(platform)):
+        yield
+
+
+_CURES = (
+    (
+        "Non-hashable static arguments",
+        "give from_jax the static arguments too: plugrt.from_jax(f, static_argnums=…)",
+    ),
+    (
+        "plugrt.execution.array.Array",
+        "a function that JAX traces takes no array of plugrt's from outside: pass it as an "
+        "argument",
+    ),
+)
+
+
+@contextlib.contextmanager
+def _cures() -> Iterator[None]:
+    """Adds a note to exceptions of JAX's that there is a cure for here; they stay what they are."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for words, cure in _CURES:
+            if words in str(error):
+                error.add_note(f"plugrt: {cure}")
+        raise
+
+
+class _Abstract(jax.ShapeDtypeStruct):
+    """A type in the place of an array, which JAX refuses as a static argument."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_WIDEST = {"b": np.bool_, "i": np.int64, "f": np.float64, "c": np.complex128}
+"""The dtypes of Python's scalars, which JAX narrows where jax_enable_x64 is off."""
+
+
+def describe_type(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> jax.ShapeDtypeStruct:
+    """Returns the type that an array has for JAX under its settings."""
+    weak = weak and dtype != np.bool_
+    return _Abstract(shape, canonical_dtype(dtype, weak), weak_type=weak)  # type: ignore[no-untyped-call]
+
+
+def canonical_dtype(dtype: np.dtype[Any], weak: bool) -> np.dtype[Any]:
+    """Returns the dtype that JAX has in the place of one: with jax_enable_x64 off, of 32 bits.
+
+    What is weak, as Python's scalars are, has the width that JAX gives these.
+    """
+    wanted = _WIDEST.get(dtype.kind, dtype) if weak else dtype
+    return np.dtype(jax.dtypes.canonicalize_dtype(wanted))
+
+
+@dataclass(frozen=True)
+class JaxModule:
+    """A function as JAX lowered it. Arguments and results are in the order of JAX's pytrees."""
+
+    code: bytes
+    """The module, as bytecode; its parameters are as `JaxTracing.dynamic` orders the arguments."""
+    results: tuple[jax.ShapeDtypeStruct, ...]
+    """The types of its results."""
+    out_tree: Any
+    """The pytree of the results."""
+
+
+class JaxTracing:
+    """A function that JAX is to trace, with its static arguments by number and by name."""
+
+    def __init__(
+        self, function: Callable[..., Any], statics: Sequence[int], names: Sequence[str], title: str
+    ) -> None:
+        self._function = function
+        self._statics, self._names = statics, names
+        self._title = title
+
+        self.clear_cache()
+
+    def clear_cache(self) -> None:
+        """Forgets what JAX traced."""
+        function = self._function
+
+        # A function of its own: JAX caches by function, and not by all settings.
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        functools.update_wrapper(call, function, updated=())
+        call.__name__ = self._title
+        self._jitted = jax.jit(
+            call,
+            static_argnums=tuple(self._statics),
+            static_argnames=tuple(self._names),
+            keep_unused=True,
+        )
+
+    def dynamic(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Returns the leaves of the arguments that are not static, as JAX's pytrees order them."""
+        positional = [x for i, x in enumerate(args) if i not in self._statics]
+        named = {k: x for k, x in kwargs.items() if k not in self._names}
+        leaves: list[Any] = jax.tree_util.tree_leaves((positional, named))
+        return leaves
+
+    def donated(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str
+    ) -> list[bool] | None:
+        """Returns for each dynamic leaf whether a function of ``jax.jit`` donates it.
+
+        The leaves are `describe_type`'s. None for other functions.
+        """
+        if not isinstance(self._function, jax.stages.Wrapped):
+            return None
+        with _absent(platform), _cures():
+            infos = self._function.trace(*args, **kwargs).args_info
+        return [info.donated for info in jax.tree_util.tree_leaves(infos)]
+
+    def lower(self, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str) -> JaxModule:
+        """Returns the function lowered for tracers of plugrt's in the place of its arrays.
+
+        Raises what the function raises, and `Unimplemented` for what cannot run elsewhere.
+        """
+        args, kwargs = self._abstract(args, kwargs)
+        with _absent(platform):
+            with _cures():
+                traced = self._jitted.trace(*args, **kwargs)
+            results, out_tree = jax.tree_util.tree_flatten(traced.out_info)
+            try:
+                module = traced.lower(lowering_platforms=(platform,)).compiler_ir()
+            except (NotImplementedError, ValueError) as error:
+                if _calls_python(str(error)):
+                    raise self._refuse_callbacks() from error
+                raise Unimplemented(
+                    f"JAX cannot lower {self._title!r} for the platform {platform!r}: {error}. "
+                    "JAX has some functions for platforms of its own alone: run it on one of these"
+                ) from error
+        self._check(module, results)
+        code = drop_shardings(bytecode(module), self._title)
+        return JaxModule(code, tuple(results), out_tree)
+
+    def _abstract(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the arguments with the types of tracers in the place of them."""
+
+        def describe(x: Any) -> Any:
+            return jax.tree_util.tree_map(self._describe, x)
+
+        return (
+            [x if i in self._statics else describe(x) for i, x in enumerate(args)],
+            {k: x if k in self._names else describe(x) for k, x in kwargs.items()},
+        )
+
+    def _describe(self, leaf: Any) -> jax.ShapeDtypeStruct:
+        if not isinstance(leaf, Tracer):
+            cls = type(leaf)
+            raise ArgumentTypeError(
+                f"an argument of {self._title!r} is of type {cls.__module__}.{cls.__qualname__}, a "
+                "container for plugrt and none for JAX; register it with "
+                "jax.tree_util.register_pytree_node as well"
+            )
+        return describe_type(leaf.shape, leaf.dtype, leaf.weak)
+
+    def _check(self, module: Any, results: Sequence[Any]) -> None:
+        """Raises `Unimplemented` for a module that only JAX can run, `NotAnArray` for keys."""
+        for result in results:
+            if not isinstance(result.dtype, np.dtype) or result.dtype == jax.dtypes.float0:
+                raise NotAnArray(
+                    f"{self._title!r} returned an array of {result.dtype}, which only JAX has; "
+                    "return jax.random.key_data(key) for a key, and no gradient of integers"
+                )
+        for name in ("mhlo.num_partitions", "mhlo.num_replicas"):
+            count = find_attribute(module.operation, name)
+            if count is not None and count.value != 1:
+                refuse_partitions(self._title, count.value)
+        for operation in operations_within(module.operation):
+            target = find_attribute(operation, "call_target_name")
+            if target is not None and _calls_python(text_of(target)):
+                raise self._refuse_callbacks()
+
+    def _refuse_callbacks(self) -> Unimplemented:
+        return Unimplemented(
+            f"{self._title!r} calls Python (jax.debug.print, pure_callback or io_callback): JAX "
+            "keeps the function that is called to itself. Call plugrt.debug.print, "
+            "plugrt.pure_callback or plugrt.io_callback before or after it, in a function of "
+            "plugrt.jit"
+        )
+
+
+def _calls_python(words: str) -> bool:
+    """Whether the target of a custom call, or what JAX says of one, is a call of Python."""
+    return "callback" in words.lower() or "debug_print" in words
