@@ -16,10 +16,12 @@ import pytest
 
 import plugrt
 from plugrt import array_api as xp
-from plugrt.errors import ArgumentTypeError, TracingError, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentTypeError, TracingError, Unimplemented
 from support.behaviour import behaviour
 
 A = np.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]], np.float32)
+
+M = np.asarray([[True, False, True], [True, True, True]])
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "a ufunc": np.sin,
@@ -57,7 +59,53 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "pad": lambda x: np.pad(x, 1, constant_values=2),
     "einsum": lambda x: np.einsum("ij,kj->ik", x, x),
     "split": lambda x: np.split(x, 3, axis=1)[1],
+    "sum of some": lambda x: np.sum(x, axis=1, where=M, initial=2.5),
+    "prod of some, as float64": lambda x: np.prod(x, where=M, initial=2, dtype=np.float64),
+    "max of some": lambda x: np.max(x, axis=0, where=M, initial=4.5, keepdims=True),
+    "amin of some": lambda x: np.amin(x, where=M, initial=9),
+    "max of none": lambda x: np.max(x[:0], axis=0, initial=1),
+    "all of some": lambda x: np.all(x < 3, axis=1, where=M),
+    "any of some": lambda x: np.any(x > 6, where=M[0]),
+    "mean of some": lambda x: np.mean(x, axis=1, where=M, keepdims=True),
+    "std of some": lambda x: np.std(x, axis=1, where=M, ddof=1),
+    "var of some": lambda x: np.var(x, where=M),
+    "mean in another dtype": lambda x: np.mean(x, dtype=np.float64),
+    "reduce of some": lambda x: np.add.reduce(x, axis=1, where=M, initial=1, keepdims=True),
+    "maximum.reduce from": lambda x: np.maximum.reduce(x, initial=4),
+    "a ufunc in another dtype": lambda x: np.add(x, 1, dtype=np.float64),
+    "a ufunc in fewer bits": lambda x: np.multiply(x, x, dtype=np.float16, casting="unsafe"),
+    "keywords about memory": lambda x: np.add(x, x, order="F", subok=False, casting="safe"),
+    "fabs of integers": lambda x: np.fabs(x.astype(np.int16)),
+    "rint of integers": lambda x: np.rint(x.astype(np.int16)),
+    "rint of bool": lambda x: np.rint(x > 2),
+    "reshape by columns": lambda x: np.reshape(x, (3, -1), order="F"),
+    "ravel by columns": lambda x: np.ravel(x, order="F"),
+    "a kind of sort": lambda x: np.sort(-x, kind="heapsort"),
+    "copy in an order": lambda x: np.copy(x, order="F"),
+    "joined in a dtype": lambda x: np.concatenate([x, x], dtype=np.float64),
+    "stacked in a dtype": lambda x: np.stack([x, x], axis=1, dtype=np.float64),
+    "take with clip": lambda x: np.take(x, [-9, 9], mode="clip"),
+    "take with wrap": lambda x: np.take(x, [-4, 4], axis=1, mode="wrap"),
     "linalg": lambda x: np.linalg.matrix_norm(x),
+    "norm": lambda x: np.linalg.norm(x),
+    "norm of vectors": lambda x: np.linalg.norm(x, axis=0, keepdims=True),
+    "norm of all": lambda x: np.linalg.norm(x[None], keepdims=True),
+    "norm of matrices": lambda x: np.linalg.norm(x[None], 1, axis=(2, 1), keepdims=True),
+    "spectral norm": lambda x: np.linalg.norm(x, 2),
+    "cond": lambda x: np.linalg.cond(x),
+    "cond in a norm": lambda x: np.linalg.cond(x[:, :2], 1),
+    "lstsq": lambda x: np.linalg.lstsq(x.T, x[0] * x[1])[0],
+    "residuals": lambda x: np.linalg.lstsq(x.T, x.T * x.T)[1],
+    "multi_dot": lambda x: np.linalg.multi_dot([x, x.T, x]),
+    "svd without vectors": lambda x: np.linalg.svd(x, compute_uv=False),
+    "R alone": lambda x: np.linalg.qr(x, mode="r"),
+    "upper triangle": lambda x: np.linalg.eigvalsh(x[:, 1:], UPLO="U"),
+    "vectors of the upper triangle": lambda x: abs(np.linalg.eigh(x[:, 1:], "U")[1]),
+    "pinv": lambda x: np.linalg.pinv(x, 0.1),
+    "rank": lambda x: np.linalg.matrix_rank(x, 3).astype(np.int32),
+    "solve": lambda x: np.linalg.solve(x[:, :2], x),
+    "fft2": lambda x: abs(np.fft.fft2(x, (2, 2))),
+    "rfft2": lambda x: abs(np.fft.rfft2(x, norm="forward")),
     "fft": lambda x: np.fft.irfft(x, n=4, norm="ortho"),
 }
 
@@ -110,10 +158,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no counterpart": (np.frexp, r"numpy\.frexp has no counterpart.*numpy\.frexp\(numpy\.asarray"),
     "no such method": (lambda x: np.add.at(x, 0, 1), r"numpy\.add\.at has no counterpart"),
     "what to write": (np.ptp, r"numpy\.ptp has no.*on the device, for example, xp\.max"),
-    "in linalg": (np.linalg.cond, r"numpy\.linalg\.cond has no counterpart"),
-    "where=": (lambda x: np.add(x, 1, where=x > 1), r"numpy\.add of an array.*parameter where"),
-    "of a method": (lambda x: np.sum(x, where=x > 1), r"numpy\.sum of an array.*parameter where"),
-    "kind=": (lambda x: np.sort(x, kind="heapsort"), r"numpy\.sort of an array.*parameter kind"),
+    "in linalg": (np.linalg.eig, r"numpy\.linalg\.eig has no counterpart"),
+    "where=": (lambda x: np.add(x, 1, where=x > 1), r"numpy\.where\(condition, numpy\.add\(x\)"),
+    "of a method": (lambda x: np.std(x, mean=x), r"numpy\.std of an array.*parameter mean"),
+    "casting=": (lambda x: np.add(x, 1, dtype=np.int32), r"float32 to it, .*casting='unsafe'"),
 }
 
 
@@ -123,6 +171,48 @@ def test_what_has_no_meaning_is_refused(case: str) -> None:
     call, words = WRONG[case]
     with pytest.raises(ArgumentTypeError, match=words):
         call(xp.asarray(A))
+
+
+WRONG_VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "no identity": (lambda x: np.max(x, where=M), "max has no identity: with where it takes init"),
+    "not booleans": (lambda x: np.sum(x, where=x), "where of sum takes booleans; found dtype fl"),
+    "kind": (
+        lambda x: np.sort(x, kind="bubble"),
+        "kind of numpy.sort is 'bubble'; it takes 'quick",
+    ),
+    "structured": (lambda x: np.sort(x, order="a"), "order of numpy.sort is 'a'; it takes 'C'"),
+    "order": (lambda x: np.reshape(x, 6, order="Q"), "order of numpy.reshape is 'Q'; it takes 'C'"),
+    "mode": (lambda x: np.take(x, 9, mode="no"), "mode of numpy.take is 'no'; it takes 'raise'"),
+    "UPLO": (lambda x: np.linalg.eigh(x[:, :2], "X"), "UPLO is 'X'; it takes 'L' and 'U'"),
+    "axes": (lambda x: np.linalg.norm(x[None], 2), "norm of vectors or matrices; found axes"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_VALUES)
+def test_values_that_numpy_does_not_take_either(case: str) -> None:
+    call, words = WRONG_VALUES[case]
+    with pytest.raises(ArgumentError, match=words):
+        call(xp.asarray(A))
+
+
+def test_results_are_put_into_numpys_arrays() -> None:
+    x, sums, some = xp.asarray(A), np.zeros(3), np.full((2, 3), -1.0, np.float32)
+    assert np.sum(x, axis=0, out=sums) is sums
+    np.testing.assert_array_equal(sums, A.sum(axis=0))
+    assert np.multiply(x, 2, out=some, where=M) is some
+    np.testing.assert_array_equal(some, np.where(M, 2 * A, -1))
+    assert np.fft.fft(x, out=np.zeros((2, 3), complex)).dtype == complex
+    with pytest.raises(Unimplemented, match=r"numpy\.sum cannot write into out: arrays do not"):
+        np.sum(x, axis=0, out=x[0])
+
+
+def test_methods_take_what_numpys_do() -> None:
+    x = xp.asarray(A)
+    assert x.sum(where=M, initial=1).item() == A.sum(where=M, initial=1)
+    assert x.max(where=M, initial=0).dtype == np.float32
+    assert x.astype(np.int8).sum(initial=1, dtype=np.int8).dtype == np.int8
+    np.testing.assert_allclose(x.mean(where=M, axis=1), A.mean(where=M, axis=1))
+    assert np.isnan(x.mean(where=False).item())
 
 
 def test_other_libraries_arrays_get_their_turn() -> None:

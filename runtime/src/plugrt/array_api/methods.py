@@ -12,6 +12,7 @@ import numpy as np
 from plugrt.array_api import (
     data_types,
     manipulation,
+    masked_reductions,
     matrix_products,
     searching,
     sorting,
@@ -44,6 +45,42 @@ def _refuse_out(name: str, out: Any) -> None:
 
 
 def _reduction_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(
+        self: Any,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        _refuse_out(name, out)
+        if initial is None and where is None:
+            return function(self, axis=axis, keepdims=keepdims)
+        return masked_reductions.reduce(
+            name, self, axis=axis, keepdims=keepdims, initial=initial, where=where
+        )
+
+    return _set_docstring(method, name, "from ``initial`` on, of elements where ``where`` holds")
+
+
+def _boolean_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(
+        self: Any,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+    ) -> Any:
+        _refuse_out(name, out)
+        if where is None:
+            return function(self, axis=axis, keepdims=keepdims)
+        return masked_reductions.reduce(name, self, axis=axis, keepdims=keepdims, where=where)
+
+    return _set_docstring(method, name, "of elements where ``where`` holds")
+
+
+def _position_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
         _refuse_out(name, out)
         return function(self, axis=axis, keepdims=keepdims)
@@ -53,25 +90,46 @@ def _reduction_method(name: str, function: Callable[..., Any]) -> Callable[..., 
 
 def _sum_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
-        self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> Any:
         _refuse_out(name, out)
-        return function(self, axis=axis, dtype=dtype, keepdims=keepdims)
+        options = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
+        if initial is None and where is None:
+            return function(self, **options)
+        return masked_reductions.reduce(name, self, initial=initial, where=where, **options)
 
-    return _set_docstring(method, name)
+    return _set_docstring(method, name, "from ``initial`` on, of elements where ``where`` holds")
 
 
 def mean(
-    self: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    self: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> Any:
-    """Returns ``array_api.mean`` over ``axis``, computed in ``dtype``; None means all axes."""
+    """Returns ``array_api.mean`` over ``axis``, computed in ``dtype``; None means all axes.
+
+    With ``where`` that of the elements for which the booleans hold.
+    """
     _refuse_out("mean", out)
-    return statistics.mean(
-        self if dtype is None else data_types.astype(self, dtype), axis=axis, keepdims=keepdims
-    )
+    x = self if dtype is None else data_types.astype(self, dtype)
+    if where is None:
+        return statistics.mean(x, axis=axis, keepdims=keepdims)
+    return masked_reductions.mean(x, where=where, axis=axis, keepdims=keepdims)
 
 
-def _deviation_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _deviation_method(
+    name: str, function: Callable[..., Any], masked: Callable[..., Any]
+) -> Callable[..., Any]:
     def method(
         self: Any,
         axis: Axis = None,
@@ -80,14 +138,18 @@ def _deviation_method(name: str, function: Callable[..., Any]) -> Callable[..., 
         ddof: float = 0,
         keepdims: bool = False,
         *,
+        where: Any = None,
         correction: float | None = None,
     ) -> Any:
         _refuse_out(name, out)
         x = self if dtype is None else data_types.astype(self, dtype)
+        options = {"axis": axis, "keepdims": keepdims}
         less = ddof if correction is None else correction
-        return function(x, axis=axis, correction=less, keepdims=keepdims)
+        if where is None:
+            return function(x, correction=less, **options)
+        return masked(x, where=where, correction=less, **options)
 
-    return _set_docstring(method, name)
+    return _set_docstring(method, name, "of elements where ``where`` holds")
 
 
 _ROWS = 100  # of one launch, as in JAX
@@ -105,8 +167,10 @@ def iterate(self: Any) -> Iterator[Any]:
     return chain.from_iterable(manipulation.unstack(self[i : i + _ROWS]) for i in rows[::_ROWS])
 
 
-def _set_docstring(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    method.__doc__ = f"Returns ``array_api.{name}`` over ``axis``; None means all axes."
+def _set_docstring(method: Callable[..., Any], name: str, more: str = "") -> Callable[..., Any]:
+    method.__doc__ = (
+        f"Returns ``array_api.{name}`` over ``axis``{more and f', {more}'}; None is all."
+    )
     return method
 
 
@@ -237,12 +301,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "prod": _sum_method("prod", statistics.prod),
     "max": _reduction_method("max", statistics.max),
     "min": _reduction_method("min", statistics.min),
-    "any": _reduction_method("any", utility.any),
-    "all": _reduction_method("all", utility.all),
-    "argmax": _reduction_method("argmax", searching.argmax),
-    "argmin": _reduction_method("argmin", searching.argmin),
-    "std": _deviation_method("std", statistics.std),
-    "var": _deviation_method("var", statistics.var),
+    "any": _boolean_method("any", utility.any),
+    "all": _boolean_method("all", utility.all),
+    "argmax": _position_method("argmax", searching.argmax),
+    "argmin": _position_method("argmin", searching.argmin),
+    "std": _deviation_method("std", statistics.std, masked_reductions.deviation),
+    "var": _deviation_method("var", statistics.var, masked_reductions.variance),
     "sort": _sort_method("sort", sorting.sort),
     "argsort": _sort_method("argsort", sorting.argsort),
     "cumsum": _cumulative_method("cumulative_sum", statistics.cumulative_sum),

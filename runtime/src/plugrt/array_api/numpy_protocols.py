@@ -18,11 +18,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.data_types import astype
 from plugrt.array_api.elementwise import arithmetic
 from plugrt.array_api.methods import METHODS
 from plugrt.array_api.missing_names import standard_name, written_instead
+from plugrt.array_api.numpy_options import drop_plain, fill, in_dtype, take_where
 from plugrt.errors import ArgumentTypeError, Unimplemented
 from plugrt.execution.array import Array
+from plugrt.tracing.promotion import inexact
 from plugrt.tracing.tracer import Tracer
 
 _OURS = (Array, Tracer)
@@ -48,7 +51,9 @@ _OPERATORS = {
     np.left_shift: "lshift", np.right_shift: "rshift",
 }  # fmt: skip
 """Ufuncs that are operators: NumPy's arrays and scalars call them for ``host + x``."""
-_ACCUMULATIONS = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
+_ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
+_OF_FLOATS = frozenset({"fabs", "rint"})
+"""Ufuncs that give floats for integers too, where the standard's functions give integers."""
 
 
 def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
@@ -67,12 +72,17 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
             return NotImplemented
         title = f"numpy.{ufunc.__name__}"
         out = options.pop("out", None)
-        if any(isinstance(x, _OURS) for x in out or ()):
-            raise Unimplemented(f"{title} cannot write into out: arrays do not change")
+        _refuse_ours(title, out)
         function, defaults = _of_ufunc(namespace, ufunc, method)
+        drop_plain(title, options)
+        operands: list[Any] = list(map(_as_operand, inputs))
+        where = None
+        if method in ("__call__", "outer"):
+            operands = in_dtype(title, operands, options)
+            where = take_where(title, options, out)
         _check_options(title, function, options)
-        found = function(*map(_as_operand, inputs), **{**defaults, **options})
-        return found if out is None else _fill(out, found)
+        found = function(*operands, **{**defaults, **options})
+        return found if out is None else fill(out, found, where)
 
     def __array_function__(
         self: Any,
@@ -86,7 +96,13 @@ def make_protocols(namespace: ModuleType) -> dict[str, Callable[..., Any]]:
             return NotImplemented
         if func.__name__ in _ON_HOST:
             return func(*map(_read, args), **{name: _read(x) for name, x in kwargs.items()})
-        return _call(namespace, func, args, kwargs)
+        title = f"{func.__module__}.{func.__name__}"
+        given = _bind(func, args, kwargs)
+        out = given.pop("out", None)
+        _refuse_ours(title, out)
+        drop_plain(title, given)
+        found = _call(namespace, func, title, given)
+        return found if out is None else fill(out, found)
 
     return {"__array_ufunc__": __array_ufunc__, "__array_function__": __array_function__}
 
@@ -102,15 +118,13 @@ def _of_ufunc(
     name = ufunc.__name__
     if method == "__call__":
         function = arithmetic.divmod if name == "divmod" else _find(namespace, name)
+        if name in _OF_FLOATS and function is not None:
+            return lambda x: function(astype(x, inexact(x.dtype))), {}
         return function or _refuse_name(f"numpy.{name}", name), {}
     if method == "outer" and (binary := _find(namespace, name)):
         return lambda a, b: binary(_with_axes(a, b), b), {}
-    table = {"reduce": (_REDUCTIONS, {"axis": 0}), "accumulate": (_ACCUMULATIONS, {"axis": 0})}
-    names, defaults = table.get(method, ({}, {}))
-    if name not in names:
-        _refuse_name(f"numpy.{name}.{method}", name)
-    function = getattr(namespace, names[name])
-    return function, dict(defaults)
+    known = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {}).get(name)
+    return METHODS[known] if known else _refuse_name(f"numpy.{name}.{method}", name), {"axis": 0}
 
 
 def _with_axes(a: Any, b: Any) -> Any:
@@ -134,27 +148,29 @@ def _as_operand(x: Any) -> Any:
     return asarray(x) if isinstance(x, list | tuple) else x
 
 
-def _fill(out: tuple[Any, ...], found: Any) -> Any:
-    """Returns NumPy's own arrays ``out`` with the results in them: ``host += x``."""
-    results = found if isinstance(found, tuple) else (found,)
-    for target, result in zip(out, results, strict=True):
-        np.copyto(target, np.asarray(result), casting="same_kind")
-    return out if isinstance(found, tuple) else out[0]
+def _refuse_ours(title: str, out: Any) -> None:
+    for x in out if isinstance(out, tuple) else (out,):
+        if isinstance(x, _OURS):
+            raise Unimplemented(
+                f"{title} cannot write into out: arrays do not change; use what it returns"
+            )
 
 
 # --- other functions -----------------------------------------------------------------------------
 
 
 def _call(
-    namespace: ModuleType, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    namespace: ModuleType, func: Callable[..., Any], title: str, given: Mapping[str, Any]
 ) -> Any:
     """Returns what the counterpart of ``func`` gives for NumPy's own arguments."""
     name = func.__name__
     owner = func.__module__.rpartition(".")[2]
-    title = f"{func.__module__}.{name}"
-    if owner == "numpy" and name in _WRITTEN_HERE:
-        return _WRITTEN_HERE[name](namespace, *args, **kwargs)
-    given = _bind(func, args, kwargs)
+    from plugrt.array_api.numpy_counterparts import COUNTERPARTS  # which loads linalg and fft
+
+    if written := COUNTERPARTS.get(owner, {}).get(name):
+        first, *options = given.items()
+        _check_options(title, written, dict(options))
+        return written(first[1], **dict(options))
     if owner == "numpy" and name in _BY_METHOD:
         (_, x), *options = given.items()
         method = getattr(asarray(x), name)
@@ -225,49 +241,3 @@ def _read(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(_read, x))
     return np.asarray(x) if isinstance(x, _OURS) else x
-
-
-def _clip(
-    namespace: Any,
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    *,
-    min: Any = None,
-    max: Any = None,
-) -> Any:
-    lower, upper = (b if a is None else a for a, b in ((a_min, min), (a_max, max)))
-    return namespace.clip(a, lower, upper)
-
-
-def _where(namespace: Any, condition: Any, *choices: Any) -> Any:
-    return namespace.where(condition, *choices) if choices else namespace.nonzero(condition)
-
-
-def _of_matrices(name: str) -> Callable[..., Any]:
-    def function(
-        namespace: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, **options: Any
-    ) -> Any:
-        matrices = namespace.moveaxis(asarray(a), (axis1, axis2), (-2, -1))
-        return getattr(namespace.linalg, name)(matrices, offset=offset, **options)
-
-    return function
-
-
-def _size(_: Any, a: Any, axis: int | None = None) -> int:
-    return int(np.prod(np.shape(a))) if axis is None else int(a.shape[axis])
-
-
-_WRITTEN_HERE: dict[str, Callable[..., Any]] = {
-    "clip": _clip,
-    "copy": lambda _, a: asarray(a, copy=True),
-    "diagonal": _of_matrices("diagonal"),
-    "iscomplexobj": lambda _, x: x.dtype.kind == "c",
-    "isrealobj": lambda _, x: x.dtype.kind != "c",
-    "ndim": lambda _, a: a.ndim,
-    "shape": lambda _, a: a.shape,
-    "size": _size,
-    "trace": _of_matrices("trace"),
-    "where": _where,
-}
-"""Functions whose parameters the standard's lacks or calls otherwise."""

@@ -33,6 +33,8 @@ class Methods(Operators):
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
+        initial: Operand | None = None,
+        where: Operand | None = None,
     ) -> Self:
         raise NotImplementedError
 
@@ -42,6 +44,8 @@ class Methods(Operators):
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
+        initial: Operand | None = None,
+        where: Operand | None = None,
     ) -> Self:
         raise NotImplementedError
 
@@ -51,19 +55,49 @@ class Methods(Operators):
         dtype: npt.DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
+        *,
+        where: Operand | None = None,
     ) -> Self:
         raise NotImplementedError
 
-    def max(self, axis: Axes = None, out: None = None, keepdims: bool = False) -> Self:
+    def max(
+        self,
+        axis: Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Operand | None = None,
+        where: Operand | None = None,
+    ) -> Self:
         raise NotImplementedError
 
-    def min(self, axis: Axes = None, out: None = None, keepdims: bool = False) -> Self:
+    def min(
+        self,
+        axis: Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Operand | None = None,
+        where: Operand | None = None,
+    ) -> Self:
         raise NotImplementedError
 
-    def any(self, axis: Axes = None, out: None = None, keepdims: bool = False) -> Self:
+    def any(
+        self,
+        axis: Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Operand | None = None,
+    ) -> Self:
         raise NotImplementedError
 
-    def all(self, axis: Axes = None, out: None = None, keepdims: bool = False) -> Self:
+    def all(
+        self,
+        axis: Axes = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Operand | None = None,
+    ) -> Self:
         raise NotImplementedError
 
     def std(
@@ -74,6 +108,7 @@ class Methods(Operators):
         ddof: float = 0,
         keepdims: bool = False,
         *,
+        where: Operand | None = None,
         correction: float | None = None,
     ) -> Self:
         raise NotImplementedError

@@ -1,0 +1,135 @@
+"""NumPy's functions whose parameters are not those of the standard's functions, on our arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api import fft, linalg, numpy_linalg
+from plugrt.array_api.array_conversion import asarray
+from plugrt.array_api.data_types import astype
+from plugrt.array_api.elementwise import float_properties
+from plugrt.array_api.manipulation import moveaxis, permute_dims, stack
+from plugrt.array_api.manipulation import reshape as reshape_
+from plugrt.array_api.methods import METHODS
+from plugrt.array_api.numpy_functions import concatenate, hstack, vstack
+from plugrt.array_api.searching import nonzero
+from plugrt.array_api.searching import where as where_
+from plugrt.errors import ArgumentError
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Returns an array kept within two bounds, by either of their names."""
+    lower, upper = (b if a is None else a for a, b in ((a_min, min), (a_max, max)))
+    return float_properties.clip(a, lower, upper)
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Returns the choice of two arrays; without them the indices where the condition holds."""
+    return nonzero(asarray(condition)) if x is None else where_(condition, x, y)
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """Returns the number of elements, or the length of an axis."""
+    return int(np.size(np.broadcast_to(0, np.shape(a)), axis))
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """Returns the elements in another shape, read and put in the order of rows or of columns."""
+    if order in ("C", "A"):
+        return reshape_(a, shape, copy=copy)
+    if order != "F":
+        raise ArgumentError(f"order of numpy.reshape is {order!r}; it takes 'C', 'F' and 'A'")
+    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    return _reverse(reshape_(_reverse(a), sizes[::-1], copy=copy))
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """Returns the elements in one dimension, in the order of rows or of columns."""
+    return reshape(a, -1, "C" if order == "K" else order)
+
+
+def _reverse(x: Any) -> Any:
+    return permute_dims(x, tuple(range(x.ndim))[::-1])
+
+
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
+    """Returns elements along an axis; of indices beyond the ends what ``mode`` says."""
+    a, positions = asarray(a), asarray(indices)
+    n = a.size if axis is None else a.shape[axis]
+    if mode == "clip":
+        positions = float_properties.clip(positions, 0, n - 1)
+    elif mode == "wrap":
+        positions = positions % n
+    elif mode != "raise":
+        raise ArgumentError(f"mode of numpy.take is {mode!r}; it takes 'raise', 'wrap' and 'clip'")
+    return METHODS["take"](a, positions, axis=axis)
+
+
+def _joined_along(function: Callable[..., Any]) -> Callable[..., Any]:
+    def joined(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Any:
+        found = function(arrays, axis=axis)
+        return found if dtype is None else astype(found, dtype)
+
+    return joined
+
+
+def _joined(function: Callable[..., Any]) -> Callable[..., Any]:
+    def joined(tup: Sequence[Any], *, dtype: Any = None) -> Any:
+        found = function(tup)
+        return found if dtype is None else astype(found, dtype)
+
+    return joined
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Returns the diagonals of the matrices in two axes."""
+    return linalg.diagonal(moveaxis(asarray(a), (axis1, axis2), (-2, -1)), offset=offset)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """Returns the sums along the diagonals of the matrices in two axes."""
+    matrices = moveaxis(asarray(a), (axis1, axis2), (-2, -1))
+    return linalg.trace(matrices, offset=offset, dtype=dtype)
+
+
+def _over_two(function: Callable[..., Any]) -> Callable[..., Any]:
+    def over_two(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Any:
+        return function(a, s=s, axes=axes, norm=norm)
+
+    return over_two
+
+
+COUNTERPARTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "numpy": {
+        "amax": METHODS["max"],
+        "amin": METHODS["min"],
+        "clip": clip,
+        "concatenate": _joined_along(concatenate),
+        "copy": lambda a: asarray(a, copy=True),
+        "diagonal": diagonal,
+        "hstack": _joined(hstack),
+        "iscomplexobj": lambda x: x.dtype.kind == "c",
+        "isrealobj": lambda x: x.dtype.kind != "c",
+        "ndim": lambda a: a.ndim,
+        "ravel": ravel,
+        "reshape": reshape,
+        "shape": lambda a: a.shape,
+        "size": size,
+        "stack": _joined_along(stack),
+        "take": take,
+        "trace": trace,
+        "vstack": _joined(vstack),
+        "where": where,
+    },
+    "linalg": numpy_linalg.FUNCTIONS,
+    "fft": {
+        "fft2": _over_two(fft.fftn),
+        "ifft2": _over_two(fft.ifftn),
+        "irfft2": _over_two(fft.irfftn),
+        "rfft2": _over_two(fft.rfftn),
+    },
+}
+"""By NumPy's module and name; each takes NumPy's parameters."""

@@ -1,0 +1,91 @@
+"""Keywords of NumPy's functions that mean the same for each of them: ``out``, ``dtype``, ``where``.
+
+Arrays of plugrt have no strides and no subclasses, so that ``order`` and ``subok`` make no
+difference where they are about memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plugrt.array_api.dtypes import as_dtype
+from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.execution.array import Array
+from plugrt.tracing.tracer import Tracer
+
+_SORTS = ("quicksort", "heapsort", "mergesort", "stable")
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "same_value", "unsafe")
+_PLAIN: dict[str, tuple[Any, ...]] = {
+    "casting": _CASTINGS, "kind": (*_SORTS, None), "order": ("C", "F", "A", "K", None),
+    "overwrite_input": (False, True), "subok": (False, True),
+}  # fmt: skip
+"""Keywords that change no result of ours, with what NumPy takes for them.
+
+Sorting is stable always. ``casting`` is looked at where there is a ``dtype`` (`in_dtype`).
+"""
+_MEANT = {("reshape", "order"), ("ravel", "order")}
+"""Where such a keyword does change the result."""
+
+
+def drop_plain(title: str, options: dict[str, Any]) -> None:
+    """Takes keywords out that make no difference; raises `ArgumentError` for values NumPy lacks."""
+    function = title.rpartition(".")[2]
+    for name, values in _PLAIN.items():
+        if name not in options or (function, name) in _MEANT:
+            continue
+        if options[name] not in values:
+            taken = ", ".join(repr(value) for value in values)
+            raise ArgumentError(f"{name} of {title} is {options[name]!r}; it takes {taken}")
+        if name != "casting" or "dtype" not in options:
+            del options[name]
+
+
+def in_dtype(title: str, operands: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """Returns the operands of a ufunc in its ``dtype``, which is taken out of the options.
+
+    Raises `ArgumentTypeError` where ``casting``, "same_kind" unless given, does not admit that.
+    """
+    dtype, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
+    if dtype is None:
+        return list(operands)
+    wanted = as_dtype(dtype)
+    found: list[Any] = []
+    for operand in operands:
+        x: Any = operand if isinstance(operand, Array | Tracer) else np.asarray(operand)
+        if not np.can_cast(x.dtype, wanted, casting):
+            raise ArgumentTypeError(
+                f"{title} with dtype {wanted.name} converts {x.dtype.name} to it, which casting "
+                f"{casting!r} does not admit; pass casting='unsafe', or convert with x.astype"
+            )
+        found.append(x.astype(wanted))
+    return found
+
+
+def take_where(title: str, options: dict[str, Any], out: Any) -> Any:
+    """Returns the ``where`` of a ufunc, taken out of its options; None for everywhere.
+
+    Raises `ArgumentTypeError` where there is no ``out`` to keep its other elements.
+    """
+    where = options.pop("where", None)
+    if where is None or where is True:
+        return None
+    if out is None:
+        raise ArgumentTypeError(
+            f"{title} with where leaves the other elements as they are in out, and there is none: "
+            f"write numpy.where(condition, {title}(x), other)"
+        )
+    return np.asarray(where)
+
+
+def fill(out: Any, found: Any, where: Any = None) -> Any:
+    """Returns NumPy's own arrays ``out`` with the results in them: ``host += x``."""
+    targets = out if isinstance(out, tuple) else (out,)
+    results = found if isinstance(found, tuple) else (found,)
+    mask = True if where is None else where
+    for target, result in zip(targets, results, strict=True):
+        if target is not None:
+            np.copyto(target, np.asarray(result), casting="same_kind", where=mask)
+    return out if isinstance(found, tuple) else targets[0]
