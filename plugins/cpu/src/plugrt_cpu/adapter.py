@@ -147,7 +147,7 @@ def put(array: npt.NDArray[Any], aval: Aval, sharding: Any, device: Any, semanti
     )
     # jaxlib 0.10 keeps its reference to a copied source until a later call collects it, so that
     # the source's memory would stay until then.
-    _jax.collect_garbage()
+    collect_garbage()
     return raw
 
 
@@ -181,6 +181,8 @@ def copy(array: Any, devices: Any, sharding: Any) -> Any:
 _ALWAYS_COPY = [_jax.ArrayCopySemantics.ALWAYS_COPY]
 
 
+collect_garbage: Callable[[], None] = _jax.collect_garbage
+"""Gives back what jaxlib keeps of host arrays that it needs no longer."""
 ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 ONLY_DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 UNTIL_TRANSFER_COMPLETES = _jax.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES

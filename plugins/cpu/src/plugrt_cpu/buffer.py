@@ -133,6 +133,27 @@ class CpuBuffer(Buffer):
         return f"<buffer {self.type} on {self.device!r}>"
 
 
+class BorrowingBuffer(CpuBuffer):
+    """An array that may lie in memory of the host, which has it back when the array ends.
+
+    jaxlib 0.10 keeps its reference to such memory until a later call collects it.
+    """
+
+    __slots__ = ()
+
+    def delete(self) -> None:
+        super().delete()
+        adapter.collect_garbage()
+
+    def __del__(self) -> None:
+        self.raw = None
+        adapter.collect_garbage()
+
+
+PLAIN_BUFFERS = frozenset((CpuBuffer, BorrowingBuffer))
+"""The classes of buffers that are jaxlib's whole array."""
+
+
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
     dtype = tensor_type.dtype

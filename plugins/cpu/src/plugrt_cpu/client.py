@@ -27,7 +27,7 @@ from plugrt.interface import (
 from plugrt.interface_checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack, lapack, serialization
 from plugrt_cpu import compile_options as compile_options
-from plugrt_cpu.buffer import CpuBuffer
+from plugrt_cpu.buffer import PLAIN_BUFFERS, BorrowingBuffer, CpuBuffer
 from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -195,12 +195,14 @@ class CpuClient(ClientBase):
                 self._require_row_major(layout, array)
             if type(semantics) is not HostBufferSemantics:
                 semantics = HostBufferSemantics(semantics)
-            raw, tensor_type = self._put(array, place, target.raw, _SEMANTICS[semantics])
+            how = _SEMANTICS[semantics]
+            raw, tensor_type = self._put(array, place, target.raw, how)
         except PYTHON_ERRORS as error:
             refuse_call(
                 self.buffer_from_host, error, array=array, semantics=semantics, layout=layout
             )
-        return CpuBuffer(raw, tensor_type, place)
+        made = BorrowingBuffer if how is adapter.ZERO_COPY else CpuBuffer
+        return made(raw, tensor_type, place)
 
     def _require_row_major(self, layout: Layout, array: npt.NDArray[Any]) -> None:
         require_rank(layout, np.shape(array))
@@ -280,7 +282,7 @@ class CpuClient(ClientBase):
     @with_argument_errors
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
         """Returns the buffers of one array as launches take them fastest."""
-        if len(buffers) == 1 and type(only := buffers[0]) is CpuBuffer:
+        if len(buffers) == 1 and type(only := buffers[0]) in PLAIN_BUFFERS:
             return CpuShards(only.raw, only.type, only.place)
         # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
         # devices_->Len()" on stderr; no public report of it was found.
