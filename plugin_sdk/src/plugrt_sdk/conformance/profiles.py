@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from plugrt_sdk.conformance import registry
-from plugrt_sdk.conformance.check import Check
+from plugrt_sdk.conformance.check import Check, Needs
 from plugrt_sdk.conformance.verdict import Result, Verdict
 
 _MINIMAL = (
@@ -70,14 +70,22 @@ _NOT_NEEDED: Mapping[str, Sequence[str]] = {
 
 
 def checks_of(profile: str) -> Sequence[Check]:
-    """Returns the checks of a profile, in the kit's order."""
+    """Returns the checks of a profile, in the kit's order.
+
+    Those of two devices are in ``multi-device`` alone, which hosts of one device do without.
+    """
     wanted, exempt = PROFILES[profile], _NOT_NEEDED.get(profile, ())
     exact = {pattern for pattern in wanted if "*" not in pattern}
     return [
         check
         for name, check in registry.checks().items()
-        if name in exact or (_any(name, wanted) and not _any(name, exempt))
+        if name in exact
+        or (_any(name, wanted) and not _any(name, exempt) and _fits(check, profile))
     ]
+
+
+def _fits(check: Check, profile: str) -> bool:
+    return check.needs is not Needs.TWO_DEVICES or profile == "multi-device"
 
 
 def _any(name: str, patterns: Sequence[str]) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from plugrt_sdk.conformance.profiles import checks_of, missing
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.check import Needs
+from plugrt_sdk.conformance.profiles import PROFILES, checks_of, missing
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from support.markdown import ROOT
 
@@ -140,6 +142,15 @@ def test_each_function_of_the_table_that_jax_called_was_tried() -> None:
     assert set(RAN) <= called
     extensions = ("Layouts_", "Shardings_")
     assert {name for name in called - set(RAN) if not name.startswith(extensions)} == set()
+
+
+def test_one_device_is_enough_for_all_profiles_but_one() -> None:
+    of_two = {
+        name: {c.id for c in checks_of(name) if c.needs is Needs.TWO_DEVICES} for name in PROFILES
+    }
+    assert of_two.pop("multi-device") >= {"scales.replicas", "buffers.copy.devices"}
+    assert set().union(*of_two.values()) == set()
+    assert "programs.refused.arguments.device" in registry.checks(), "which a pattern would add"
 
 
 def test_a_check_that_does_not_apply_is_not_missing() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from plugrt.capi.abi.declarations import API_MINOR
 from plugrt.capi.abi.element_types import supported_dtypes
-from plugrt.errors import PlugrtError
+from plugrt.errors import PlugrtError, describe
 from plugrt.interface import HostBufferSemantics
 from plugrt_sdk.conformance.check import Chapter, Level
 from plugrt_sdk.conformance.expect import Array, expect, expect_equal, expect_same_bits
@@ -47,10 +47,11 @@ def _dtype(subject: PluginSubject, dtype: str) -> None:
     array = sample(dtype, (3, 5), subject.random(dtype))
     try:
         put_and_get(subject, array)
-    except PlugrtError:
+    except PlugrtError as error:
         stated = subject.declared.dtypes if subject.states("dtypes") else frozenset[str]()
         if dtype in stated | {"float32"}:
-            expect(False, f"{dtype}, which is declared or demanded of all", "it was refused")
+            found = f"it was refused: {describe(error)}"
+            expect(False, f"{dtype}, which is declared or demanded of all", found)
         raise
 
 
