@@ -150,10 +150,6 @@ class BorrowingBuffer(CpuBuffer):
         adapter.collect_garbage()
 
 
-PLAIN_BUFFERS = frozenset((CpuBuffer, BorrowingBuffer))
-"""The classes of buffers that are jaxlib's whole array."""
-
-
 def read(raw: Any, tensor_type: TensorType) -> npt.NDArray[Any]:
     """Returns the contents of jaxlib's array on one device, as `CpuBuffer.to_host` does."""
     dtype = tensor_type.dtype

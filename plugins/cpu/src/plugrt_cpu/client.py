@@ -27,7 +27,7 @@ from plugrt.interface import (
 from plugrt.interface_checks import check_parts, require_rank
 from plugrt_cpu import adapter, dlpack, lapack, serialization
 from plugrt_cpu import compile_options as compile_options
-from plugrt_cpu.buffer import PLAIN_BUFFERS, BorrowingBuffer, CpuBuffer
+from plugrt_cpu.buffer import BorrowingBuffer, CpuBuffer
 from plugrt_cpu.capabilities import capabilities
 from plugrt_cpu.device import ClientBase, CpuDevice, CpuMemory, Place, require_device
 from plugrt_cpu.errors import JAXLIB_ERRORS, translate
@@ -282,7 +282,9 @@ class CpuClient(ClientBase):
     @with_argument_errors
     def shards(self, buffers: Sequence[Buffer]) -> CpuShards:
         """Returns the buffers of one array as launches take them fastest."""
-        if len(buffers) == 1 and type(only := buffers[0]) in PLAIN_BUFFERS:
+        if len(buffers) == 1 and (
+            type(only := buffers[0]) is CpuBuffer or type(only) is BorrowingBuffer
+        ):
             return CpuShards(only.raw, only.type, only.place)
         # jaxlib 0.10.2 ends the process on a GSPMDSharding over no device, with "Check failed:
         # devices_->Len()" on stderr; no public report of it was found.
