@@ -19,6 +19,7 @@ SDK = ROOT / "plugin_sdk"
 BUILD = ROOT / "build/sanitized"
 TESTS = (
     "tests/nothing/sdk/test_export.py", "tests/nothing/sdk/test_export_slots.py",
+    "tests/nothing/sdk/test_export_handlers.py",
     "tests/nothing/sdk/test_export_stress.py", "tests/nothing/sdk/test_export_under_jax.py",
     "tests/cpu/sdk/test_export.py",
 )  # fmt: skip

@@ -21,7 +21,8 @@ EXECUTE = 3
 API_VERSION = (0, 1)
 BUFFER = 1
 _INTERNAL = 13
-_TOO_SHORT = 8
+_TOO_SHORT = 16
+"""Where the second field of the arguments ends: `plugrt trace --check` takes less for a fault."""
 _TOKEN = 17
 
 DATA_TYPES: dict[int, int] = {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy.typing as npt
-from plugrt.interface import CompileOptions, Program, TensorType
+from plugrt.interface import CompileOptions, Handler, Program, TensorType
 from plugrt_sdk import Backend, Compiled, Handle, Launch
 from plugrt_sdk.numpy_backend.backend import NumpyBackend
 
@@ -62,6 +62,10 @@ class MyChipBackend(Backend):
     ) -> tuple[Sequence[TensorType], Sequence[TensorType]] | None:
         """Returns the types on one device of a program that is divided."""
         return self._numpy.device_types(program, options)
+
+    def register_handler(self, target: str, handler: Handler) -> None:
+        """Makes programs call a function of the host, as for `plugrt.pure_callback`."""
+        self._numpy.register_handler(target, handler)
 
     def optimized_program(self, compiled: Compiled) -> Program:
         """Returns the program that is run, for who wants to see it; PyTorch/XLA needs it."""
