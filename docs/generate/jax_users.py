@@ -63,9 +63,8 @@ print([np.allclose(gradient(x), np.cos(x))])            # [True]
 
 ## Not there yet
 
-`shard_map`, `jit` over several devices, `pmap` within `pmap` or `jit`, several processes.
-Asking for one is an error that says so;
-[README](../README.md#what-is-not-there) has the list.
+`shard_map`, `pmap` within `pmap` or `jit`, several processes.
+Asking for one is an error that says so; [README](../README.md#what-is-not-there) has the list.
 """
 
 

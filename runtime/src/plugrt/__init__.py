@@ -59,6 +59,7 @@ _NAMES = {
     "transfer_guard_device_to_device": "plugrt.settings.contexts",
     "transfer_guard_device_to_host": "plugrt.settings.contexts",
     "transfer_guard_host_to_device": "plugrt.settings.contexts",
+    "with_sharding_constraint": "plugrt.transforms.sharding_constraint",
     "xla_computation": "plugrt.transforms.xla_computation",
 }
 _MODULES = {
@@ -146,6 +147,9 @@ if TYPE_CHECKING:
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.transforms.sharding_constraint import (
+        with_sharding_constraint as with_sharding_constraint,
+    )
     from plugrt.transforms.topology import topology as topology
     from plugrt.transforms.xla_computation import xla_computation as xla_computation
 

@@ -316,10 +316,7 @@ def test_settings_of_one_thread_do_not_reach_another() -> None:
     assert set(narrows) == {np.dtype(np.float32)}
 
 
-def test_sharded_arguments_are_gathered() -> None:
-    """Differs from JAX: results of a `jit` call with a sharded argument | keep the sharding | put
-    together on one device, for now.
-    """
+def test_arguments_in_slices_of_pmap_are_gathered() -> None:
     f = jit(lambda x: add(x, 1))
     x = device_put(np.arange(8.0).reshape(4, 2), PmapSharding(devices()[:4]))
     np.testing.assert_array_equal(f(x), np.arange(8.0).reshape(4, 2) + 1)

@@ -102,8 +102,15 @@ def test_shardings_of_one_device() -> None:
     sharding = SingleDeviceSharding(devices()[6])
     out = jit(lambda x: add(x, 1), in_shardings=sharding, out_shardings=sharding)(X)
     assert out.sharding is sharding
-    with pytest.raises(NotImplementedError, match="pmap"):
+    with pytest.raises(ValueError, match=r"takes no PmapSharding.*NamedSharding divides"):
         jit(lambda x: x, out_shardings=PmapSharding(devices()[:2]))
+
+
+def test_a_jitted_function_that_is_jitted_again_runs_where_the_outer_one_says() -> None:
+    inner = jit(lambda x: add(x, 1))
+    assert jit(inner, device=devices()[3])(X).device is devices()[3]
+    assert jit(jit(inner, device=devices()[3]), device=devices()[5])(X).device is devices()[5]
+    assert inner(X).device is devices()[0]
 
 
 def test_default_device() -> None:

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from plugrt.errors import DataDependentShape
 from plugrt.execution.array import Array
-from plugrt.execution.default_device import gather_device
 from plugrt.execution.host_values import as_array
-from plugrt.execution.transfer import put
+from plugrt.execution.transfer import put_beside
 from plugrt.tracing.tracer import Tracer
 
 
@@ -31,7 +30,6 @@ def require_concrete(function: str, x: Any, cure: str, name: str = "x") -> Array
 
 
 def put_like(x: Array, host: npt.NDArray[Any]) -> Array:
-    """Returns host data as an array where ``x`` is, committed if ``x`` is."""
-    return put(
-        np.ascontiguousarray(host).reshape(host.shape), gather_device(x.sharding), x.committed
-    )
+    """Returns host data as an array where ``x`` is, whole on each device; committed if ``x`` is."""
+    host = np.ascontiguousarray(host).reshape(host.shape)
+    return put_beside(host, x.sharding, x.committed)

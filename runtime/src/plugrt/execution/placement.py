@@ -1,16 +1,13 @@
-"""`Launch`: the devices and shardings of a launch, by JAX's rules for committed arguments."""
+"""`Launch`: the devices, shardings, layouts and compiler options of a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plugrt.errors import ArgumentTypeError, DeviceMismatch
-from plugrt.execution.arguments import Aval
-from plugrt.execution.default_device import default_device, gather_device
+from plugrt.errors import ArgumentTypeError
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
-from plugrt.execution.signature import Signature
 from plugrt.interface import Client, CompileOptions, Device, DeviceAssignment, Layout
 from plugrt.interface_checks import check_overrides
 from plugrt.memory_layout import AutoLayout
@@ -59,6 +56,8 @@ class Launch:
     """What the user asks of the compiler, for this program."""
     in_layouts: tuple[AnyLayout, ...] = ()
     out_layouts: tuple[AnyLayout, ...] = ()
+    whole: Sharding | None = None
+    """Where a program is divided, the sharding of what each device holds whole."""
 
     @property
     def names_layouts(self) -> bool:
@@ -81,6 +80,8 @@ class Launch:
     @property
     def everywhere(self) -> Sharding:
         """The sharding of a value that each device holds whole."""
+        if self.whole is not None:
+            return self.whole
         if len(self.devices) > 1:
             return PmapSharding(self.devices, None)
         return SingleDeviceSharding(self.devices[0])
@@ -95,6 +96,8 @@ class Launch:
             num_replicas=self.replicas,
             num_partitions=self.partitions,
             device_assignment=DeviceAssignment(tuple(rows)),
+            use_spmd_partitioning=self.partitions > 1,
+            use_shardy_partitioner=self.partitions > 1,
             env_overrides=dict(self.compiler_options),
         )
 
@@ -103,33 +106,3 @@ def single_device_launch(device: Device, arguments: int, results: int, committed
     """Returns the launch of a program on one device."""
     here = SingleDeviceSharding(device)
     return Launch(1, 1, (device,), (here,) * arguments, (here,) * results, committed)
-
-
-def resolve_device(
-    avals: Sequence[Aval], describe: Callable[[int], str], explicit: Device | None, what: str
-) -> tuple[Device, bool]:
-    """Returns where a computation on these arguments runs, and whether its results are committed.
-
-    ``avals`` are those of the arguments that take part. An explicit device wins. Else the committed
-    arguments decide, and must agree; uncommitted ones follow. With no committed argument it is the
-    default device. ``describe(i)`` names an argument for the message of `DeviceMismatch`.
-    """
-    if explicit is not None:
-        return explicit, True
-    found: dict[Device, int] = {}
-    for i, aval in enumerate(avals):
-        if isinstance(aval, Signature) and aval.committed:
-            found.setdefault(gather_device(aval.sharding), i)
-    if len(found) > 1:
-        lines = "".join(
-            f"\n  {describe(i)}: {avals[i].tensor_type} on {device!r} of "
-            f"{device.client.backend_name}"
-            for device, i in found.items()
-        )
-        raise DeviceMismatch(
-            f"received incompatible devices for {what}; arguments committed to different devices:"
-            f"{lines}\nMove them to one device with plugrt.device_put"
-        )
-    if found:
-        return next(iter(found)), True
-    return default_device(), False

@@ -18,6 +18,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.resharding import reshard
 from plugrt.execution.sharded_transfer import put_sharded
 from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.signature import Signature
 from plugrt.execution.transfer import move
 from plugrt.interface import Device, Layout, Shards
 
@@ -66,7 +67,7 @@ def make_placer(
                 steps.append((position, i, _make_scalar_step(launch, dtype)))
         elif aval.layout != layout:
             steps.append((position, i, _make_layout_step(aval.sharding, target, layout)))
-        elif aval.sharding != target:
+        elif not _lies_as(aval, target):
             steps.append((position, i, _make_move_step(aval.sharding, target, lone)))
         elif i in donated:
             steps.append((position, i, _copy if keep_donated else _unshared_buffers))
@@ -97,6 +98,10 @@ def find_lendable(avals: Sequence[Aval], needed: Sequence[int], launch: Launch) 
             and aval.sharding.devices[0].client is launch.client
         )
     )
+
+
+def _lies_as(aval: Signature, target: Sharding) -> bool:
+    return aval.sharding == target or aval.sharding.is_equivalent_to(target, aval.ndim)
 
 
 def _is_plain(target: Sharding) -> bool:

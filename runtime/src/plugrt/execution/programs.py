@@ -12,10 +12,17 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.compiler import compile_program, compile_settings
+from plugrt.execution.device_claims import Claim, claims_of, resolve_devices
 from plugrt.execution.host_constants import HostConstant
 from plugrt.execution.launch_layouts import keep_layouts, settle_layouts, settled
+from plugrt.execution.launch_shardings import (
+    AskedShardings,
+    divide_launch,
+    launch_key,
+    settle_shardings,
+)
 from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.placement import Launch, resolve_device, single_device_launch
+from plugrt.execution.placement import Launch, single_device_launch
 from plugrt.execution.plan import Plan
 from plugrt.execution.relayout import require_layouts
 from plugrt.execution.resharding import reshard
@@ -52,6 +59,10 @@ class TracedProgram(Protocol):
         """The executables compiled from it, by launch and the settings that count."""
 
     @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What within the program says which devices it runs on."""
+
+    @property
     def out_memory_kinds(self) -> tuple[str | None, ...]:
         """The kind of memory that each flat output was put in; empty: all in the default."""
 
@@ -64,12 +75,12 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
 
     What the function closed over is put on the launch's devices, once.
     """
-    # Whether results are committed makes no difference to what is compiled.
-    key = (replace(launch, committed=False), compile_settings())
+    key = (launch_key(launch, traced.types, traced.output_types), compile_settings())
     executable, constants = traced.loaded.get_or_make(
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))
     )
     launch = settle_layouts(launch, traced.plan, traced.types, traced.output_types, executable)
+    launch = settle_shardings(launch, traced.plan, traced.output_types, executable)
     outputs = [
         intern_signature(_whole_shape(t.shape, sharding, launch), t.dtype, sharding,
                      launch.committed, weak, settled(launch.out_layout(i)))
@@ -88,17 +99,26 @@ def resolve_launch(
     explicit: Device | None = None,
     *,
     all_count: bool = False,
+    asked: AskedShardings | None = None,
 ) -> Launch:
-    """Returns the launch on one device that follows from the arguments that are needed.
+    """Returns the launch that follows from the arguments that are needed, and what is asked for.
 
-    With ``all_count`` unused ones also decide: ``zeros_like(x)`` is where ``x`` is. A program that
-    only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
+    An explicit device wins. Else the committed arguments decide, with ``asked`` and the constraints
+    within the program, and must agree; uncommitted ones follow. With none of them it is the default
+    device. With ``all_count`` unused arguments also decide: ``zeros_like(x)`` is where ``x`` is. A
+    program that only passes arguments through leaves them where they are. Raises `DeviceMismatch`.
     """
     plan = traced.plan
     needed = range(len(avals)) if all_count else plan.needed
-    device, committed = resolve_device(
-        [avals[i] for i in needed], lambda n: plan.describe(needed[n]), explicit, repr(plan.name)
-    )
+    claims = [*(asked.claims() if asked else ()), *traced.claims]
+    if explicit is None:
+        claims += claims_of([avals[i] for i in needed], lambda n: plan.describe(needed[n]))
+    else:
+        claims.append(Claim((explicit,), lambda: "jit's device, backend, or shardings"))
+    devices, committed = resolve_devices(claims, repr(plan.name))
+    if len(devices) > 1:
+        return divide_launch(plan, avals, claims, asked)
+    [device] = devices
     launch = single_device_launch(device, len(avals), len(traced.output_types), committed)
     if traced.out_memory_kinds:
         kinds = traced.out_memory_kinds
@@ -130,6 +150,11 @@ def _compile(traced: TracedProgram, launch: Launch) -> LoadedExecutable | None:
         raise Unimplemented(
             f"{plan.name!r} on {len(launch.devices)} devices: {client.backend_name} does not "
             "declare that one launch can run on several devices (capability multiple_devices)"
+        )
+    if launch.partitions > 1 and not client.capabilities.partitions:
+        raise Unimplemented(
+            f"{plan.name!r} divided over {launch.partitions} devices: {client.backend_name} does "
+            "not declare that a program can be partitioned (capability partitions)"
         )
     if launch.names_layouts:
         require_layouts(launch.devices[0], f"{plan.name!r} with arguments or results in layouts")

@@ -67,21 +67,6 @@ class Tiling:
             for i, parts, size in zip(at, self.parts, part_shape, strict=True)
         )
 
-    def hlo_text(self, manual: bool = False) -> str:
-        """Returns it as the text of an HLO sharding, which devices are numbered in.
-
-        With ``manual``, the copies of a part may differ: they belong to a manual region.
-        """
-        if self.is_replicated:
-            return "{manual}" if manual else "{replicated}"
-        order = np.argsort(self.tiles, kind="stable")
-        dims = list(self.parts)
-        if self.copies > 1:
-            dims.append(self.copies)
-        last = "manual" if manual else "replicate"
-        suffix = f" last_tile_dims={{{last}}}" if self.copies > 1 else ""
-        return f"{{devices=[{','.join(map(str, dims))}]{','.join(map(str, order))}{suffix}}}"
-
 
 def whole(ndim: int, devices: int = 1) -> Tiling:
     """Returns the tiling in which each device has the whole array."""

@@ -16,7 +16,8 @@ from plugrt.errors import InvalidArgument, NotAnArray, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.array import Array, array_on, duplicate, new_array
 from plugrt.execution.array_layouts import change_layout
-from plugrt.execution.default_device import default_device
+from plugrt.execution.default_device import default_device, gather_device
+from plugrt.execution.divided import is_divided, replicate
 from plugrt.execution.format import Format
 from plugrt.execution.host_data import host_array
 from plugrt.execution.put_target import Space, Target, is_target, read_target, spread
@@ -213,12 +214,14 @@ def _put_in_layout(host: npt.NDArray[Any], to: Format, semantics: HostBufferSema
 
 
 def _place_tracer(x: Any, to: Target) -> Any:
-    """Returns a traced array marked with the memory that a target names."""
+    """Returns a traced array in the memory, and over the devices, that a target names."""
     x._live()
     if isinstance(to, Space):
         return x.in_memory("pinned_host" if to is Space.Host else None)
     if isinstance(to, SingleDeviceSharding | Device):
         return x.in_memory(to.memory_kind if isinstance(to, Sharding) else None)
+    if isinstance(to, Sharding) and is_divided(to):
+        return x.constrained(to, "device_put").in_memory(to.memory_kind)
     return x
 
 
@@ -271,6 +274,16 @@ def put(
     shards = client.shards((client.buffer_from_host(host, device, None, semantics),))
     sharding = SingleDeviceSharding(device)
     return new_array(shards, intern_signature(host.shape, host.dtype, sharding, committed, weak))
+
+
+def put_beside(host: npt.NDArray[Any], sharding: Sharding, committed: bool) -> Array:
+    """Returns a host array whole on each device of a sharding that computations follow.
+
+    Beside one that they are gathered for, it is on the device that gathers.
+    """
+    if is_divided(sharding):
+        return put_sharded(host, replicate(sharding))
+    return put(host, gather_device(sharding), committed)
 
 
 def move(x: Array, device: Device, committed: bool) -> Array:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plugrt import hlo_proto
 from plugrt.argument_errors import with_checked_methods
 from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import (
@@ -16,16 +15,16 @@ from plugrt.errors import (
     ArgumentMismatch,
     InvalidReply,
     ShapeError,
-    Unimplemented,
 )
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.compiled import CompiledCall, refuse
 from plugrt.execution.compiler import compile_program
+from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.execution.launch_shardings import read_result_shardings
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.mesh import Mesh
 from plugrt.execution.named_sharding import NamedSharding
-from plugrt.execution.op_sharding import read_op_sharding
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
@@ -268,13 +267,12 @@ class CompiledExport(CompiledCall):
         stated = self.exported.out_shardings
         if len(self.devices) == 1 or None not in stated:
             return launch
-        try:
-            found = _output_shardings(executable)
-        except Unimplemented:
+        found = read_result_shardings(executable)
+        if not found:
             return launch  # `_check_results` sees where it divided them
         found = found[len(found) - len(stated) :]  # without those of tokens
         chosen = [
-            read_op_sharding(proto, self.devices) if given is None else placed
+            GSPMDSharding(self.devices, proto) if given is None else placed
             for given, placed, proto in zip(stated, launch.out_shardings, found, strict=True)
         ]
         return replace(launch, out_shardings=tuple(chosen))
@@ -316,14 +314,6 @@ class CompiledExport(CompiledCall):
         gives = ", ".join(map(str, self.exported.out_avals))
         where = ", ".join(map(repr, self.devices))
         return f"<{self._title} on {where}: ({self._describe_types()}) -> ({gives})>"
-
-
-def _output_shardings(executable: Executable) -> Sequence[bytes]:
-    """Returns what a backend states, or what its optimised program does."""
-    try:
-        return executable.output_shardings()
-    except Unimplemented:
-        return hlo_proto.output_shardings(hlo_proto.read_module(executable.optimized_program()))
 
 
 def _name_argument(path: str) -> str:

@@ -19,7 +19,7 @@ from plugrt.stablehlo.regions import (
 )
 
 _EFFECTS = ("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
-_KNOWN = ("stablehlo.", "chlo.")
+_KNOWN = ("stablehlo.", "chlo.", "sdy.")
 
 
 def remove_dead_code(module: ir.Module, main: ir.Block) -> None:

@@ -1,4 +1,4 @@
-"""String attributes on the parameters and results of ``main``: layouts and memories."""
+"""Attributes on the parameters and results of ``main``: shardings, layouts and memories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plugrt.stablehlo.attributes import symbol_of
-from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.bindings import ir, register_shardy
 from plugrt.stablehlo.modules import bytecode
 
 Attributes = tuple[tuple[str, str], ...]
@@ -17,6 +17,9 @@ LAYOUT = "mhlo.layout_mode"
 """``auto``, ``default`` or XLA's text of a layout."""
 MEMORY = "mhlo.memory_kind"
 """``device``, ``pinned_host`` or another kind that the device has."""
+SHARDING = "sdy.sharding"
+"""Shardy's text of how an array is divided over the devices of a mesh."""
+_OF_MEMORY = (LAYOUT, MEMORY, SHARDING)
 _ALIAS = "tf.aliasing_output"
 _DONOR = "jax.buffer_donor"
 
@@ -27,13 +30,17 @@ class EntryAttributes:
 
     parameters: tuple[Attributes, ...]
     results: tuple[Attributes, ...]
+    partitions: int = 1
+    """Over how many devices the program is divided."""
 
     def add_to(self, module: ir.Module) -> ir.Module:
         """Returns a copy of a module with these attributes beside those that it has.
 
-        A parameter that is donated to a result in another layout no longer names it: the memory is
-        still the program's, as in JAX.
+        A parameter that is donated to a result in another layout, or divided otherwise, no longer
+        names it: the memory is still the program's, as in JAX.
         """
+        if self.partitions > 1:
+            register_shardy(module.context)
         with module.context, ir.Location.unknown():
             copy = ir.Module.parse(bytecode(module))
             main = next(op for op in copy.body.operations if symbol_of(op.operation) == "main")
@@ -45,6 +52,9 @@ class EntryAttributes:
                 _part_layouts(attributes, stated)
             _write(main, "arg_attrs", given)
             _write(main, "res_attrs", stated)
+            if self.partitions > 1:
+                count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), self.partitions)
+                copy.operation.attributes["mhlo.num_partitions"] = count
         return copy
 
 
@@ -64,7 +74,11 @@ def _read(main: Any, name: str, count: int) -> list[dict[str, ir.Attribute]]:
 
 def _add(found: list[dict[str, ir.Attribute]], new: Sequence[Attributes]) -> None:
     for attributes, texts in zip(found, new, strict=True):
-        attributes.update((name, ir.StringAttr.get(text)) for name, text in texts)
+        attributes.update((name, _read_value(name, text)) for name, text in texts)
+
+
+def _read_value(name: str, text: str) -> ir.Attribute:
+    return ir.Attribute.parse(text) if name == SHARDING else ir.StringAttr.get(text)
 
 
 def _part_layouts(
@@ -73,7 +87,7 @@ def _part_layouts(
     if _ALIAS not in parameter:
         return
     result = results[ir.IntegerAttr(parameter[_ALIAS]).value]
-    if any(str(parameter.get(name)) != str(result.get(name)) for name in (LAYOUT, MEMORY)):
+    if any(str(parameter.get(name)) != str(result.get(name)) for name in _OF_MEMORY):
         del parameter[_ALIAS]
         parameter[_DONOR] = ir.BoolAttr.get(True)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plugrt.errors import ProgramError, Unimplemented
-from plugrt.stablehlo.bindings import ir, shardy
+from plugrt.stablehlo.bindings import ir, register_shardy, shardy
 
 Slices = tuple[slice, ...]
 _MOST_DEVICES = 1 << 20
@@ -131,6 +131,14 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
     # A mesh of no axes is of any devices; with a device it is that one alone.
     every = range(math.prod(sizes.values())) if sizes else ()
     return TensorSharding(dimensions, tuple(mesh.device_ids) or tuple(every))
+
+
+def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:
+    """Returns a value that is divided as an attribute of Shardy's says."""
+    register_shardy(location.context)
+    attribute = ir.Attribute.parse(text, location.context)
+    constrained: ir.Value = shardy().sharding_constraint(value, attribute, loc=location)
+    return constrained
 
 
 def read_shardy_list(attribute: ir.Attribute, meshes: dict[str, Any]) -> list[TensorSharding]:

@@ -41,6 +41,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     """
     plan = staged.plan
     trace.callbacks.update(staged.callbacks)
+    trace.claims.extend(staged.claims)
     closed_over = [as_tracer(data) for data in plan.constants]
     taken = [arguments[i] for i in plan.kept]
     typed = [

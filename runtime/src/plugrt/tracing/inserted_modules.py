@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.bindings import ir, register_shardy
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
@@ -16,6 +16,8 @@ def add_functions(trace: Trace, code: bytes, name: str) -> Any:
     They are private there, under names that are free; ``main`` is called after ``name``.
     """
     # Each trace has a context of its own; bytecode goes from one to the other.
+    if b"sdy" in code:  # names of dialects stand in bytecode as they are
+        register_shardy(trace.context)
     module = ir.Module.parse(code, trace.context)
     symbols = ir.SymbolTable(module.operation)
     functions = [*module.body.operations]
@@ -45,7 +47,7 @@ def inline_main(
     ``code`` is bytecode. The module's other functions become functions of the traced one.
     """
     main = add_functions(trace, code, name)
-    if b"chlo" in code:  # names of dialects stand in bytecode as they are
+    if b"chlo" in code:
         trace.uses_chlo = True
     [block] = main.regions[0].blocks
     for argument, operand in zip(block.arguments, operands, strict=True):

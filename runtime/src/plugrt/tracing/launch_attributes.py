@@ -1,32 +1,56 @@
-"""`entry_attributes`: a launch's layouts and memories as attributes of its program."""
+"""`entry_attributes`: a launch's shardings, layouts and memories as attributes of its program."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from plugrt.execution.arguments import ParameterType
+from plugrt.execution.launch_shardings import UNSPECIFIED
 from plugrt.execution.placement import AnyLayout, Launch
 from plugrt.execution.plan import Plan
-from plugrt.interface import Layout
-from plugrt.stablehlo.entry_attributes import LAYOUT, MEMORY, Attributes, EntryAttributes
+from plugrt.execution.sharding import Sharding
+from plugrt.interface import Layout, TensorType
+from plugrt.stablehlo.entry_attributes import (
+    LAYOUT,
+    MEMORY,
+    SHARDING,
+    Attributes,
+    EntryAttributes,
+)
+from plugrt.tracing.shardy_text import shardy_text
 
 
-def entry_attributes(plan: Plan, launch: Launch) -> EntryAttributes | None:
-    """Returns the attributes of a program's parameters and results; None where there are none."""
+def entry_attributes(
+    plan: Plan, types: Sequence[ParameterType], outputs: Sequence[TensorType], launch: Launch
+) -> EntryAttributes | None:
+    """Returns the attributes of a program's parameters and results; None where there are none.
+
+    ``types`` are those of the flat arguments, ``outputs`` those of the flat results.
+    """
     parameters = [
-        _attributes(launch.in_layout(i), launch.in_shardings[i].memory_kind) for i in plan.kept
+        _attributes(launch, launch.in_layout(i), launch.in_shardings[i], len(types[i][0]))
+        for i in plan.kept
     ]
     results = [
-        _attributes(launch.out_layout(output), launch.out_shardings[output].memory_kind)
-        for output, (origin, _) in enumerate(plan.sources)
+        _attributes(launch, launch.out_layout(i), launch.out_shardings[i], len(outputs[i].shape))
+        for i, (origin, _) in enumerate(plan.sources)
         if origin == "result"
+    ]
+    fed = [
+        _attributes(launch, None, launch.everywhere, len(constant.shape))
+        for constant in plan.constants[: plan.fed]
     ]
     if not any(parameters) and not any(results):
         return None
-    return EntryAttributes((*parameters, *[()] * plan.fed), tuple(results))
+    return EntryAttributes((*parameters, *fed), tuple(results), launch.partitions)
 
 
-def _attributes(layout: AnyLayout, memory_kind: str | None) -> Attributes:
+def _attributes(launch: Launch, layout: AnyLayout, sharding: Sharding, ndim: int) -> Attributes:
     found = []
     if layout is not None:
         found.append((LAYOUT, layout.text if isinstance(layout, Layout) else "auto"))
-    if memory_kind is not None:
-        found.append((MEMORY, memory_kind))
+    if sharding.memory_kind is not None:
+        found.append((MEMORY, sharding.memory_kind))
+    if launch.partitions > 1 and sharding is not UNSPECIFIED:
+        found.append((SHARDING, shardy_text(sharding, ndim)))
     return tuple(found)

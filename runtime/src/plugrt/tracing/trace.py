@@ -13,6 +13,7 @@ import numpy as np
 
 from plugrt.errors import LeakedTracer, UnboundAxis
 from plugrt.execution.casting import cast
+from plugrt.execution.device_claims import Claim
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import HostCallback, TensorType
 from plugrt.stablehlo.bindings import ir, new_context
@@ -121,6 +122,8 @@ class Trace:
         """Other objects that are the same as one of these, by id."""
         self.callbacks: dict[int, HostCallback] = {}
         """The Python functions that the program calls, by number."""
+        self.claims: list[Claim] = []
+        """What within the program says which devices it runs on."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
         self._types: dict[ir.Type, TensorType] = {}

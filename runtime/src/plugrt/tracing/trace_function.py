@@ -13,6 +13,7 @@ from plugrt.errors import NotAnArray, TracingError
 from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
+from plugrt.execution.device_claims import Claim
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, HostCallback, Program, TensorType
@@ -64,6 +65,8 @@ class Staged:
     """The kind of memory that each flat output was put in; empty: all in the default."""
     callbacks: Mapping[int, HostCallback] = field(default_factory=dict)
     """The Python functions that the program calls, by number."""
+    claims: tuple[Claim, ...] = ()
+    """What within the program says which devices it runs on."""
     unordered: bytes | None = None
     """The module before ordered calls had their tokens, where it has such calls."""
     loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
@@ -80,7 +83,8 @@ class Staged:
     def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program as ``client`` takes it: a portable artifact of its version."""
         version = client.capabilities.stablehlo_current_version
-        return self.program_at(version, entry_attributes(self.plan, launch))
+        attributes = entry_attributes(self.plan, self.types, self.output_types, launch)
+        return self.program_at(version, attributes)
 
     def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
         """Returns the module, with layouts and memories where a launch names some."""
@@ -191,6 +195,7 @@ def _stage(
         out_tree,
         kinds if placed else (),
         callbacks,
+        tuple(trace.claims),
         unordered,
     )
 

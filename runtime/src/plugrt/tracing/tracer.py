@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,12 @@ import numpy as np
 from plugrt.errors import ArgumentTypeError, ConcretizationError, LeakedTracer
 from plugrt.execution.array import Array
 from plugrt.execution.array_methods import Methods
+from plugrt.execution.device_claims import Claim
+from plugrt.execution.sharding import Sharding
+from plugrt.execution.user_frames import describe_call_site
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.shardings import constrain
+from plugrt.tracing.shardy_text import shardy_text
 from plugrt.tracing.trace import Scope, Trace, current_trace, leak_message
 from plugrt.tracing.tracer_origin import describe_origin
 
@@ -91,6 +97,22 @@ class Tracer(Methods):
         placed = Tracer(self.value, self.trace, weak=self.weak, origin=self.origin)
         placed.scalar, placed.memory_kind = self.scalar, kind
         return placed
+
+    def constrained(self, sharding: Sharding, what: str) -> Tracer:
+        """Returns the value divided over devices as a sharding says; the program runs on those.
+
+        ``what`` names the function that asks for it, for messages. Raises `ShapeError` where the
+        shape does not divide.
+        """
+        trace = self.trace
+        sharding.shard_shape(self.shape)
+        source = partial(str, f"{what}{describe_call_site()}")
+        trace.claims.append(Claim(sharding.devices, source, sharding))
+        if sharding.num_devices == 1:
+            return self
+        text = shardy_text(sharding, self.ndim)
+        value = constrain(self.value, text, trace.location())
+        return Tracer(value, trace, weak=self.weak, origin=self.origin)
 
     @property
     def ndim(self) -> int:

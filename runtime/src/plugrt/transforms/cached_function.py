@@ -62,7 +62,9 @@ class CachedFunction(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], rules: ArgumentRules, options: tuple[Any, ...]
     ) -> None:
+        own = {**self.__dict__}  # those of a function that is jitted already are its own
         functools.update_wrapper(self, function)
+        self.__dict__.update(own)
         self.__name__ = rules.title  # a partial has none
         self._function = function
         self._rules = rules

@@ -11,11 +11,12 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError
 from plugrt.execution import tree
 from plugrt.execution.array import Array
+from plugrt.execution.device_claims import claims_of, resolve_devices
+from plugrt.execution.divided import is_divided
 from plugrt.execution.effects import await_ordered
 from plugrt.execution.host_values import as_array
-from plugrt.execution.placement import resolve_device
 from plugrt.execution.sharding import SingleDeviceSharding
-from plugrt.execution.transfer import put
+from plugrt.execution.transfer import put_beside
 from plugrt.execution.user_frames import describe_call_site
 from plugrt.host_callbacks import NumberedCallback
 from plugrt.stablehlo.callbacks import add_callback
@@ -175,8 +176,10 @@ def _call_now(
 ) -> Any:
     """Calls a function outside of any trace; its results are where the arguments are."""
     avals = [array._signature for array in arrays]
-    device, committed = resolve_device(avals, lambda i: names[i], None, title)
+    devices, committed = resolve_devices(claims_of(avals, lambda i: names[i]), title)
     if ordered:
-        await_ordered([device])
+        await_ordered(devices)
     returned = results.check(function(*[np.array(array) for array in arrays]))
-    return tree.unflatten(results.spec, [put(host, device, committed) for host in returned])
+    here = SingleDeviceSharding(devices[0])
+    where = next((a.sharding for a in avals if is_divided(a.sharding)), here)
+    return tree.unflatten(results.spec, [put_beside(host, where, committed) for host in returned])

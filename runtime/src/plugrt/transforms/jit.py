@@ -7,8 +7,9 @@ from enum import Enum, auto
 from typing import TypedDict, Unpack, overload
 
 from plugrt.argument_errors import require_flag, with_argument_errors
-from plugrt.errors import ArgumentError, InvalidArgument, Unimplemented
+from plugrt.errors import ArgumentError, DeviceMismatch, InvalidArgument
 from plugrt.execution.placement import read_compiler_options
+from plugrt.execution.sharding import SingleDeviceSharding
 from plugrt.interface import Device
 from plugrt.transforms.cached_function import P, R
 from plugrt.transforms.call_arguments import ArgumentRules, check_function
@@ -74,14 +75,19 @@ def jit(
 
     The parameters are ``jax.jit``'s. ``compiler_options`` are options of the backend's compiler by
     name, such as ``{"xla_cpu_enable_fast_math": True}``; it refuses those that it does not know.
-    ``in_shardings`` and ``out_shardings`` take a single device's sharding for now, also one of
-    another memory, or a `plugrt.layout.Format`: a layout for each argument and result, or
-    ``Layout.AUTO``, which the compiler chooses. Without one, committed arguments are taken as they
-    lie, and results have the default layout, but for one that is an argument: it stays as it is,
-    where JAX copies it to the default. Formats are those of the outermost call. ``inline`` puts
+    ``in_shardings`` and ``out_shardings`` are shardings for the positional arguments and the
+    results, or pytree prefixes of them: with `NamedSharding` the program is divided over the
+    devices of its mesh. What they leave out follows the arguments: those that lie on the devices of
+    a mesh stay as they are, uncommitted ones are whole on each device, and the compiler chooses how
+    results are divided. Committed arguments that lie otherwise are refused. They take a single
+    device's sharding, too, also one of another memory, or a `plugrt.layout.Format`: a layout for
+    each argument and result, or ``Layout.AUTO``, which the compiler chooses. Without one, committed
+    arguments are taken as they lie, and results have the default layout, but for one that is an
+    argument: it stays as it is, where JAX copies it to the default. Formats are those of the
+    outermost call. ``inline`` puts
     the body in place when another traced function calls it, instead of a call to a function of the
     module. Raises `ArgumentTypeError` for what is no function, `ArgumentError` for wrong argument
-    numbers or names, `Unimplemented` for several devices.
+    numbers or names, `DeviceMismatch` for shardings over different devices.
 
     >>> double = plugrt.jit(lambda x: 2 * x)
     >>> double(xp.asarray([1.0, 2.0]))
@@ -133,14 +139,22 @@ def require_device(title: str, device: Device | None) -> Device | None:
 
 
 def _one_device(device: Device | None, *prefixes: FormatPrefix) -> Device | None:
-    """Returns the device that ``device`` and the shardings name, None where none of them does."""
+    """Returns the device that ``device`` and the shardings name.
+
+    None where none of them does, and where they name several: then they decide with the arguments.
+    Raises `DeviceMismatch` where they name others than each other.
+    """
     require_device("jit", device)
-    asked = [one for prefix in prefixes for one in prefix.devices]
-    if not asked:
-        return device
-    if len({*asked, *([device] if device else [])}) > 1:
-        raise Unimplemented(
-            f"jit over several devices ({sorted(map(repr, set(asked)))}) is not implemented; "
-            "use pmap, or one device"
+    shardings = [sharding for prefix in prefixes for sharding in prefix.shardings]
+    asked = {sharding.devices: sharding for sharding in shardings}
+    if device is not None:
+        asked.setdefault((device,), SingleDeviceSharding(device))
+    if len(asked) > 1:
+        raise DeviceMismatch(
+            "jit's in_shardings, out_shardings and device are of different devices: "
+            + " and ".join(map(repr, asked.values()))
         )
-    return asked[0]
+    if not asked:
+        return None
+    [devices] = asked
+    return devices[0] if len(devices) == 1 else None

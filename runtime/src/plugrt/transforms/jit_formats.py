@@ -10,10 +10,12 @@ from typing import Any
 from plugrt.errors import InvalidArgument, StructureError, Unimplemented
 from plugrt.execution import tree
 from plugrt.execution.arguments import Aval
+from plugrt.execution.divided import is_divided
 from plugrt.execution.format import Format
+from plugrt.execution.launch_shardings import AskedShardings
 from plugrt.execution.placement import AnyLayout, Launch
 from plugrt.execution.relayout import other_layout, require_layouts
-from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Device, Layout, TensorType
 from plugrt.memory_layout import AutoLayout
@@ -26,7 +28,7 @@ class FormatPrefix:
     __slots__ = ("_leaves", "_prefix", "_what", "key")
 
     def __init__(self, prefix: Any, what: str) -> None:
-        """Raises `InvalidArgument` for other leaves, `Unimplemented` for several devices."""
+        """Raises `InvalidArgument` for other leaves."""
         found, spec = tree.flatten_with_none(prefix)
         self._what, self._prefix = what, prefix
         self._leaves = [_read(leaf, what) for leaf in found]
@@ -34,9 +36,9 @@ class FormatPrefix:
         """What is equal for equal prefixes."""
 
     @property
-    def devices(self) -> list[Device]:
-        """The devices that it names."""
-        return [leaf.sharding.devices[0] for leaf in self._leaves if leaf and leaf.sharding]
+    def shardings(self) -> list[Sharding]:
+        """The shardings that it names."""
+        return [leaf.sharding for leaf in self._leaves if leaf and leaf.sharding]
 
     @property
     def is_plain(self) -> bool:
@@ -57,7 +59,34 @@ class FormatPrefix:
 
 def _names_more(leaf: Format | None) -> bool:
     sharding = leaf.sharding if leaf else None
-    return bool(leaf and leaf.layout) or bool(sharding and sharding.memory_kind)
+    if sharding and (sharding.memory_kind is not None or is_divided(sharding)):
+        return True
+    return bool(leaf and leaf.layout)
+
+
+def ask_shardings(
+    bound: Bound, count: int, out: Any, prefixes: tuple[FormatPrefix, FormatPrefix]
+) -> AskedShardings | None:
+    """Returns the sharding that is asked for of each argument and each result.
+
+    ``count`` is that of the flat arguments; ``out`` is a pytree in the form of the results. None
+    where nothing is asked to be on several devices.
+    """
+    before, after = prefixes
+    if not any(map(is_divided, (*before.shardings, *after.shardings))):
+        return None
+    ins = before.spread(bound.dynamic[0], "the positional arguments")
+    if len(ins) < count and before.shardings:
+        raise StructureError(
+            "jit with in_shardings takes no keywords: they are for the positional arguments"
+        )
+    outs = after.spread(out, "the results")
+    arguments = [*map(_sharding_of, ins), *[None] * (count - len(ins))]
+    return AskedShardings(tuple(arguments), tuple(map(_sharding_of, outs)))
+
+
+def _sharding_of(leaf: Format | None) -> Sharding | None:
+    return leaf.sharding if leaf else None
 
 
 def _read(leaf: Any, what: str) -> Format | None:
@@ -74,10 +103,14 @@ def _read(leaf: Any, what: str) -> Format | None:
         )
     else:
         raise InvalidArgument(f"in_shardings and out_shardings take shardings; got {leaf!r}")
-    if found and found.sharding and not isinstance(found.sharding, SingleDeviceSharding):
-        raise Unimplemented(
-            f"jit with {found.sharding!r} is not implemented; use pmap, or a single device"
+    sharding = found.sharding if found else None
+    if isinstance(sharding, PmapSharding):
+        raise InvalidArgument(
+            f"jit's {what} takes no {sharding!r}: the parts have fewer dimensions than the array, "
+            "as pmap makes and takes them. NamedSharding divides an array for jit"
         )
+    if found and found.layout and sharding and is_divided(sharding):
+        raise Unimplemented(f"jit's {what} with the layout {found.layout} on several devices")
     return found
 
 

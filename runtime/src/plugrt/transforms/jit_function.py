@@ -24,7 +24,7 @@ from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.tracing.tracer import Tracer
 from plugrt.transforms.cached_function import CachedFunction, P, R
 from plugrt.transforms.call_arguments import ArgumentRules, Bound
-from plugrt.transforms.jit_formats import FormatPrefix, place_formats
+from plugrt.transforms.jit_formats import FormatPrefix, ask_shardings, place_formats
 from plugrt.transforms.shape_dtype_struct import describe_avals
 from plugrt.transforms.stages import Lowered, Traced
 
@@ -157,11 +157,13 @@ class JitFunction(CachedFunction[P, R]):
             ) from None
 
     def _launch(self, bound: Bound, staged: Staged, avals: Sequence[Aval]) -> Launch:
-        launch = resolve_launch(staged, avals, self._where())
+        asked, results = None, tree.unflatten(staged.out_tree, staged.output_types)
+        if self._formats is not None:
+            asked = ask_shardings(bound, len(avals), results, self._formats)
+        launch = resolve_launch(staged, avals, self._where(), asked=asked)
         launch = replace(launch, compiler_options=self._compiler_options)
-        if self._formats is None:
+        if self._formats is None or asked is not None:
             return launch
-        results = tree.unflatten(staged.out_tree, staged.output_types)
         describe = staged.plan.describe
         return place_formats(
             launch, bound, avals, results, staged.output_types, self._formats, describe

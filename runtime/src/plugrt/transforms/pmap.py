@@ -114,7 +114,13 @@ class PmapFunction(CachedFunction[P, R]):
             names, donated = self._rules.names(bound), self._rules.donated(bound)
             parameters = make_parameters(mapping.types(types), names, donated)
             axes: Any = {} if self._axis_name is None else {self._axis_name: mapping.size}
-            return stage(self._make_flat(bound), parameters, name=self._rules.title, axes=axes)
+            staged = stage(self._make_flat(bound), parameters, name=self._rules.title, axes=axes)
+            for claim in staged.claims:
+                raise Unimplemented(
+                    f"{claim.source()} within pmap of {self._rules.title!r}, whose replicas have "
+                    "the devices already: call it on the arrays outside"
+                )
+            return staged
 
         return trace
 

@@ -13,11 +13,13 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, parameter_types
 from plugrt.execution.compiled import CompiledCall
 from plugrt.execution.compiler import compile_program
+from plugrt.execution.divided import is_divided
 from plugrt.execution.float_checks import Rerun
 from plugrt.execution.loaded_program import LoadedProgram
 from plugrt.execution.placement import CompilerOptions, Launch, read_compiler_options
 from plugrt.execution.program_formats import argument_formats, result_formats
 from plugrt.execution.programs import load, resolve_launch
+from plugrt.execution.signature import Signature
 from plugrt.interface import (
     Client,
     CompileOptions,
@@ -126,18 +128,26 @@ class Traced(StageInfo):
 
     @property
     def _attributes(self) -> EntryAttributes | None:
-        """The layouts and memories that `jit` was told."""
-        placed = self._placed
-        return entry_attributes(self.staged.plan, placed) if placed else None
+        """The shardings, layouts and memories that `jit` was told, or that the arguments have."""
+        staged, placed = self.staged, self._placed
+        if placed is None and any(_is_divided(aval) for aval in self.avals):
+            placed = self._launch()
+        if placed is None:
+            return None
+        return entry_attributes(staged.plan, staged.types, staged.output_types, placed)
 
     @property
     def _module(self) -> ir.Module:
-        """The module, with those layouts and memories."""
+        """The module, with those."""
         return self.staged.module_with(self._attributes)
 
     def _options(self) -> CompileOptions:
         """Returns how it is compiled for devices that are not known yet."""
         return CompileOptions()
+
+
+def _is_divided(aval: Aval) -> bool:
+    return isinstance(aval, Signature) and is_divided(aval.sharding)
 
 
 def _read_platforms(platforms: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -1,0 +1,85 @@
+"""`resolve_devices`: the devices of a launch, from all that says where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from plugrt.errors import DeviceMismatch
+from plugrt.execution.arguments import Aval
+from plugrt.execution.default_device import default_device, gather_device
+from plugrt.execution.divided import is_divided
+from plugrt.execution.sharding import Sharding
+from plugrt.execution.signature import Signature
+from plugrt.interface import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that says which devices a program runs on, and in which order."""
+
+    devices: tuple[Device, ...]
+    source: Callable[[], str]
+    """Names it, for messages."""
+    sharding: Sharding | None = None
+    """What it divides over them, if it is a sharding."""
+
+
+def claims_of(avals: Sequence[Aval], describe: Callable[[int], str]) -> list[Claim]:
+    """Returns the claims of the committed arguments; ``describe(i)`` names one.
+
+    An array with `PmapSharding` has one only where no array is divided otherwise: it can be moved.
+    """
+    committed = [
+        (i, aval) for i, aval in enumerate(avals) if isinstance(aval, Signature) and aval.committed
+    ]
+    if any(is_divided(aval.sharding) for _, aval in committed):
+        committed = [(i, a) for i, a in committed if not _is_gathered(a.sharding)]
+
+    def claim(i: int, aval: Signature) -> Claim:
+        sharding = aval.sharding
+        return Claim(_devices_of(sharding), lambda: f"{describe(i)}: {aval.tensor_type}", sharding)
+
+    return [claim(i, aval) for i, aval in committed]
+
+
+def _is_gathered(sharding: Sharding) -> bool:
+    return sharding.num_devices > 1 and not is_divided(sharding)
+
+
+def _devices_of(sharding: Sharding) -> tuple[Device, ...]:
+    return sharding.devices if is_divided(sharding) else (gather_device(sharding),)
+
+
+def resolve_devices(claims: Sequence[Claim], what: str) -> tuple[tuple[Device, ...], bool]:
+    """Returns the devices that all claims are of, and True; without one the default, and False.
+
+    Raises `DeviceMismatch`, which names the claims, where they are of other devices, or of the same
+    in another order.
+    """
+    found: dict[tuple[Device, ...], Claim] = {}
+    for claim in claims:
+        found.setdefault(claim.devices, claim)
+    if len(found) > 1:
+        lines = "".join(
+            f"\n  {claim.source()} on {_name(claim.devices)}" for claim in found.values()
+        )
+        same = len({frozenset(devices) for devices in found}) == 1
+        raise DeviceMismatch(
+            f"received incompatible devices for {what}:{lines}\n"
+            + (
+                "They are the same devices in another order: take one mesh for all"
+                if same
+                else "Move them to one device, or to one mesh, with plugrt.device_put"
+            )
+        )
+    if found:
+        return next(iter(found)), True
+    return (default_device(),), False
+
+
+def _name(devices: tuple[Device, ...]) -> str:
+    backend = devices[0].client.backend_name
+    if len(devices) == 1:
+        return f"{devices[0]!r} of {backend}"
+    return f"the devices {[device.id for device in devices]} of {backend}"

@@ -1,0 +1,24 @@
+"""`is_divided`, `replicate`: shardings that computations follow to several devices."""
+
+from __future__ import annotations
+
+from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.execution.sharding import Sharding
+from plugrt.execution.tiled_sharding import TiledSharding
+
+
+def is_divided(sharding: Sharding) -> bool:
+    """Whether computations follow an array with it to several devices.
+
+    Those with `PmapSharding` are gathered where other functions than `pmap` take them.
+    """
+    return isinstance(sharding, TiledSharding) and sharding.num_devices > 1
+
+
+def replicate(sharding: Sharding) -> Sharding:
+    """Returns the sharding over the same devices in which each has the whole array."""
+    if isinstance(sharding, NamedSharding):
+        return NamedSharding(sharding.mesh, PartitionSpec())
+    return GSPMDSharding.get_replicated(sharding.devices)

@@ -1,0 +1,56 @@
+"""`shardy_text`: a sharding as Shardy's attribute, ``#sdy.sharding<…>``, with its mesh in place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.sharding import Sharding
+
+
+def shardy_text(sharding: Sharding, ndim: int) -> str:
+    """Returns the attribute for an array of ``ndim`` dimensions.
+
+    Devices are numbered by their place in ``sharding.devices``. An axis of `NamedSharding` keeps
+    its name; other shardings have a mesh of their own, of one axis for each divided dimension.
+    Dimensions that are left to the compiler (``UNCONSTRAINED``) are open, all others closed.
+    """
+    if isinstance(sharding, NamedSharding):
+        spec = sharding.spec
+        axes = [(_name(name), size) for name, size in sharding.mesh.shape.items()]
+        own = [[*map(_name, spec.axes_of(i))] for i in range(ndim)]
+        is_open = [spec.is_unconstrained(i) for i in range(ndim)]
+        return _text(axes, own, is_open)
+    tiling = sharding.tiling(ndim)
+    assert tiling is not None, sharding
+    axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
+    if tiling.copies > 1:
+        axes.append(("_copies", tiling.copies))
+    own = [[f"_{i}"] if parts > 1 else [] for i, parts in enumerate(tiling.parts)]
+    order = np.argsort(tiling.tiles, kind="stable").tolist()
+    devices = [] if order == [*range(len(order))] else order
+    return _text(axes or [("_copies", len(order))], own, [False] * ndim, devices)
+
+
+def _name(name: object) -> str:
+    return str(name)
+
+
+def _text(
+    axes: Sequence[tuple[str, int]],
+    own: Sequence[Sequence[str]],
+    is_open: Sequence[bool],
+    devices: Sequence[int] = (),
+) -> str:
+    assert math.prod(size for _, size in axes) >= 1
+    mesh = ", ".join(f"{json.dumps(name)}={size}" for name, size in axes)
+    order = f", device_ids={list(devices)}" if devices else ""
+    dimensions = ", ".join(
+        "{" + ", ".join([*map(json.dumps, names), *["?"] * left]) + "}"
+        for names, left in zip(own, is_open, strict=True)
+    )
+    return f"#sdy.sharding<mesh<[{mesh}]{order}>, [{dimensions}]>"

@@ -1,0 +1,329 @@
+"""jit over a mesh: shardings of arguments and results, constraints, and what follows an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax, monitoring
+from plugrt.errors import ArgumentMismatch, DeviceMismatch, ShapeError, StructureError
+from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.interface import Device
+from plugrt.plugins.backends import devices, get_backend
+from plugrt.sharding import Mesh, NamedSharding, PmapSharding, SingleDeviceSharding
+from plugrt.sharding import PartitionSpec as P
+from support.behaviour import behaviour
+from support.compiles import counting
+from support.jax_oracle import jax
+
+A = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def grid() -> Mesh:
+    return plugrt.make_mesh((2, 4), ("x", "y"))
+
+
+def over(*entries: Any) -> NamedSharding:
+    return NamedSharding(grid(), P(*entries))
+
+
+def chooses() -> bool:
+    """Whether the backend divides results that nobody asked to be divided, and says how."""
+    return get_backend().platform != "numpy"
+
+
+def spec_of(x: Any) -> P:
+    assert isinstance(x.sharding, NamedSharding), x.sharding
+    assert x.sharding.mesh == grid()
+    return x.sharding.spec
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "x + 1": lambda m, x: x + 1,
+    "x @ x": lambda m, x: x @ x,
+    "x.T": lambda m, x: x.T,
+    "sum": lambda m, x: m.sum(x, axis=0),
+    "mean": lambda m, x: m.mean(x),
+    "x[0]": lambda m, x: x[0],
+    "reshape": lambda m, x: m.reshape(x, (16, 4)),
+    "with a NumPy array": lambda m, x: x + np.arange(8, dtype=np.float32),
+    "with a scalar": lambda m, x: 2.5 * x,
+}
+
+
+@behaviour(105, "operators and functions on an array over a mesh run on its devices")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_operators_follow_the_array(name: str) -> None:
+    x = plugrt.device_put(A, over("x", "y"))
+    found = FUNCTIONS[name](xp, x)
+    np.testing.assert_allclose(found, FUNCTIONS[name](np, A), rtol=1e-6)
+    assert (found.committed, found.sharding.devices) == (True, tuple(devices()[:8]))
+    if type(get_backend()).__module__.startswith("plugrt_cpu"):  # JAX has the same compiler
+        there = jax.sharding.Mesh(np.array(jax.devices()[:8]).reshape(2, 4), ("x", "y"))
+        sharding = jax.sharding.NamedSharding(there, jax.sharding.PartitionSpec("x", "y"))
+        expected = FUNCTIONS[name](jax.numpy, jax.device_put(A, sharding)).sharding
+        assert _strip(spec_of(found)) == _strip(expected.spec)
+
+
+def _strip(spec: Any) -> tuple[Any, ...]:
+    entries = [*spec]
+    while entries and entries[-1] is None:
+        entries.pop()
+    return tuple(entries)
+
+
+@behaviour(105, "`in_shardings` places arguments from anywhere, `out_shardings` divides results")
+def test_shardings_of_arguments_and_results() -> None:
+    f = plugrt.jit(
+        lambda a, b: {"product": a @ b, "sum": xp.sum(a)},
+        in_shardings=(over("x"), over(None, "y")),
+        out_shardings={"product": over("y", "x"), "sum": None},
+    )
+    line = Mesh(devices()[:8], "z")
+    for a in (A, plugrt.device_put(A), plugrt.device_put(A, over("x", None))):
+        out = f(a, A)
+        assert spec_of(out["product"]) == P("y", "x")
+        np.testing.assert_allclose(out["product"], A @ A)
+        assert out["sum"] == A.sum()
+    shards = out["product"].addressable_shards
+    assert [s.data.shape for s in shards] == [(2, 4)] * 8
+    assert [s.device for s in shards] == devices()[:8]
+    compiled = f.lower(A, A).compile()
+    assert compiled.input_shardings == ((over("x"), over(None, "y")), {})
+    assert compiled.output_shardings["product"] == over("y", "x")
+    np.testing.assert_allclose(compiled(A, A)["product"], A @ A)
+    g = plugrt.jit(lambda a: a + 1, in_shardings=NamedSharding(line, P("z")))
+    np.testing.assert_array_equal(g(A), A + 1)
+    text = f.lower(A, A).as_text()
+    assert "mhlo.num_partitions = 8" in text
+    assert text.count("sdy.sharding = ") == 3
+
+
+@behaviour(105, "a result that nobody asked for is divided as the compiler chose, read back")
+def test_what_the_compiler_chose() -> None:
+    x = plugrt.device_put(A, over("x", "y"))
+    a, b, c, d = plugrt.jit(lambda x, y: (x * y, x, 1.5, xp.sum(x, axis=1)))(x, A)
+    expected = [P("x", "y"), P("x", "y"), P(), P("x")]
+    found = [*map(spec_of, (a, b, c, d))]
+    assert found == expected if chooses() else (found[1], found[2]) == (expected[1], expected[2])
+    np.testing.assert_array_equal(a, A * A)
+    np.testing.assert_array_equal(b, A)
+    np.testing.assert_array_equal(d, A.sum(1))
+    # An array without a mesh: what was chosen has no names.
+    tiled = plugrt.device_put(A, GSPMDSharding.from_tiling(
+        over("x").devices, over("x", "y").tiling(2)))  # fmt: skip
+    e = tiled + 1
+    assert isinstance(e.sharding, GSPMDSharding)
+    if chooses():
+        assert e.sharding.is_equivalent_to(over("x", "y"), 2)
+    np.testing.assert_array_equal(e, A + 1)
+
+
+@behaviour(105, "`with_sharding_constraint` divides a value of a program, and places one outside")
+def test_constraints() -> None:
+    rows, tiles = over("x"), over("x", "y")
+
+    @plugrt.jit
+    def f(a: Any, b: Any) -> Any:
+        both = plugrt.with_sharding_constraint(
+            {"p": a @ b, "q": (a, 2 * b)}, {"p": tiles, "q": rows}
+        )
+        return both["p"], both["q"][1], both["q"][0]
+
+    p, q, a = f(A, A)
+    np.testing.assert_allclose(p, A @ A)
+    np.testing.assert_array_equal(q, 2 * A)
+    np.testing.assert_array_equal(a, A)
+    if chooses():
+        assert (spec_of(p), spec_of(q)) == (P("x", "y"), P("x"))
+    assert "sdy.sharding_constraint" in f.lower(A, A).as_text()
+    outer = plugrt.jit(lambda a: lax.fori_loop(0, 2, lambda i, v: f(v, v)[1], a) + 1)
+    np.testing.assert_array_equal(outer(A), 4 * A + 1)
+    assert outer(A).sharding.devices == tuple(devices()[:8])
+    open_ = NamedSharding(grid(), P(P.UNCONSTRAINED, "y"))
+    text = plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, open_)).lower(A).as_text()
+    assert '[{?}, {"y"}]' in text
+    now = plugrt.with_sharding_constraint(A, tiles)
+    assert now.sharding == tiles
+    np.testing.assert_array_equal(now, A)
+    inside = plugrt.jit(lambda v: plugrt.device_put(v, tiles) + 1)(A)
+    np.testing.assert_array_equal(inside, A + 1)
+    assert inside.sharding.devices == tiles.devices
+    one = SingleDeviceSharding(devices()[3])
+    assert plugrt.jit(lambda v: plugrt.with_sharding_constraint(v, one) + 1)(A).sharding is one
+
+
+@behaviour(105, "a constraint that no result depends on places nothing, and is no effect")
+def test_a_constraint_that_is_not_used() -> None:
+    def f(v: Any) -> Any:
+        plugrt.with_sharding_constraint(v * 2, over("x"))
+        return v
+
+    lowered = plugrt.jit(f).lower(A)
+    assert "sdy.sharding_constraint" not in lowered.as_text()
+    np.testing.assert_array_equal(plugrt.jit(f)(A), A)
+
+
+@behaviour(105, "donated arguments are taken where their parts fit results, and deleted")
+def test_donation() -> None:
+    f = plugrt.jit(lambda v: v * 2, donate_argnums=0, out_shardings=over("y"))
+    for sharding in (over("y"), over("x")):
+        x = plugrt.device_put(A, sharding)
+        np.testing.assert_array_equal(f(x), 2 * A)
+        assert x.is_deleted()
+
+
+@behaviour(105, "equivalent shardings of different classes share one trace and one executable")
+def test_equivalent_shardings_share_a_program() -> None:
+    f = plugrt.jit(lambda v: xp.sin(v) + 3)
+    line = Mesh(devices()[:8], "z")
+    alike = [
+        over("x", "y"),
+        over("x", "y").with_memory_kind(devices()[0].default_memory().kind),
+        NamedSharding(plugrt.make_mesh((2, 2, 2), ("a", "b", "c")), P("a", ("b", "c"))),
+        GSPMDSharding.from_tiling(line.flat_devices, over("x", "y").tiling(2)),
+    ]
+    arrays = [plugrt.device_put(A, sharding) for sharding in alike]
+    with counting() as counts:
+        results = [f(x) for x in arrays]
+    assert (counts[monitoring.TRACE], counts[monitoring.COMPILE]) == (1, 1)
+    for x, result in zip(arrays, results, strict=True):
+        np.testing.assert_allclose(result, np.sin(A) + 3, rtol=1e-6)
+        if chooses() and isinstance(x.sharding, NamedSharding):
+            assert result.sharding.mesh == x.sharding.mesh
+    with counting() as counts:
+        f(plugrt.device_put(A, over("y", "x")))
+    assert counts[monitoring.COMPILE] == 1  # another division is another program
+
+
+@behaviour(105, "an array of `pmap` meets one over a mesh: it is moved there")
+def test_arrays_of_pmap_are_moved() -> None:
+    x = plugrt.device_put(A, over("x"))
+    y = plugrt.device_put(A, PmapSharding(devices()[:8]))
+    total = plugrt.jit(lambda a, b: a + b)(x, y)
+    np.testing.assert_array_equal(total, 2 * A)
+    assert total.sharding.devices == x.sharding.devices
+    np.testing.assert_array_equal(plugrt.pmap(lambda v: v + 1)(x), A + 1)
+
+
+def _elsewhere() -> Device:
+    return devices()[5]
+
+
+MISMATCHES: dict[str, tuple[Callable[[], Any], str]] = {
+    "an argument and in_shardings": (
+        lambda: plugrt.jit(lambda a: a + 1, in_shardings=over("x"))(
+            plugrt.device_put(A, _elsewhere())
+        ),
+        r"in_shardings: NamedSharding.*on the devices \[0, 1, 2, 3, 4, 5, 6, 7\] of"
+        r".*\n  argument a: float32\[8,8\] on .*:5 of",
+    ),
+    "an argument and out_shardings": (
+        lambda: plugrt.jit(lambda a: a + 1, out_shardings=over("x"))(
+            plugrt.device_put(A, _elsewhere())
+        ),
+        r"out_shardings: NamedSharding.*\n  argument a: .*:5 of",
+    ),
+    "two arguments": (
+        lambda: plugrt.device_put(A, over("x"))
+        + plugrt.device_put(A, NamedSharding(Mesh(devices()[:2], "x"), P("x"))),
+        r"'add':\n  argument x1: .*\[0, 1, 2, 3, 4, 5, 6, 7\].*\n  argument x2: .*\[0, 1\] of",
+    ),
+    "an argument and a constraint": (
+        lambda: plugrt.jit(lambda a: plugrt.with_sharding_constraint(a + 1, over("x")))(
+            plugrt.device_put(A, _elsewhere())
+        ),
+        r"with_sharding_constraint, called at .*test_sharded_jit.py:\d+ on the devices \[0, 1, 2,"
+        r".*\n  argument a: float32",
+    ),
+    "an argument and device_put inside": (
+        lambda: plugrt.jit(lambda a: plugrt.device_put(a + 1, over("x")))(
+            plugrt.device_put(A, _elsewhere())
+        ),
+        r"device_put, called at .*test_sharded_jit.py:\d+ on the devices",
+    ),
+    "a constraint in a nested function and the device of the outer one": (
+        lambda: plugrt.jit(
+            plugrt.jit(lambda a: plugrt.with_sharding_constraint(a + 1, over("x"))),
+            device=_elsewhere(),
+        )(A),
+        r"with_sharding_constraint, called at .*\n  jit's device, backend.* on .*:5 of",
+    ),
+    "the same devices in another order": (
+        lambda: plugrt.jit(lambda a: a + 1, in_shardings=over("x"))(
+            plugrt.device_put(A, NamedSharding(Mesh(devices()[7::-1], "x"), P("x")))
+        ),
+        r"on the devices \[7, 6, 5, 4, 3, 2, 1, 0\] of(.|\n)*same devices in another order",
+    ),
+    "in_shardings and out_shardings": (
+        lambda: plugrt.jit(
+            lambda a: a,
+            in_shardings=over("x"),
+            out_shardings=NamedSharding(Mesh(devices()[:2], "x"), P()),
+        ),
+        r"in_shardings, out_shardings and device are of different devices: NamedSharding",
+    ),
+    "in_shardings and device": (
+        lambda: plugrt.jit(lambda a: a, in_shardings=over("x"), device=_elsewhere()),
+        r"different devices: .* and SingleDeviceSharding\(",
+    ),
+}  # fmt: skip
+
+
+@behaviour(105, "devices that differ: the error names each that says so, its devices and its line")
+@pytest.mark.parametrize("case", MISMATCHES)
+def test_devices_that_differ(case: str) -> None:
+    call, said = MISMATCHES[case]
+    with pytest.raises(DeviceMismatch, match=said):
+        call()
+
+
+@behaviour(105, "a committed argument that lies otherwise than `in_shardings` says is refused")
+def test_wrong_uses() -> None:
+    f = plugrt.jit(lambda a, b=0: a + b, in_shardings=over("x"))
+    with pytest.raises(ArgumentMismatch, match="argument a lies on the devices as"):
+        f(plugrt.device_put(A, over("y")))
+    with pytest.raises(ShapeError, match="size 3 cannot be divided by 2"):
+        f(A[:3])
+    with pytest.raises(StructureError, match="takes no keywords"):
+        f(A, b=A)
+    with pytest.raises(StructureError, match=r"out_shardings=.* is not a pytree prefix"):
+        plugrt.jit(lambda a: a, out_shardings=(over("x"), over("y")))(A)
+    constrain = plugrt.with_sharding_constraint
+    for wrong, error, said in (
+        ("x", TypeError, "takes shardings; got str"),
+        (P("x"), NotImplementedError, r"NamedSharding\(mesh, PartitionSpec\('x'\)\)"),
+        (PmapSharding(devices()[:8]), ValueError, "NamedSharding divides"),
+        (over("x").with_memory_kind(devices()[0].default_memory().kind), NotImplementedError,
+         "device_put within"),
+        ([over("x")], TypeError, "no pytree prefix"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            plugrt.jit(lambda a, w=wrong: constrain(a, w)).lower(A)
+    with pytest.raises(ShapeError, match="size 3 cannot be divided by 2"):
+        plugrt.jit(lambda a: constrain(a[:3], over("x")))(A)
+    with pytest.raises(NotImplementedError, match="within pmap"):
+        plugrt.pmap(lambda a: constrain(a, over("x")))(A)
+
+
+@behaviour(105, "callbacks, `disable_jit`, debug checks and control flow take arrays over a mesh")
+def test_with_everything_else() -> None:
+    x = plugrt.device_put(A, over("x", "y"))
+    f = plugrt.jit(lambda a: plugrt.with_sharding_constraint(a * 2, over("y")) + 1)
+    with plugrt.disable_jit():
+        np.testing.assert_array_equal(f(x), 2 * A + 1)
+    with plugrt.debug_nans(), pytest.raises(FloatingPointError, match="log"):
+        plugrt.jit(lambda a: xp.log(a - 1))(x)
+    looped = lax.while_loop(lambda v: xp.sum(v) < 1e5, lambda v: v + v, x)
+    np.testing.assert_array_equal(looped, A * 64)
+    assert looped.sharding.devices == x.sharding.devices
+    assert (float(x[1, 1]), x[7].tolist(), len([*x])) == (9.0, A[7].tolist(), 8)
+    found = xp.nonzero(x > 60)
+    np.testing.assert_array_equal(found, np.nonzero(A > 60))
+    assert found[0].sharding.devices == x.sharding.devices
+    np.testing.assert_array_equal(x + found[1][0], A + 5)
