@@ -47,7 +47,7 @@ LAYERS = [
     {"tracing"},
     {"array_api", "lax", "random"},
     {"transforms", "debug", "ffi"},
-    {"programs", "export"},
+    {"programs", "export", "serialize_executable"},
     {"profiler"},
     {"demo"},
     {"cli"},

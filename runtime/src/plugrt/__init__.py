@@ -76,6 +76,7 @@ _MODULES = {
     "plugins": "plugrt.plugins",
     "profiler": "plugrt.profiler",
     "random": "plugrt.random",
+    "serialize_executable": "plugrt.serialize_executable",
     "sharding": "plugrt.sharding",
     "tree": "plugrt.tree",
     "typing": "plugrt.typing",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from plugrt import plugins as plugins
     from plugrt import profiler as profiler
     from plugrt import random as random
+    from plugrt import serialize_executable as serialize_executable
     from plugrt import sharding as sharding
     from plugrt import tree as tree
     from plugrt import typing as typing

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from jax import export
 
+import plugrt
 from support.forked_cli import Done, run_all
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
@@ -42,7 +43,15 @@ def write_files(folder: Path) -> None:
         return jnp.sin(x), x.sum(axis=1)
 
     (folder / "text.mlir").write_text(jax.jit(f).lower(X).as_text())
-    (folder / "export.bin").write_bytes(export.export(jax.jit(f))(X).serialize())
+    exported = export.export(jax.jit(f))(X).serialize()
+    (folder / "export.bin").write_bytes(exported)
+    (folder / "cut.export").write_bytes(exported[:-300])
+    for_tpu = export.export(jax.jit(f), platforms=["tpu"])(X)
+    (folder / "tpu.export").write_bytes(for_tpu.serialize())
+    saved = plugrt.compile(folder / "text.mlir", backend="cpu").serialize()
+    (folder / "saved.executable").write_bytes(saved)
+    foreign = b'plugrt executable 1\n{"platform": "tpu", "sha256": "", "abi": null}\n'
+    (folder / "foreign.executable").write_bytes(foreign)
     np.save(folder / "x.npy", X)
     np.savez(folder / "x.npz", x=X)
     np.save(folder / "wide.npy", X.astype(np.float64))
@@ -57,8 +66,10 @@ def write_files(folder: Path) -> None:
     (folder / "junk.bin").write_bytes(bytes(range(200)))
 
 
-@pytest.mark.parametrize("program", ["text.mlir", "export.bin"])
-@pytest.mark.parametrize("data", ["x.npy", "x.npz"])
+@pytest.mark.parametrize(
+    ("program", "data"),
+    [("text.mlir", "x.npz"), ("export.bin", "x.npy"), ("saved.executable", "x.npy")],
+)
 def test_it_gives_jaxs_numbers(files: Path, program: str, data: str) -> None:
     out = files / "out"
     done = _run(files / program, "--input", files / data, "--output-dir", out, "--json")
@@ -120,6 +131,19 @@ WRONG: list[tuple[list[str], int, str]] = [
         "it begins with '# A page'",
     ),
     (["junk.bin"], 1, "it begins with 00 01 02"),
+    (["cut.export"], 1, "cut.export is an export of JAX that is damaged or cut short"),
+    (["tpu.export"], 1, "'f' was exported for tpu; it cannot run on cpu. Fix: export it with"),
+    (
+        ["export.bin", "--input", "wide.npy"],
+        1,
+        "args[0]: takes float32[2,3], called with float64[2,3]",
+    ),
+    (["export.bin"], 1, "takes 1 arguments (args[0]: float32[2,3]); called with 0"),
+    (
+        ["foreign.executable"],
+        1,
+        "'foreign' is an executable that a PJRT library compiled for 'tpu'",
+    ),
     (["text.mlir", "--input", "text.mlir"], 2, "is not a NumPy file"),
     (["x.npy", "--input", "x.npy"], 1, "it is a NumPy array; arrays are arguments"),
     (["nosuch.mlir"], 2, "does not exist"),

@@ -36,7 +36,8 @@ def command(
 ) -> None:
     """Compile and run FILE: StableHLO text or bytecode, a portable artifact, or a JAX export.
 
-    FILE may be - for standard input, and so may one of the inputs instead.
+    An executable that `plugrt compile -o` or a serialize() wrote is run as it is. FILE may be - for
+    standard input, and so may one of the inputs instead.
     """
     if [str(path) for path in (file, *inputs)].count("-") > 1:
         raise click.UsageError("standard input can be read once: - was given twice")

@@ -34,6 +34,7 @@ from plugrt.interface import (
 )
 from plugrt.plugins import backends
 from plugrt.programs.compiled_export import CompiledExport
+from plugrt.programs.executables import EXECUTABLE, load_executable, refuse_topology
 from plugrt.programs.export_conversion import convert_export, find_devices
 from plugrt.programs.exported import ExportedProgram
 from plugrt.programs.loading import ProgramSource, load_program
@@ -81,8 +82,9 @@ def compile(  # shadows the builtin, as the public name does
     The device is ``device``, else the first of ``backend``, else the default device; an export of
     JAX for several devices has the first ones of the backend. With ``topology`` (or its name, such
     as ``"tpu:v5e:2x2"``) it is compiled for devices that need not be here, and cannot be called.
-    ``env_overrides`` are XLA debug options by name. Of a program it is a `CompiledProgram`, of an
-    export a `CompiledExport`, which is called as the function was. Raises `ProgramError` for a
+    ``env_overrides`` are XLA debug options by name. An
+    executable that was saved is loaded. Of a program it is a `CompiledProgram`, of an export a
+    `CompiledExport`, which is called as the function was. Raises `ProgramError` for a
     program that cannot be read, `ArgumentError` for an export for other platforms or more devices,
     and the backend's `PjrtError` for what it refuses.
 
@@ -110,12 +112,23 @@ def compile(  # shadows the builtin, as the public name does
             return CompiledExport(loaded, devices, dict(env_overrides or {}))
         return _compile_here(loaded, device, dict(env_overrides or {}))
     except PjrtError as error:
+        if loaded.format == EXECUTABLE:
+            raise  # it says which file is at fault
         raise _blame(loaded, device.client.backend_name, error) from error
 
 
 def _compile_here(
     program: Program, device: Device, overrides: Mapping[str, str | bool | int | float]
 ) -> CompiledProgram:
+    if program.format == EXECUTABLE:
+        if overrides:
+            raise InvalidArgument(
+                f"env_overrides are for the compiler; {program.name!r} is an executable already"
+            )
+        executable = load_executable(program, device)
+        return CompiledProgram(
+            program, executable, device, read_parameter_types(executable.executable)
+        )
     inputs: Sequence[TensorType] | None = None
     if program.format == "mlir" and has_bindings():
         inputs = parse_program(program)[1]
@@ -132,6 +145,8 @@ def _compile_here(
 def _compile_ahead(
     loaded: Program, target: Topology, overrides: Mapping[str, str | bool | int | float]
 ) -> AheadOfTime:
+    if loaded.format == EXECUTABLE:
+        raise refuse_topology(loaded)
     options = CompileOptions(env_overrides=overrides)
     if isinstance(loaded, ExportedProgram):
         converted = convert_export(loaded, target)
@@ -198,6 +213,14 @@ class CompiledProgram(CompiledCall):
     def runtime_executable(self) -> LoadedExecutable:
         """Returns the backend's executable."""
         return self._runtime
+
+    def serialize(self) -> bytes:
+        """As the method of all compiled programs; of one that was loaded, what it was loaded from.
+
+        XLA's CPU clients (jaxlib 0.10, xla-cpu-pjrt 0.0.1) serialise an executable that was itself
+        deserialised without its functions. No public report of it was found.
+        """
+        return self.program.code if self.program.format == EXECUTABLE else super().serialize()
 
     def call_flat(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Calls it with an argument for each parameter; returns all results, as a tuple."""

@@ -12,6 +12,7 @@ from plugrt import files
 from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import FileRefused, ProgramError
 from plugrt.interface import Program
+from plugrt.programs.executables import EXECUTABLE, find_maker
 from plugrt.programs.export_file import MLIR_MAGIC, looks_like_export, read_export
 from plugrt.programs.exported import Exported, ExportedProgram
 from plugrt.programs.formats import begins_as_mlir, describe_contents
@@ -68,8 +69,10 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
 
     ``source`` is a path, StableHLO text, MLIR bytecode, a portable artifact of any version that
     the installed StableHLO reads, what ``jax.export`` serialises, a ``jax.export.Exported``, an
-    MLIR module of jaxlib's, or a `Program`. A ``str`` is text if it spans lines or holds ``module``
-    or ``func.func``, else a path. Of an export it is an `plugrt.export.ExportedProgram`.
+    MLIR module of jaxlib's, an executable that was saved, or a `Program`. A ``str`` is text if it
+    spans lines or holds ``module`` or ``func.func``, else a path. Of an export it is an
+    `plugrt.export.ExportedProgram`. What the ``serialize`` of a compiled object wrote is a program
+    in the format ``executable``.
 
     A file may hold 2 GiB at most. Raises `ProgramError` with the parser's line and column (not
     without jaxlib, where the backend parses), or for what is no file, and `FileNotFoundError`.
@@ -83,6 +86,8 @@ def load_program(source: ProgramSource, *, name: str = "") -> Program:
     if isinstance(source, Exported):
         return _export_program(source, name, "<export>")
     code, title = _read(source)
+    if find_maker(code) is not None:
+        return Program(code, EXECUTABLE, name or _stem(title))
     if not code.strip():
         raise ProgramError(f"{title} is empty; expected a StableHLO module")
     if not code.startswith(MLIR_MAGIC) and _is_binary(code):

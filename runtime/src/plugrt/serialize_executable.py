@@ -1,0 +1,101 @@
+"""Compiled functions as bytes, and back: `serialize` and `deserialize_and_load`.
+
+As ``jax.experimental.serialize_executable``. A file can be loaded where the versions and the kind
+of devices are those that compiled it; what is loaded is called without tracing and compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plugrt.argument_errors import with_argument_errors, with_checked_methods
+from plugrt.errors import ArgumentError, ArgumentTypeError
+from plugrt.execution import tree
+from plugrt.execution.compiled import CompiledCall
+from plugrt.interface import Client, Device
+from plugrt.plugins.backends import get_backend
+from plugrt.programs.saved_function import SavedFunction, load, save
+from plugrt.transforms.stages import Compiled
+
+__all__ = ["LoadedFunction", "deserialize_and_load", "serialize"]
+
+
+@with_argument_errors
+def serialize(compiled: Compiled) -> tuple[bytes, tree.PyTreeSpec, tree.PyTreeSpec]:
+    """Returns a compiled function as bytes, with the structures of its arguments and results.
+
+    ``compiled`` is what ``jit(f).lower(…).compile()`` or that of `pmap` returned. The structures
+    are apart because containers of your own are in them; ``pickle`` takes them. Arrays that the
+    function closed over are in the bytes (JAX refuses such functions).
+
+    Raises `Unimplemented` for a function that calls Python, and where the backend saves no
+    executables; `ArgumentTypeError` for anything that is not compiled.
+    """
+    if not isinstance(compiled, Compiled):
+        raise ArgumentTypeError(
+            "serialize takes a compiled function, such as plugrt.jit(f).lower(x).compile(); got "
+            f"{compiled!r:.80}"
+        )
+    assert compiled._types is not None
+    function = SavedFunction(compiled._program, compiled._types)
+    return save(function), compiled.in_tree, compiled.out_tree
+
+
+@with_argument_errors
+def deserialize_and_load(
+    serialized: bytes,
+    in_tree: tree.PyTreeSpec,
+    out_tree: tree.PyTreeSpec,
+    backend: str | Client | None = None,
+    execution_devices: Sequence[Device] | None = None,
+) -> LoadedFunction:
+    """Returns the function that `serialize` saved, loaded and callable.
+
+    It runs on ``execution_devices``, else on the first devices of ``backend``, else of the default
+    backend. Load only what you trust: the bytes hold machine code, and the checksum in them finds
+    damage alone.
+
+    Raises `InvalidArgument` for other bytes and for too few devices, `DataLoss` for damaged ones,
+    `FailedPrecondition` for those of other versions, and `ArgumentError` for structures of other
+    numbers of arguments or results, or devices of another backend.
+    """
+    client = get_backend(backend)
+    devices = client.addressable_devices() if execution_devices is None else execution_devices
+    strangers = [device for device in devices if device.client is not client]
+    if strangers and (backend is not None or execution_devices is None):
+        raise ArgumentError(f"{strangers[0]!r} is no device of {client.backend_name}")
+    function = load(bytes(memoryview(serialized)), devices)
+    counts = len(function.types), len(function.program.outputs)
+    if counts != (in_tree.num_leaves, out_tree.num_leaves):
+        raise ArgumentError(
+            f"{function.program.plan.name!r} has {counts[0]} arguments and {counts[1]} results; "
+            f"the structures given have {in_tree.num_leaves} and {out_tree.num_leaves}"
+        )
+    return LoadedFunction(function, in_tree, out_tree)
+
+
+@with_checked_methods
+class LoadedFunction(CompiledCall):
+    """A compiled function that was saved; it takes arguments of the types it was compiled for."""
+
+    def __init__(
+        self, function: SavedFunction, in_tree: tree.PyTreeSpec, out_tree: tree.PyTreeSpec
+    ) -> None:
+        program = function.program
+        self._content = function.executable
+        self.in_tree = in_tree
+        """The structure of ``(args, kwargs)``."""
+        self.out_tree = out_tree
+        """The structure of the results."""
+        self._any_place = len(program.launch.devices) > 1  # as `pmap`
+        title = f"compiled {program.plan.name!r}"
+        super().__init__(program, in_tree, out_tree, function.types, title)
+
+    def serialize(self) -> bytes:
+        """Returns the executable as it was saved, for `plugrt.compile`."""
+        if self._program.executable is None:
+            return super().serialize()  # which says that there is none
+        return self._content
+
+    def __repr__(self) -> str:
+        return f"<{self._title}, loaded on {', '.join(map(repr, self._program.launch.devices))}>"
