@@ -40,7 +40,7 @@ TRIED_BY = {
     "Client_Compile": "programs.add",
     "Client_Create": "client.create",
     "Client_Devices": "client.lookup",
-    "Client_LookupDevice": "client.lookup",
+    "Client_LookupDevice": "table_places.lookup",
     "Client_PlatformName": "client.platform",
     "Client_PlatformVersion": "client.platform",
     "DeviceDescription_Attributes": "devices.attributes",

@@ -42,6 +42,43 @@ def _compiled_for(client: TableClient, ids: list[int]) -> Any:
 
 
 @CHAPTER.check(
+    "lookup", rests_on="pjrt_c_api.h: PJRT_Client_LookupDevice, _LookupAddressableDevice",
+    why="hosts that ask the library put arrays on another device than they name",
+)  # fmt: skip
+def lookup(subject: PluginSubject) -> None:
+    """Each device is found by its id and by its local hardware id."""
+    client = TableClient.of(subject)
+    for i, device in enumerate(client.devices()):
+        description = client.call("Device_GetDescription", device=device).device_description
+        number = client.call("DeviceDescription_Id", device_description=description).id
+        local = client.call("Device_LocalHardwareId", device=device).local_hardware_id
+        found = client.call("Client_LookupDevice", client=client.handle, id=number)
+        expect(found.device == device, f"for the id {number}, device {i}", "another address")
+        if local < 0:  # it has none
+            continue
+        found = client.call(
+            "Client_LookupAddressableDevice", client=client.handle, local_hardware_id=local
+        )
+        expect(found.addressable_device == device, f"for the hardware id {local}, device {i}",
+               "another address")  # fmt: skip
+
+
+@CHAPTER.check(
+    "lookup.unknown", rests_on="pjrt_c_api.h: PJRT_Client_LookupDevice, _LookupAddressableDevice",
+    why="a host that asks for a device that is not there has a wild pointer",
+)  # fmt: skip
+def lookup_unknown(subject: PluginSubject) -> None:
+    """An id that no device has is refused."""
+    client = TableClient.of(subject)
+    for number in (-1, 1 << 30):
+        for name, field in (
+            ("Client_LookupDevice", "id"), ("Client_LookupAddressableDevice", "local_hardware_id")
+        ):  # fmt: skip
+            found = client.refused(name, client=client.handle, **{field: number})
+            expect(found, f"an error of PJRT_{name} for {number}", "none")
+
+
+@CHAPTER.check(
     "assignment", refusable=True,
     rests_on="pjrt_c_api.h: PJRT_LoadedExecutable_GetDeviceAssignment, a DeviceAssignmentProto",
     why="hosts place the parts of an array on the wrong devices",

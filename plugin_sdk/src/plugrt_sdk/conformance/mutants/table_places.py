@@ -48,7 +48,23 @@ def _repeat_attributes() -> TableFaults:
     return replace_function("TopologyDescription_Attributes", then(change))
 
 
+def _find_first(sound: Any) -> Any:
+    """Finds the first device, whose id is 0, whatever is asked for."""
+
+    def lookup(args: Any) -> Any:
+        args.id = 0
+        return sound(args)
+
+    return lookup
+
+
+def _find_nothing(args: Any) -> None:
+    args.addressable_device = ffi.NULL
+
+
 TABLE_PLACES: Mapping[str, TableFaults] = {
+    "table_places.lookup": replace_function("Client_LookupAddressableDevice", then(_find_nothing)),
+    "table_places.lookup.unknown": replace_function("Client_LookupDevice", _find_first),
     "table_places.assignment": replace_function(
         "LoadedExecutable_GetDeviceAssignment", then(_say_another_device)
     ),
