@@ -327,9 +327,11 @@ def computes_meanwhile(x: Any) -> Any:
         return x + jnp.sin(jnp.float32(1))
 
 
-SHARDED = jax.sharding.NamedSharding(
-    jax.sharding.AbstractMesh((2,), ("x",)), jax.sharding.PartitionSpec()
-)
+def over(count: int) -> jax.sharding.NamedSharding:
+    """Returns a sharding of JAX's over so many devices."""
+    axes = (jax.sharding.AxisType.Auto,)  # versions have different defaults
+    mesh = jax.sharding.AbstractMesh((count,), ("x",), axes)
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
 
 
 @behaviour(20, "what JAX cannot hand over is refused with the reason: callbacks, programs over "
@@ -337,8 +339,8 @@ SHARDED = jax.sharding.NamedSharding(
 @pytest.mark.parametrize(("f", "error", "words"), [
     (prints, Unimplemented, r"'prints' calls Python .*plugrt\.debug\.print"),
     (lambda x: jax.pure_callback(np.sin, x, x), Unimplemented, "calls Python"),
-    (jax.jit(lambda x: x + 1, in_shardings=SHARDED), Unimplemented, "by JAX over 2 devices"),
-    (lambda x: jax.lax.with_sharding_constraint(x, SHARDED), Unimplemented, "over 2 devices"),
+    (jax.jit(lambda x: x + 1, in_shardings=over(3)), Unimplemented, "by JAX over 3 devices"),
+    (lambda x: jax.lax.with_sharding_constraint(x, over(3)), Unimplemented, "over 3 devices"),
     (computes_meanwhile, NeedsJaxBackend, "ensure_compile_time_eval.*Compute such values with"),
     (closes_over_ours, TypeError, "not a valid JAX type"),
     (jax.jit(lambda x, n: x * len(n), static_argnums=1), ValueError, "static"),
@@ -353,9 +355,7 @@ def test_refused(f: Any, error: type[Exception], words: str) -> None:
 
 
 def test_a_mesh_of_one_device_is_dropped() -> None:
-    one = jax.sharding.NamedSharding(
-        jax.sharding.AbstractMesh((1,), ("x",)), jax.sharding.PartitionSpec("x")
-    )
+    one = over(1)
     f = jax.jit(lambda x: jax.lax.with_sharding_constraint(x + 1, one), in_shardings=one)
     assert plugrt.from_jax(f)(X).tolist() == (X + 1).tolist()
 

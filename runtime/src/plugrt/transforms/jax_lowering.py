@@ -54,10 +54,17 @@ def read_settings() -> tuple[Any, ...]:
 
 
 class _AbsentClient:
-    """The client of `_AbsentDevice`."""
+    """The client of an `_AbsentDevice`, of which it has that one: JAX 0.9 counts them."""
 
-    def __init__(self, platform: str) -> None:
-        self.platform = platform
+    def __init__(self, device: _AbsentDevice) -> None:
+        self.platform = device.platform
+        self._devices = [device]
+
+    def devices(self) -> list[_AbsentDevice]:
+        return self._devices
+
+    def device_count(self) -> int:
+        return len(self._devices)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NeedsJaxBackend(
@@ -81,7 +88,7 @@ class _AbsentDevice:
         self.platform = platform
         self.device_kind = platform
         self.id = self.process_index = 0
-        self.client = _AbsentClient(platform)
+        self.client = _AbsentClient(self)
 
     def __repr__(self) -> str:
         return f"<no device, of platform {self.platform!r}>"
