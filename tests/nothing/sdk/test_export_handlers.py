@@ -276,6 +276,28 @@ def test_tokens_order_calls_and_are_not_handed_over(client: Any, written: str) -
     assert seen == [1, 3]
 
 
+def test_attributes_of_every_kind_are_read_or_refused(client: Any) -> None:
+    seen: list[Any] = []
+    client.register_handler("see", lambda x, y, named: seen.append(named))
+    run(
+        client,
+        "see",
+        """b = dense<[true, false]> : tensor<2xi1>, s = dense<2.5> : tensor<3xf32>,
+      u = dense<[[200, 1]]> : tensor<1x2xui8>, e = array<i64>, t = "text", n = {x = 1.5 : f64},
+      a = array<i1: true, false>, z = dense<> : tensor<0xi64>""",
+    )
+    [found] = seen
+    assert {name: np.asarray(value).tolist() for name, value in found.items()} == {
+        "b": [True, False], "s": [2.5] * 3, "u": [200, 1], "e": [], "t": "text", "n": {"x": 1.5},
+        "a": [True, False], "z": [],
+    }  # fmt: skip
+    assert found["u"].dtype == np.uint8
+    for kind in ("dense<(1.0, 2.0)> : tensor<2xcomplex<f32>>", "dense<1> : tensor<2xi4>",
+                 "dense<1.0> : tensor<2xbf16>", "[1, 2]", "unit"):  # fmt: skip
+        with pytest.raises(Unimplemented, match="the attribute 'odd' "):
+            run(client, "see", f"odd = {kind}")
+
+
 def test_what_nobody_registered_and_older_calls_are_named(client: Any) -> None:
     client.register_handler("double", double)
     with pytest.raises(Unimplemented, match=r"no custom call 'nobody'; it has .*double"):

@@ -69,8 +69,16 @@ def _view(operand: Array) -> Array:
 
 def read_attributes(op: Operation, found: ir.DictAttr) -> dict[str, Any]:
     """Returns attributes by name: text, NumPy scalars and vectors, and dicts of them."""
-    named = [found[i] for i in range(len(found))]
-    return {each.name: _read_attribute(op, each.name, each.attr) for each in named}
+    attributes = {}
+    for i in range(len(found)):
+        name = found[i].name
+        try:
+            # By name: jaxlib 0.10.2 ends the process where `found[i].attr` is an array of complex
+            # numbers, for which it has no class, as it has no elements of the smallest types.
+            attributes[name] = _read_attribute(op, name, found[name])
+        except TypeError as error:
+            op.refuse(f"the attribute {name!r} has elements that cannot be read: {error!s:.60}")
+    return attributes
 
 
 def _read_attribute(op: Operation, name: str, found: ir.Attribute) -> Any:
