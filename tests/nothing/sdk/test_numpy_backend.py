@@ -425,6 +425,41 @@ def test_a_partitioned_program_takes_and_gives_parts() -> None:
         np.testing.assert_array_equal(result[device], whole[:, column : column + 1])
 
 
+MEETING = """module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["a"=2]>
+  func.func public @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>})
+      -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) {
+    %i = stablehlo.replica_id : tensor<ui32>
+    %j = stablehlo.convert %i : (tensor<ui32>) -> tensor<f32>
+    %k = stablehlo.broadcast_in_dim %j, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>]
+        out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%y: tensor<2xf32>) {
+      %p = stablehlo.partition_id : tensor<ui32>
+      %q = stablehlo.convert %p : (tensor<ui32>) -> tensor<f32>
+      %m = stablehlo.broadcast_in_dim %q, dims = [] : (tensor<f32>) -> tensor<2xf32>
+      %z = stablehlo.multiply %y, %m : tensor<2xf32>
+      %s = "stablehlo.all_reduce"(%z) SUM {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}
+        : (tensor<2xf32>) -> tensor<2xf32>
+      sdy.return %s : tensor<2xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<4xf32>
+    %2 = stablehlo.add %1, %k : tensor<4xf32>
+    return %2 : tensor<4xf32>
+  }
+}""".replace("SUM", SUM)
+
+
+def test_replicas_of_a_partitioned_program_meet_in_its_parts() -> None:
+    """What stands around the parts is computed for each replica's whole array."""
+    parts = [np.array([1, 2], np.float32) * 10**i for i in range(4)]
+    [result] = run(MEETING, parts, replicas=2, partitions=2)
+    # Each part times its partition, summed over the replicas; then whole arrays are reversed.
+    reversed_parts = [(parts[1] + parts[3])[::-1], np.zeros(2)]
+    for device in range(4):
+        replica, partition = divmod(device, 2)
+        np.testing.assert_array_equal(result[device], reversed_parts[partition] + replica)
+
+
 WHOLE = """module attributes {mhlo.num_partitions = 2 : i32} {
   func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }
 }"""

@@ -114,8 +114,7 @@ def divide(whole: Array, parts: Parts) -> list[Array]:
 def _joint_manual_computation(op: Operation) -> Function:
     """The joint form: of whole arrays of each replica, whose first device stands for it."""
     axes = read_manual_axes(op.attribute("manual_axes"))
-    count, n = len(op.ir.operands), op.module.grid.partitions
-    meshes, types = op.module.symbols, op.result_types
+    meshes, types, n = op.module.symbols, op.result_types, op.module.grid.partitions
     given = read_shardy_list(op.attribute("in_shardings"), meshes)
     gives = read_shardy_list(op.attribute("out_shardings"), meshes)
     inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, op.operand_types, strict=True)]
@@ -126,13 +125,12 @@ def _joint_manual_computation(op: Operation) -> Function:
         devices = tuple(first + p for first in active for p in range(n))
         shards = [
             [part for x in values for part in divide(x, parts)]
-            for values, parts in zip(lists[:count], inputs, strict=True)
+            for values, parts in zip(lists, inputs, strict=True)
         ]
-        captured = [[x for x in values for _ in range(n)] for values in lists[count:]]
         return [
             [assemble(own[i : i + n], parts, kind) for i in range(0, len(own), n)]
             for own, parts, kind in zip(
-                map(list, body(devices, *shards, *captured)), results, types, strict=True
+                map(list, body(devices, *shards)), results, types, strict=True
             )
         ]
 

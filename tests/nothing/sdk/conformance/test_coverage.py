@@ -107,8 +107,8 @@ def test_programs_of_samples_are_well_formed(sample: Sample) -> None:
 
 
 def test_the_number_of_checks_does_not_fall() -> None:
-    least = {Level.INSTALLS: 51, Level.BUFFERS: 151, Level.COMPUTES: 607, Level.BEHAVES: 58,
-             Level.SCALES: 74}  # fmt: skip
+    least = {Level.INSTALLS: 52, Level.BUFFERS: 157, Level.COMPUTES: 662, Level.BEHAVES: 74,
+             Level.SCALES: 146}  # fmt: skip
     found = registry.level_counts()
     assert all(found[level] >= count for level, count in least.items()), found
 

@@ -1,0 +1,31 @@
+"""A function that is newer than a library's table is not demanded of the library."""
+
+from __future__ import annotations
+
+import pytest
+
+from plugrt.capi.abi._abi import ffi
+from plugrt_sdk.conformance import registry
+from plugrt_sdk.conformance.judge import judge
+from plugrt_sdk.conformance.mutants.tables import TableFaults
+from plugrt_sdk.conformance.subject import PluginSubject
+from plugrt_sdk.conformance.target import Target
+from plugrt_sdk.conformance.verdict import Verdict
+
+NEWER = {
+    "abi.errors.payloads": "Error_ForEachPayload",
+    "events.set": "Event_Create",
+    "table_places.logical_ids": "LoadedExecutable_AddressableDeviceLogicalIds",
+}
+"""Check to the function that it is about."""
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_a_check_does_not_apply_to_a_table_without_its_function(name: str) -> None:
+    def cut(table: object) -> None:
+        table.struct_size = ffi.offsetof("PJRT_Api", NEWER[name])  # type: ignore[attr-defined]
+
+    subject = PluginSubject(Target("object", "older"), load=TableFaults(cut).plugin_of)
+    found = judge(registry.find(name), subject)
+    assert (found.verdict, found.applies) == (Verdict.NOT_RUN, False), found
+    assert f"without PJRT_{NEWER[name].partition('_')[0]}_" in found.got + found.was, found
