@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-more test-vendors test-xla-cpu test-packages test-sdk \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-array-api test-more test-vendors test-xla-cpu test-packages test-sdk \
 	test-core-sanitized test-sdk-long conform conformance kill-matrix \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
@@ -74,6 +74,10 @@ test-jaxlib: $(STAMP)
 ##                   JAX_SOURCE=PATH for a copy of JAX's repository that is there already
 test-jax: $(STAMP)
 	nice $(BIN)/python tools/test_jax.py $(TESTS)
+
+## make test-array-api  the test suite of the array API standard, of which ARRAY_API_TESTS names a checkout (two minutes)
+test-array-api: $(STAMP)
+	nice $(BIN)/python tools/test_array_api.py $(TESTS)
 
 ## make test-jax-versions  exported plugins under the stock JAX of the oldest supported jaxlib, 0.9
 test-jax-versions: $(STAMP)
