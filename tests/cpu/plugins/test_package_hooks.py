@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from support.behaviour import behaviour
-from support.distributions import install, run_cli
+from support.distributions import install, run_cli, run_python
 from support.platforms import platform_environment
+from support.xla_cpu import library_path, needs_library
 
 FACTS = """
     from plugrt.plugins import hookimpl
@@ -80,3 +81,85 @@ def test_checks_for_the_kit(tmp_path: Path) -> None:
     verdicts = {c["id"]: c["verdict"] for c in json.loads(report.read_text())["checks"]}
     assert (verdicts["mychip.named"], verdicts["mychip.short"]) == ("PASS", "FAIL")
     assert "labels are narrow" in done.stdout
+
+
+LOWERINGS = """
+    import numpy as np
+    from plugrt import ffi
+    from plugrt.plugins import hookimpl
+
+    def fill(args, results, attributes):
+        results[0][...] = args[0] * 1000
+
+    def cosine(context, x):
+        [kind] = context.result_types
+        return ffi.ffi_call("thousandfold", kind)(x)
+
+    @hookimpl
+    def plugrt_lowerings(platform):
+        ffi.register_target("thousandfold", fill, platform="cpu")
+        return {"stablehlo.cosine": cosine}
+"""
+PLUGIN = """
+    import os
+    from plugrt.plugins import LibraryPlugin
+
+    plugin = LibraryPlugin("mychip", os.environ["THE_LIBRARY"])
+"""
+USE = """
+    import numpy as np, plugrt
+    from plugrt import array_api as xp
+
+    x = np.float32([1, 2])
+    for name in ("mychip", "cpu"):
+        try:
+            print(np.round(plugrt.jit(lambda x: xp.cos(x), backend=name)(x), 2).tolist())
+        except plugrt.errors.ProgramError as error:
+            print(error)
+"""
+
+
+@behaviour(
+    24,
+    "a package lowers an operation of its plugin's platform to a custom call, and of no other",
+    jax="by private names, in `initialize()`",
+)
+@needs_library
+def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
+    entries = {
+        "plugrt.plugins": {"mychip": "mychip:plugin"},
+        "plugrt.lowerings": {"mychip": "mychip_lowerings", "tpu": "never_imported"},
+    }
+    modules = {"mychip": PLUGIN, "mychip_lowerings": LOWERINGS, "never_imported": "1 / 0"}
+    install(tmp_path / "one", "mychip-dist", entries, modules)
+    env = {"JAX_PLATFORMS": "mychip,cpu", "THE_LIBRARY": str(library_path())}
+    done = run_python(USE, tmp_path / "one", **env)
+    assert done.stdout.splitlines() == ["[1000.0, 2000.0]", "[0.54, -0.42]"], done.stderr
+    assert done.stderr == ""
+    # Another package has a lowering of the same operation; and further ones are wrong.
+    other = {"plugrt.lowerings": {"mychip": "other_lowerings"}}
+    source = LOWERINGS.replace("register_target", "register_target if 0 else (lambda *a, **k: 0)")
+    install(tmp_path / "two", "other-dist", other, {"other_lowerings": source}, version="2.5")
+    for name, change in {
+        "raises": ("return {", "raise OSError('disk')\n        return {"),
+        "unknown": ("stablehlo.cosine", "stablehlo.cosin"),
+        "typed": ("return {", "return 3 or {"),
+        "listed": (": cosine}", ": 4}"),
+    }.items():
+        assert change[0] in LOWERINGS
+        entry = {"plugrt.lowerings": {"mychip": f"{name}_lowerings"}}
+        wrong = {f"{name}_lowerings": LOWERINGS.replace(*change)}
+        install(tmp_path / "two", f"{name}-dist", entry, wrong)
+    done = run_python(USE, tmp_path / "one", tmp_path / "two", **env)
+    conflict, cpu = done.stdout.splitlines()
+    assert cpu == "[0.54, -0.42]"
+    for fact in ("stablehlo.cosine", "mychip-dist 1.0 and other-dist 2.5", "'mychip'"):
+        assert fact in conflict
+    said = {line.split("lowerings of ")[1].split("-")[0]: line for line in done.stderr.splitlines()}
+    assert "OSError: disk" in said["raises"]
+    assert "'stablehlo.cosin': there is no such operation; did you mean" in said["unknown"]
+    assert "gives 3, no dict of functions by name" in said["typed"]
+    assert "'stablehlo.cosine': 4" in said["listed"]
+    done = run_python(USE, tmp_path / "one", tmp_path / "two", **env,
+                      PLUGRT_PLUGINS_BLOCK="other-dist")  # fmt: skip
+    assert done.stdout.splitlines()[0] == "[1000.0, 2000.0]"

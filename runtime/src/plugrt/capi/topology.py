@@ -20,7 +20,7 @@ from plugrt.interface import CompileOptions, DeviceDescription, OptionValue, Pro
 class Topology(interface.Topology):
     """A ``PJRT_TopologyDescription``; ``owner`` is the client's handle when that owns it."""
 
-    __slots__ = ("__dict__", "_library", "_owner", "_pointer")
+    __slots__ = ("__dict__", "__weakref__", "_library", "_owner", "_pointer")
 
     def __init__(self, library: Library, pointer: Any, owner: Any = None) -> None:
         self._library = library

@@ -31,6 +31,7 @@ from plugrt.execution.signature import Signature, intern_signature
 from plugrt.execution.transfer import move
 from plugrt.execution.tuple_arguments import takes_one_tuple
 from plugrt.interface import Client, Device, LoadedExecutable, Program, TensorType
+from plugrt.plugins.backends import process_backends
 
 
 class TracedProgram(Protocol):
@@ -66,6 +67,9 @@ class TracedProgram(Protocol):
     def out_memory_kinds(self) -> tuple[str | None, ...]:
         """The kind of memory that each flat output was put in; empty: all in the default."""
 
+    def lowered_for(self, platforms: Sequence[str]) -> TracedProgram:
+        """Returns what a platform of these names compiles: itself, if nothing depends on it."""
+
     def program(self, client: Client, launch: Launch) -> Program:
         """Returns the program as ``client`` takes it for a launch."""
 
@@ -75,6 +79,7 @@ def load(traced: TracedProgram, launch: Launch) -> LoadedProgram:
 
     What the function closed over is put on the launch's devices, once.
     """
+    traced = traced.lowered_for(process_backends().platforms_of(launch.client))
     key = (launch_key(launch, traced.types, traced.output_types), compile_settings())
     executable, constants = traced.loaded.get_or_make(
         key, lambda: (_compile(traced, launch), _place_constants(traced.plan, launch))

@@ -34,10 +34,12 @@ from plugrt.lax.binary import (
     sub,
     zeta,
 )
+from plugrt.lax.composites import composite
 from plugrt.lax.contraction import batch_matmul, dot, dot_general
 from plugrt.lax.control_flow.associative import associative_scan
 from plugrt.lax.control_flow.conditionals import cond, switch
 from plugrt.lax.control_flow.loops import fori_loop, while_loop
+from plugrt.lax.control_flow.platforms import platform_dependent
 from plugrt.lax.control_flow.scans import map, scan
 from plugrt.lax.conversion import bitcast_convert_type, convert_element_type, reduce_precision
 from plugrt.lax.convolution import (
@@ -179,7 +181,8 @@ __all__ = [
     "associative_scan", "atan", "atan2", "atanh", "axis_index", "axis_size", "batch_matmul",
     "bessel_i0e", "bessel_i1e", "betainc", "bitcast_convert_type", "bitwise_and", "bitwise_not",
     "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcasted_iota", "cbrt",
-    "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
+    "ceil", "clamp", "clz", "collapse", "complex", "composite",
+    "concatenate", "cond", "conj", "conv",
     "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
     "conv_general_dilated_patches", "conv_transpose", "conv_with_general_padding",
     "convert_element_type", "cos", "cosh", "cummax", "cummin", "cumprod", "cumsum", "custom_call",
@@ -189,7 +192,8 @@ __all__ = [
     "expm1", "fft", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt", "igamma",
     "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log",
     "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
-    "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
+    "optimization_barrier", "pad", "platform_dependent",
+    "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
     "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "ragged_dot", "ragged_dot_general",
     "real", "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
     "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window", "reduce_xor", "rem",

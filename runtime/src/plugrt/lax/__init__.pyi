@@ -7,12 +7,14 @@ from typing import overload
 import numpy as np
 
 from plugrt.execution.array import Array
+from plugrt.lax.composites import composite as composite
 from plugrt.lax.contraction import DotDimensionNumbers
 from plugrt.lax.control_flow.associative import associative_scan as associative_scan
 from plugrt.lax.control_flow.conditionals import cond as cond
 from plugrt.lax.control_flow.conditionals import switch as switch
 from plugrt.lax.control_flow.loops import fori_loop as fori_loop
 from plugrt.lax.control_flow.loops import while_loop as while_loop
+from plugrt.lax.control_flow.platforms import platform_dependent as platform_dependent
 from plugrt.lax.control_flow.scans import map as map
 from plugrt.lax.control_flow.scans import scan as scan
 from plugrt.lax.convolution import ConvDimensionNumbers as ConvDimensionNumbers
@@ -57,24 +59,24 @@ __all__ = [
     "axis_index", "axis_size", "batch_matmul", "bessel_i0e", "bessel_i1e", "betainc",
     "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast",
     "broadcast_in_dim", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "collapse", "complex",
-    "concatenate", "cond", "conj", "conv", "conv_dimension_numbers", "conv_general_dilated",
-    "conv_general_dilated_local", "conv_general_dilated_patches", "conv_transpose",
-    "conv_with_general_padding", "convert_element_type", "cos", "cosh", "cummax", "cummin",
-    "cumprod", "cumsum", "custom_call", "digamma", "div", "dot", "dot_general",
+    "composite", "concatenate", "cond", "conj", "conv", "conv_dimension_numbers",
+    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+    "conv_transpose", "conv_with_general_padding", "convert_element_type", "cos", "cosh", "cummax",
+    "cummin", "cumprod", "cumsum", "custom_call", "digamma", "div", "dot", "dot_general",
     "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
     "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv", "erfc", "exp",
     "exp2", "expand_dims", "expm1", "fft", "floor", "fori_loop", "full", "full_like", "gather",
     "ge", "gt", "igamma", "igammac", "imag", "index_in_dim", "integer_pow", "iota", "is_finite",
     "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne",
-    "neg", "nextafter", "optimization_barrier", "pad", "pmax", "pmean", "pmin", "polygamma",
-    "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
-    "ragged_dot", "ragged_dot_general", "real", "reciprocal", "reduce", "reduce_and", "reduce_max",
-    "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
-    "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator", "round", "rsqrt", "scan", "scatter",
-    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice",
-    "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "sub", "switch",
-    "tan", "tanh", "top_k", "transpose", "while_loop", "zeta",
+    "neg", "nextafter", "optimization_barrier", "pad", "platform_dependent", "pmax", "pmean",
+    "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter",
+    "pswapaxes", "ragged_dot", "ragged_dot_general", "real", "reciprocal", "reduce", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum",
+    "reduce_window", "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator", "round", "rsqrt",
+    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",
+    "select", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
+    "sin", "sinh", "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square",
+    "squeeze", "sub", "switch", "tan", "tanh", "top_k", "transpose", "while_loop", "zeta",
 ]  # fmt: skip
 
 def abs(x: ArrayLike) -> Array: ...

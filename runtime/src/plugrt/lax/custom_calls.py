@@ -131,13 +131,14 @@ def _config(config: Any, version: int) -> ir.Attribute | None:
                 "backend_config of custom_call with api_version 4 is a mapping of attributes; got "
                 f"{type(config).__qualname__}"
             )
-        return ir.DictAttr.get({k: _attribute(k, v) for k, v in (config or {}).items()})
+        return ir.DictAttr.get({k: call_attribute(k, v) for k, v in (config or {}).items()})
     if isinstance(config, dict):
         raise ArgumentError("backend_config of custom_call is a mapping with api_version 4 only")
     return None if config is None else ir.StringAttr.get(config)
 
 
-def _attribute(name: str, value: Any) -> ir.Attribute:
+def call_attribute(name: str, value: Any) -> ir.Attribute:
+    """Returns an attribute of a custom call; `ArgumentError` for values that it does not take."""
     if isinstance(value, str):
         return ir.StringAttr.get(value)
     if isinstance(value, bool | np.bool_):
@@ -151,7 +152,7 @@ def _attribute(name: str, value: Any) -> ir.Attribute:
     if isinstance(value, np.ndarray):
         return dense_attribute(value, tensor_type(value.shape, value.dtype))
     if isinstance(value, dict):
-        return ir.DictAttr.get({k: _attribute(k, v) for k, v in value.items()})
+        return ir.DictAttr.get({k: call_attribute(k, v) for k, v in value.items()})
     raise ArgumentError(
         f"attribute {name!r} of a custom call is a {type(value).__qualname__}; strings, booleans, "
         "numbers (also NumPy's, which state their width), NumPy arrays and dicts of them are "

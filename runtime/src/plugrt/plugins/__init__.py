@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plugrt.plugins import hookspecs as hookspecs
     from plugrt.plugins.hookspecs import hookimpl as hookimpl
     from plugrt.plugins.library import LibraryPlugin as LibraryPlugin
+    from plugrt.plugins.lowering import LoweringContext as LoweringContext
     from plugrt.plugins.platform_names import (
         backend_pjrt_c_api_version as backend_pjrt_c_api_version,
     )
@@ -45,6 +46,7 @@ _PLATFORMS = (
 _HOMES = {
     "hookimpl": "plugrt.plugins.hookspecs",  # brings pluggy along, 9 ms to import
     "LibraryPlugin": "plugrt.plugins.library",
+    "LoweringContext": "plugrt.plugins.lowering",
     **dict.fromkeys(_PLATFORMS, "plugrt.plugins.platform_names"),
 }
 
@@ -52,6 +54,7 @@ __all__ = [
     "Availability",
     "Backends",
     "LibraryPlugin",
+    "LoweringContext",
     "Plugin",
     "Record",
     "hookimpl",

@@ -6,8 +6,9 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from plugrt.errors import (
     PluginBroken,
@@ -59,6 +60,8 @@ class Backends:
         self._failure: PluginError | None = None
         self._at_work: Record | None = None
         self._found: dict[object, Client] = {}
+        self._topologies: WeakKeyDictionary[Topology, str] = WeakKeyDictionary()
+        """Which plugin made a topology."""
         self._warns_of_forks = False
 
     # --- the choice ---------------------------------------------------------------------------
@@ -218,7 +221,18 @@ class Backends:
             )
             self._forget_names()
         self.table.log.step(f"asking {row} for the topology {name!r} with {dict(options)}", row)
-        return plugin.create_topology(name, options)
+        made = plugin.create_topology(name, options)
+        with suppress(TypeError):  # one without weak references is known by its platform alone
+            self._topologies[made] = row.name
+        return made
+
+    def platforms_of(self, target: Client | Topology) -> tuple[str, ...]:
+        """Returns the names of a client's platform, or a topology's: its plugin's, then its own."""
+        if isinstance(target, Topology):
+            made_by = [self._topologies.get(target)]
+        else:
+            made_by = [row.name for row in self.table.rows if row.client is target]
+        return tuple(dict.fromkeys(filter(None, (*made_by, target.platform))))
 
     # --- running plugins' code ----------------------------------------------------------------
 

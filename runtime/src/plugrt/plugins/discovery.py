@@ -25,6 +25,7 @@ HOOK_GROUPS = {
     "plugrt.cli": "plugrt_add_commands",
     "plugrt.conformance": "plugrt_conformance_checks",
     "plugrt.doctor": "plugrt_doctor_facts",
+    "plugrt.lowerings": "plugrt_lowerings",
     "plugrt.rewriters": "plugrt_program_rewriters",
 }
 """The groups whose entry points name objects that implement a hook, and that hook."""

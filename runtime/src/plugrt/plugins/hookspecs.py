@@ -16,6 +16,7 @@ from typing import Any
 import pluggy
 
 from plugrt.interface import Client, Program
+from plugrt.plugins.lowering import LoweringRule
 from plugrt.plugins.plugin import Plugin
 
 PROJECT = "plugrt"
@@ -51,6 +52,18 @@ def plugrt_program_rewriters() -> Sequence[ProgramRewriter]:  # type: ignore[emp
     Each is called with the `Program` and the `Client`, and returns None or what replaces the
     program: a `Program` with the same parameters and results, or StableHLO as text or bytes.
     Called once, before the first compilation. An error of a rewriter fails the compilation.
+    """
+
+
+@hookspec
+def plugrt_lowerings(platform: str) -> Mapping[str, LoweringRule]:  # type: ignore[empty-body]
+    """Return functions that replace operations on a platform, by the names of these.
+
+    The platform is the name of the entry point: of a plugin, or one that clients report. A name is
+    StableHLO's or CHLO's (``stablehlo.cosine``), or that of a composite. Each function is called
+    with a `plugrt.plugins.LoweringContext` and the operands, as a traced function is, and returns
+    the results, or None to leave the operation as it is. Called once, before the first program is
+    lowered for the platform. An error of a function fails the compilation.
     """
 
 

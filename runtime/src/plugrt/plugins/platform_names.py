@@ -7,7 +7,7 @@ its last argument ``of``. All errors are subclasses of ``RuntimeError``, as ther
 from __future__ import annotations
 
 from plugrt.argument_errors import with_argument_errors
-from plugrt.interface import Client, Device, Topology
+from plugrt.interface import Client, Device
 from plugrt.plugins.backends import get_backend, process_backends
 from plugrt.plugins.clients import Backends
 
@@ -24,15 +24,6 @@ def expand_platform_alias(platform: str, of: Backends | None = None) -> list[str
     if any(row.name == platform for row in table.rows):
         return [platform]
     return list(table.aliases.get(platform, (platform,)))
-
-
-def names_of_client(client: Client | Topology) -> set[str]:
-    """Returns the names of a client: its platform's, and those that it was started under here.
-
-    Of a topology, its platform's.
-    """
-    rows = process_backends().table.rows
-    return {client.platform, *(row.name for row in rows if row.client is client)}
 
 
 @with_argument_errors

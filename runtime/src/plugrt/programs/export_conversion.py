@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plugrt.errors import ArgumentError, MissingTraceExtra, ProgramError, Unimplemented
 from plugrt.interface import Client, Device, Program, TensorType, Topology
-from plugrt.plugins.platform_names import names_of_client
+from plugrt.plugins.backends import process_backends
 from plugrt.programs.exported import Exported, ExportedAval, ExportedProgram
 from plugrt.programs.parsing import convert_module, has_bindings, main_types
 
@@ -22,7 +22,7 @@ def choose_platform(exported: Exported, target: Client | Topology) -> int | None
     Raises `ArgumentError` where it is for others, unless the check was disabled when it was
     exported: then the first one is taken, as in JAX.
     """
-    names = names_of_client(target)
+    names = process_backends().platforms_of(target)
     for i, platform in enumerate(exported.platforms):
         if platform in names:
             return i if len(exported.platforms) > 1 else None

@@ -22,6 +22,7 @@ from plugrt.settings.option_types import (
     GPU_SHAPE,
     INTEGERS,
     LOWER,
+    LOWERINGS,
     NAMED_OPTIONS,
     NAMES,
     TEXT,
@@ -311,6 +312,11 @@ class Config(Options):
         "PLUGRT_PROGRAM_REWRITERS", FUNCTIONS, (),
         "Functions of a program and a client that see each program before it is compiled, and may "
         "return another.",
+        launched=True,
+    )  # fmt: skip
+    lowerings = option(
+        "PLUGRT_LOWERINGS", LOWERINGS, (),
+        "Functions that replace operations of traced programs on a platform.",
         launched=True,
     )  # fmt: skip
     quick_compile_bytes = option(

@@ -261,6 +261,33 @@ def _check_functions(value: Any) -> tuple[Callable[..., Any], ...]:
     return tuple(value)
 
 
+Lowerings = tuple[tuple[str, str, Callable[..., Any]], ...]
+"""Platform, name of an operation, and the function that lowers it there."""
+
+
+def _check_lowerings(value: Any) -> Lowerings:
+    if isinstance(value, Mapping):
+        if wrong := [p for p, of_platform in value.items() if not isinstance(of_platform, Mapping)]:
+            raise ValueError(f"of {wrong[0]!r:.60} there is no dict of functions")
+        value = [(p, op, f) for p, of_platform in value.items() for op, f in of_platform.items()]
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError("no dict of platforms")
+    for each in value:
+        match each:
+            case (str(), str(), function) if callable(function):
+                hash(function)  # TypeError: it is a part of the keys of caches
+            case _:
+                raise ValueError(f"{each!r:.100} is no platform, operation and function")
+    named = [each[:2] for each in value]
+    if twice := [names for names in named if named.count(names) > 1]:
+        raise ValueError(f"two are of {twice[0][1]!r} for {twice[0][0]!r}")
+    return tuple(tuple(each) for each in value)
+
+
+def _parse_lowerings(text: str) -> Lowerings:
+    return _check_lowerings(_import_function(text))
+
+
 def _parse_functions(text: str) -> tuple[Callable[..., Any], ...]:
     return _check_functions([_import_function(name) for name in _parse_names(text)])
 
@@ -283,6 +310,10 @@ DUMP_MODES: OptionType[tuple[str, ...]] = OptionType(
 FUNCTIONS: OptionType[tuple[Callable[..., Any], ...]] = OptionType(
     "functions", "module:function, separated by commas (in Python functions)", _parse_functions,
     _check_functions,
+)  # fmt: skip
+LOWERINGS: OptionType[Lowerings] = OptionType(
+    "lowerings", "module:dict (in Python a dict of platforms to dicts of functions by operation)",
+    _parse_lowerings, _check_lowerings,
 )  # fmt: skip
 CREATE_OPTIONS: OptionType[dict[str, OptionValue]] = OptionType(
     "options", "key:value;key:value (in Python a dict)", _parse_create_options,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from plugrt.errors import ProgramError
 from plugrt.stablehlo.bindings import ir
 
@@ -39,6 +41,33 @@ def text_of(attribute: Any) -> str:
         return str(attribute.value)
     except RuntimeError as error:  # nanobind's
         raise ProgramError(f"the program has a name that is not UTF-8: {attribute}") from error
+
+
+def python_value(attribute: Any) -> Any:
+    """Returns an attribute as a Python value: numbers, text, lists, dicts, arrays of NumPy's.
+
+    Its text, as MLIR writes it, where there is no such value.
+    """
+    match attribute:
+        case ir.BoolAttr() | ir.IntegerAttr() | ir.FloatAttr() | ir.StringAttr():
+            return attribute.value
+        case ir.ArrayAttr():
+            return [python_value(each) for each in attribute]
+        case ir.DictAttr():
+            return {each.name: python_value(each.attr) for each in attribute}
+        case ir.DenseI64ArrayAttr() | ir.DenseI32ArrayAttr() | ir.DenseBoolArrayAttr():
+            return list(attribute)
+        case ir.DenseElementsAttr():
+            return _array(attribute)
+        case _:
+            return str(attribute)
+
+
+def _array(attribute: Any) -> Any:
+    try:
+        return np.array(attribute)
+    except (TypeError, ValueError, RuntimeError):  # a type that Python's buffers do not have
+        return str(attribute)
 
 
 def symbol_of(operation: Any) -> str | None:

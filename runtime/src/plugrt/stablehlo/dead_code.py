@@ -20,6 +20,8 @@ from plugrt.stablehlo.regions import (
 
 _EFFECTS = ("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send")
 _KNOWN = ("stablehlo.", "chlo.", "sdy.")
+_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""Operations that stand for a function, and the attribute that names it."""
 
 
 def remove_dead_code(module: ir.Module, main: ir.Block) -> None:
@@ -57,7 +59,7 @@ class _Sweep:
                 continue  # the usual case
             if self._is_erased(op):
                 continue
-            special = self._special.get(op.name)
+            special = self._special.get(op.operation.name)
             if special:
                 special(op)
                 continue
@@ -71,16 +73,16 @@ class _Sweep:
         """Erases an operation without used results and effects; returns whether it did."""
         if any(map(is_used, op.operation.results)) or self._has_effect(op):
             return False
-        if op.name == "stablehlo.constant" and op.operation.block == self._main:
+        if op.operation.name == "stablehlo.constant" and op.operation.block == self._main:
             return False  # the trace still refers to these values
         op.operation.erase()
         return True
 
     def _has_effect(self, op: Any) -> bool:
         """Whether an operation has an effect; unknown operations count as having one."""
-        name = op.name
-        if name == "func.call":
-            return self._any_has_effect(self._functions_by_name()[callee(op)])
+        name = op.operation.name  # a view of a composite has that one's name instead
+        if name in _CALLS:
+            return self._any_has_effect(self._functions_by_name()[callee(op, _CALLS[name])])
         if name == "stablehlo.custom_call":
             attributes = op.operation.attributes
             return "has_side_effect" in attributes and bool(attributes["has_side_effect"].value)

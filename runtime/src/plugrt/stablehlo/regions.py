@@ -59,9 +59,9 @@ def operations_within(op: Any) -> Iterator[ir.Operation]:
                 yield from operations_within(view.operation)
 
 
-def callee(op: Any) -> str:
-    """Returns the symbol of the function that a ``func.call`` calls."""
-    return str(ir.FlatSymbolRefAttr(op.operation.attributes["callee"]).value)
+def callee(op: Any, attribute: str = "callee") -> str:
+    """Returns the symbol of the function that a ``func.call`` calls, or that an attribute names."""
+    return str(ir.FlatSymbolRefAttr(op.operation.attributes[attribute]).value)
 
 
 def functions_by_name(module: ir.Module) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _literals(trace: Trace, values: Sequence[ir.Value]) -> dict[ir.Value, npt.ND
 
 def has_effects(block: ir.Block) -> bool:
     """Whether a block without results and dead code has a side effect."""
-    return any(op.name != "stablehlo.constant" for op in [*block.operations][:-1])
+    return any(op.operation.name != "stablehlo.constant" for op in [*block.operations][:-1])
 
 
 def prune(block: ir.Block, parameters: Sequence[Parameter], keep_unused: bool) -> list[int]:

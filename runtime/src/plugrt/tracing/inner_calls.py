@@ -9,10 +9,11 @@ import numpy as np
 
 from plugrt.execution import tree
 from plugrt.execution.arguments import HostAval, intern_host_aval
+from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, ir
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import constant, strong
-from plugrt.tracing.inserted_modules import add_functions, symbol_name
+from plugrt.tracing.inserted_modules import add_functions
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged
 from plugrt.tracing.tracer import Tracer
@@ -52,7 +53,7 @@ def call_in_trace(trace: Trace, staged: Staged, arguments: Sequence[Tracer]) -> 
     if not plan.is_trivial:
         call = func.CallOp(
             [trace.mlir_type(t.shape, t.dtype) for t in staged.result_types],
-            ir.FlatSymbolRefAttr.get(_find_symbol(trace, staged)),
+            ir.FlatSymbolRefAttr.get(find_symbol(trace, staged)),
             [operand.value for operand in (*typed, *closed_over[: plan.fed])],
             loc=trace.location(),
         )
@@ -93,13 +94,12 @@ def _retype_scalar(tracer: Tracer, dtype: np.dtype[Any]) -> Tracer:
     return Tracer.from_literal(tracer.trace, tracer.scalar, dtype)
 
 
-def _find_symbol(trace: Trace, staged: Staged) -> str:
+def find_symbol(trace: Trace, staged: Staged) -> str:
     """Returns the name under which the module has the function; adds it where it does not."""
     found = trace.functions.get(id(staged))
     if found is None:
-        found = trace.functions[id(staged)] = (
-            staged,
-            symbol_name(add_functions(trace, staged.bytecode, staged.plan.name)),
-        )
-    symbol: str = found[1]
-    return symbol
+        trace.uses_chlo |= staged.uses_chlo
+        trace.asks_platform |= staged.asks_platform
+        main = add_functions(trace, staged.bytecode, staged.plan.name)
+        found = trace.functions[id(staged)] = (staged, str(symbol_of(main)))
+    return found[1]

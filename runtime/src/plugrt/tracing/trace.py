@@ -126,6 +126,8 @@ class Trace:
         """What within the program says which devices it runs on."""
         self.uses_chlo = False
         """Whether any operation is CHLO's, which no backend is asked to know."""
+        self.asks_platform = False
+        """Whether it has conditionals on the platform, which are resolved when one is known."""
         self._types: dict[ir.Type, TensorType] = {}
         self._mlir_types: dict[tuple[tuple[int, ...], np.dtype[Any]], ir.Type] = {}
         self._locations: dict[tuple[CodeType, int], ir.Location] = {}

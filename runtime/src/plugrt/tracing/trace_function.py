@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from plugrt import monitoring
 from plugrt.bounded_cache import BoundedCache
@@ -27,8 +27,10 @@ from plugrt.stablehlo.callbacks import (
 )
 from plugrt.stablehlo.dead_code import remove_dead_code
 from plugrt.stablehlo.entry_attributes import EntryAttributes
-from plugrt.stablehlo.modules import Version, bytecode, portable_artifact
+from plugrt.stablehlo.modules import Version, bytecode, parse, portable_artifact
 from plugrt.stablehlo.passes import drop_uncalled, legalize_chlo
+from plugrt.stablehlo.platform_cases import resolve_platforms
+from plugrt.stablehlo.regions import functions_by_name
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.entry import (
     Parameter,
@@ -43,6 +45,8 @@ from plugrt.tracing.entry import (
     warn_of_constants,
 )
 from plugrt.tracing.launch_attributes import entry_attributes
+from plugrt.tracing.lowering import lower_operations
+from plugrt.tracing.lowering_rules import Rules, any_rules, find_rules
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
@@ -67,13 +71,22 @@ class Staged:
     """The Python functions that the program calls, by number."""
     claims: tuple[Claim, ...] = ()
     """What within the program says which devices it runs on."""
-    unordered: bytes | None = None
-    """The module before ordered calls had their tokens, where it has such calls."""
+    source: bytes | None = None
+    """The module as it was traced, with CHLO's operations and without the tokens of ordered calls,
+    where it has those."""
+    ordered: bool = False
+    """Whether it calls Python functions in order."""
+    uses_chlo: bool = False
+    """Whether ``source`` has operations of CHLO's."""
+    asks_platform: bool = False
+    """Whether it has conditionals on the platform."""
     loaded: BoundedCache[Any, Any] = field(default_factory=lambda: BoundedCache(64))
     """What was compiled of it, by launch and settings; see `plugrt.execution.programs.load`."""
     _artifacts: dict[tuple[Version | None, EntryAttributes | None], bytes] = field(
         default_factory=dict
     )
+    _lowered: BoundedCache[Any, Staged] = field(default_factory=lambda: BoundedCache(64))
+    """By platform and rules."""
 
     @property
     def types(self) -> tuple[ParameterType, ...]:
@@ -85,6 +98,26 @@ class Staged:
         version = client.capabilities.stablehlo_current_version
         attributes = entry_attributes(self.plan, self.types, self.output_types, launch)
         return self.program_at(version, attributes)
+
+    @property
+    def depends_on_platform(self) -> bool:
+        """Whether platforms may have programs of their own of it."""
+        return not self.plan.is_trivial and (self.asks_platform or any_rules())
+
+    def lowered_for(self, platforms: Sequence[str]) -> Staged:
+        """Returns the trace as a platform compiles it, by the names of the platform.
+
+        Conditionals on the platform are resolved, and operations replaced by what the lowerings
+        that are registered for it give. Each combination of those has what was compiled of it for
+        itself. The trace itself is returned where there is nothing to do. Raises `Unimplemented`
+        where a conditional has no branch for it, and `ProgramError` for what lowerings raise.
+        """
+        rules = () if self.plan.is_trivial else find_rules(platforms)
+        if not rules and not self.asks_platform:
+            return self
+        return self._lowered.get_or_make(
+            (*platforms, rules), lambda: _lower(self, platforms, rules)
+        )
 
     def module_with(self, attributes: EntryAttributes | None) -> ir.Module:
         """Returns the module, with layouts and memories where a launch names some."""
@@ -103,13 +136,21 @@ class Staged:
 
     @cached_property
     def bytecode(self) -> bytes:
-        """The module as MLIR bytecode, for another trace; its ordered calls are ordered there."""
-        return bytecode(self.module) if self.unordered is None else self.unordered
+        """The module as it was traced, as MLIR bytecode: for another trace, or a platform."""
+        return bytecode(self.module) if self.source is None else self.source
 
     @cached_property
     def text(self) -> str:
         """The module as StableHLO text."""
         return str(self.module)
+
+
+class _Finished(TypedDict):
+    """The fields of a `Staged` that come with the form that backends take."""
+
+    callbacks: Mapping[int, HostCallback]
+    source: bytes | None
+    ordered: bool
 
 
 def make_parameters(
@@ -170,10 +211,7 @@ def _stage(
         name_results(main, len(results))
         if trace.functions:
             drop_uncalled(trace.module)
-        if trace.uses_chlo:
-            legalize_chlo(trace.module)
-        callbacks, unordered = _settle_callbacks(trace, block)
-        _verify(trace.module, name)
+        finished = _finish(trace.module, name, trace.callbacks, trace.uses_chlo)
     plan = Plan(
         name=name,
         kept=tuple(kept),
@@ -194,28 +232,60 @@ def _stage(
         tuple(o.weak for o in outputs),
         out_tree,
         kinds if placed else (),
-        callbacks,
-        tuple(trace.claims),
-        unordered,
+        claims=tuple(trace.claims),
+        uses_chlo=trace.uses_chlo,
+        asks_platform=trace.asks_platform,
+        **finished,
     )
 
 
-def _settle_callbacks(
-    trace: Trace, block: ir.Block
-) -> tuple[dict[int, HostCallback], bytes | None]:
-    """Orders the calls of Python functions that are ordered.
+def _finish(
+    module: ir.Module,
+    name: str,
+    callbacks: Mapping[int, HostCallback],
+    uses_chlo: bool,
+    rules: Rules = (),
+) -> _Finished:
+    """Makes of a module as it was traced what backends take: in place, and it is verified.
 
-    Returns the functions that are called, and, if any is ordered, the module before.
+    CHLO's operations become StableHLO's, operations that have ``rules`` what those give, and
+    ordered calls of Python functions get their tokens.
     """
-    if not trace.callbacks:
-        return {}, None
-    numbers = {callback_number(call) for call in host_callbacks(trace.module)}
-    used: dict[int, HostCallback] = {n: trace.callbacks[n] for n in sorted(numbers)}
-    if not has_ordered(trace.module, block):
-        return used, None
-    unordered = bytecode(trace.module)
-    order_callbacks(trace.module, block)
-    return used, unordered
+    source = bytecode(module) if uses_chlo else None
+    called = dict(callbacks)
+    if rules:
+        called |= lower_operations(module, name, rules, uses_chlo)
+    elif uses_chlo:
+        legalize_chlo(module)
+    numbers = {callback_number(call) for call in host_callbacks(module)} if called else set()
+    block = functions_by_name(module)["main"].entry_block
+    ordered = bool(numbers) and has_ordered(module, block)
+    if ordered:
+        source = source or bytecode(module)
+        order_callbacks(module, block)
+    _verify(module, name)
+    used = {n: called[n] for n in sorted(numbers)}
+    return {"callbacks": used, "source": source, "ordered": ordered}
+
+
+def _lower(staged: Staged, platforms: Sequence[str], rules: Rules) -> Staged:
+    """Returns a trace for a platform; see `Staged.lowered_for`."""
+    name = staged.plan.name
+    module = parse(staged.bytecode, name)
+    with module.context, ir.Location.unknown():
+        if staged.asks_platform:
+            resolve_platforms(module, platforms, name)
+        finished = _finish(module, name, staged.callbacks, staged.uses_chlo, rules)
+        drop_uncalled(module)
+    return replace(
+        staged,
+        module=module,
+        asks_platform=False,
+        loaded=BoundedCache(64),
+        _artifacts={},
+        _lowered=BoundedCache(1),
+        **finished,
+    )
 
 
 def _verify(module: ir.Module, name: str) -> None:

@@ -22,6 +22,7 @@ from plugrt.interface import (
     Topology,
 )
 from plugrt.monitoring.stages import logger
+from plugrt.plugins.backends import process_backends
 from plugrt.transforms.topology import resolve_topology
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ def compile_ahead(
 
     The program's parameters are the arguments that it uses, then the arrays of its closure.
     """
-    plan = staged.plan
     target = resolve_topology(target)
+    staged = staged.lowered_for(process_backends().platforms_of(target))
+    plan = staged.plan
     version = target.stablehlo_current_version
     if plan.is_trivial:
         # Imported here: StableHLO text is compiled ahead of time without jaxlib too.

@@ -30,7 +30,7 @@ from plugrt.interface import (
     Program,
     Topology,
 )
-from plugrt.plugins.platform_names import expand_platform_alias, names_of_client
+from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes
 from plugrt.stablehlo.modules import portable_artifact
@@ -136,11 +136,6 @@ class Traced(StageInfo):
             return None
         return entry_attributes(staged.plan, staged.types, staged.output_types, placed)
 
-    @property
-    def _module(self) -> ir.Module:
-        """The module, with those."""
-        return self.staged.module_with(self._attributes)
-
     def _options(self) -> CompileOptions:
         """Returns how it is compiled for devices that are not known yet."""
         return CompileOptions()
@@ -175,18 +170,38 @@ class Lowered(StageInfo):
     def _stage(self) -> Traced:
         return self.traced
 
+    @property
+    def _staged(self) -> Staged:
+        """The trace for the platform; as it was traced where it is for several."""
+        staged = self.traced.staged
+        if not staged.depends_on_platform:
+            return staged
+        if self.platforms is None:
+            client = self.traced._launch().client
+            return staged.lowered_for(process_backends().platforms_of(client))
+        named = [
+            name for alias in self.platforms for name in (alias, *expand_platform_alias(alias))
+        ]
+        return staged.lowered_for(named) if len(self.platforms) == 1 else staged
+
+    @property
+    def _module(self) -> ir.Module:
+        """The module, with layouts and memories that `jit` was told."""
+        return self._staged.module_with(self.traced._attributes)
+
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Returns the module as text: of StableHLO, or with ``dialect="hlo"`` as HLO.
 
         With ``debug_info`` it has names and source lines. Raises `ArgumentError` for another
         dialect.
         """
-        module = self.traced._module
+        staged = self._staged
+        module = staged.module_with(self.traced._attributes)
         if _read_dialect(dialect) == "hlo":
             computation = XlaComputation(module, debug_info=debug_info)
             return computation.text_with_lines() if debug_info else computation.as_hlo_text()
         if not debug_info:
-            return self.traced.staged.text if module is self.traced.staged.module else str(module)
+            return staged.text if module is staged.module else str(module)
         return str(module.operation.get_asm(enable_debug_info=True))
 
     def as_dot(self) -> str:
@@ -198,7 +213,7 @@ class Lowered(StageInfo):
         """
         from plugrt.stablehlo.module_graph import module_graph
 
-        return module_graph(self.traced.staged.module, self.traced.staged.plan.name)
+        return module_graph(self._staged.module, self.traced.fun_name)
 
     @overload
     def compiler_ir(self, dialect: None = None) -> ir.Module: ...
@@ -210,8 +225,8 @@ class Lowered(StageInfo):
         Raises `ArgumentError` for another dialect.
         """
         if _read_dialect(dialect) == "hlo":
-            return XlaComputation(self.traced._module)
-        return self.traced._module
+            return XlaComputation(self._module)
+        return self._module
 
     def cost_analysis(self) -> Mapping[str, OptionValue]:
         """Returns ``flops``, ``bytes accessed`` and so on of the module, before it is optimised.
@@ -220,7 +235,7 @@ class Lowered(StageInfo):
         """
         from plugrt.stablehlo.hlo import estimate_cost
 
-        return estimate_cost(XlaComputation(self.traced.staged.module).as_hlo_module())
+        return estimate_cost(XlaComputation(self._staged.module).as_hlo_module())
 
     @overload
     def compile(self, compiler_options: OptionsByName | None = None) -> Compiled: ...
@@ -251,7 +266,7 @@ class Lowered(StageInfo):
         if asked is None:
             return
         meant = {name for alias in asked for name in (alias, *expand_platform_alias(alias))}
-        if not names_of_client(target) & meant:
+        if meant.isdisjoint(process_backends().platforms_of(target)):
             raise ArgumentError(
                 f"{self.traced.fun_name!r} was lowered for {', '.join(asked)}; it cannot be "
                 f"compiled for {target.platform}. Name a topology of such a platform "

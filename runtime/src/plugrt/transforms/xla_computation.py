@@ -14,7 +14,8 @@ from plugrt.argument_errors import require_flag, with_argument_errors
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnknownPlatform
 from plugrt.execution import tree
 from plugrt.execution.arguments import parameter_types
-from plugrt.plugins.platform_names import known_platforms
+from plugrt.plugins.backends import get_backend, process_backends
+from plugrt.plugins.platform_names import expand_platform_alias, known_platforms
 from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.xla_computation import XlaComputation
 from plugrt.tracing.closures import embed_captured
@@ -115,7 +116,9 @@ def xla_computation(
     @functools.wraps(fun)
     def make(*args: Any, **kwargs: Any) -> XlaComputation | tuple[XlaComputation, Any]:
         bound = rules.bind(args, kwargs)
-        staged = _stage(fun, rules, bound, axes)
+        staged = _for_platform(_stage(fun, rules, bound, axes), backend)
+        embed_captured(staged.module, len(staged.parameters), staged.plan.constants)
+        rename(staged.module, f"xla_computation_{rules.title}")
         _state_parts(staged, bound, in_parts, out_parts)
         many = len(staged.parameters) > _MANY
         computation = XlaComputation(
@@ -140,7 +143,7 @@ def _stage(
 
     names = rules.names(bound)
     types = parameter_types(describe_avals(bound.leaves, lambda i: names[i]))
-    staged = stage(
+    return stage(
         call,
         make_parameters(types, names, rules.donated(bound)),
         name=rules.title,
@@ -148,9 +151,15 @@ def _stage(
         keep_unused=True,
         forward=False,
     )
-    embed_captured(staged.module, len(types), staged.plan.constants)
-    rename(staged.module, f"xla_computation_{rules.title}")
-    return staged
+
+
+def _for_platform(staged: Staged, backend: str | None) -> Staged:
+    """Returns the trace for a backend, or the default one, where that makes a difference."""
+    if not staged.depends_on_platform:
+        return staged
+    if backend is None:
+        return staged.lowered_for(process_backends().platforms_of(get_backend()))
+    return staged.lowered_for([backend, *expand_platform_alias(backend)])
 
 
 def _state_parts(staged: Staged, bound: Bound, in_parts: Any, out_parts: Any) -> None:

@@ -63,7 +63,9 @@ def cond(
             raise ShapeError(f"pred of cond must be a scalar; found shape {pred.shape}")
         holds = pred if pred.dtype == bool else compare(pred, full((), 0, pred.dtype), "NE")
         make = lambda types: hlo.IfOp(types, holds.value, loc=active_trace().location())  # noqa: E731
-        return _branch("cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make)
+        return trace_branches(
+            "cond", ["true_fun", "false_fun"], [true_fun, false_fun], operands, make
+        )
 
     given, functions = {"pred": pred, "operands": operands}, (true_fun, false_fun)
     return launch("cond", functions, (), given, run, run_condition)
@@ -103,7 +105,7 @@ def switch(
             return hlo.CaseOp(types, which.value, len(branches), loc=active_trace().location())
 
         names = [f"branches[{i}]" for i in range(len(branches))]
-        return _branch("switch", names, branches, operands, make)
+        return trace_branches("switch", names, branches, operands, make)
 
     given = {"index": index, "operands": operands}
     return launch("switch", branches, (), given, run, run_branch)
@@ -135,7 +137,7 @@ def _clamp_index(index: Tracer, count: int) -> Tracer:
     return convert(emit(hlo.clamp, low, index, high), np.int32)
 
 
-def _branch(
+def trace_branches(
     title: str,
     names: Sequence[str],
     functions: Sequence[Callable[..., Any]],

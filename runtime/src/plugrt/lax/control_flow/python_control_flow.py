@@ -79,4 +79,9 @@ def run_condition(functions: Functions, pred: Any, operands: Any) -> Any:
 def run_branch(functions: Functions, index: Any, operands: Any) -> Any:
     """Runs `switch`."""
     chosen = functions[min(max(int(np.asarray(index)), 0), len(functions) - 1)]
+    return run_chosen(chosen, operands)
+
+
+def run_chosen(chosen: Callable[..., Any], operands: Any) -> Any:
+    """Runs one of several functions."""
     return to_arrays("a branch", chosen(*to_arrays("a branch", operands)))

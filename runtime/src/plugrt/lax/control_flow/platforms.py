@@ -1,0 +1,93 @@
+"""`platform_dependent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from plugrt.argument_errors import with_argument_errors
+from plugrt.errors import ArgumentError, ArgumentTypeError, Unimplemented
+from plugrt.execution import tree
+from plugrt.execution.array import Array
+from plugrt.execution.default_device import default_device, gather_device
+from plugrt.lax.control_flow.conditionals import trace_branches
+from plugrt.lax.control_flow.eager import launch
+from plugrt.plugins.backends import process_backends
+from plugrt.stablehlo.bindings import hlo
+from plugrt.stablehlo.platform_cases import BranchPlatforms, choose_branch, platform_index
+from plugrt.tracing.emit import active_trace
+from plugrt.tracing.trace import current_trace
+
+_TITLE = "platform_dependent"
+
+
+@with_argument_errors
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Returns ``per_platform[platform](*args)``, of the platform that the computation runs on.
+
+    The names are those of platforms (``cpu``, ``tpu``, ``cuda``), and here of plugins as well
+    (``xla_cpu``), which go first; ``default`` is for all others. While a function is traced all are
+    called, and give the same structure, shapes and dtypes, as those of `switch`; the program of a
+    platform has the one for it alone. Otherwise only the one for the platform is called. Raises
+    `ArgumentTypeError` for what is no function, `ArgumentError` for ``gpu``, which is no platform,
+    and `Unimplemented` where there is no function for the platform: of a traced function when its
+    program is lowered for that. As ``jax.lax.platform_dependent``.
+
+    >>> lax.platform_dependent(xp.asarray(1.0), cpu=lambda x: x + 1, default=lambda x: x)
+    Array(2., dtype=float32)
+    """
+    branches, functions = _join(per_platform, default)
+    if not functions:
+        raise Unimplemented(f"{_TITLE} has no function, for no platform: give it a default")
+    if current_trace() is None:
+        return functions[choose_branch(branches, _platforms(args), _TITLE)](*args)
+
+    def run(args: Any) -> Any:
+        trace = active_trace()
+        trace.asks_platform = True
+
+        def make(types: Sequence[Any]) -> Any:
+            where = trace.location()
+            return hlo.CaseOp(types, platform_index(branches, where), len(branches), loc=where)
+
+        names = ["default" if names is None else names[0] for names in branches]
+        return trace_branches(_TITLE, names, functions, args, make)
+
+    return launch(_TITLE, functions, branches, {"args": args}, run)
+
+
+def _join(
+    per_platform: Mapping[str, Callable[..., Any]], default: Callable[..., Any] | None
+) -> tuple[BranchPlatforms, list[Callable[..., Any]]]:
+    """Returns the platforms of each function, and the functions, without the default if None."""
+    named = {**per_platform, **({} if default is None else {"default": default})}
+    for name, function in named.items():
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"{_TITLE} takes a function for {name!r}; got {function!r:.60} of type "
+                f"{type(function).__qualname__}"
+            )
+    if "gpu" in per_platform:
+        raise ArgumentError(f"{_TITLE} takes 'cuda' or 'rocm'; 'gpu' may be either")
+    functions: list[Callable[..., Any]] = []
+    platforms: list[tuple[str, ...] | None] = []
+    for name, function in per_platform.items():
+        known = next((i for i, other in enumerate(functions) if other == function), None)
+        if known is None:
+            functions.append(function)
+            platforms.append((name,))
+        else:
+            platforms[known] = (*(platforms[known] or ()), name)
+    if default is not None:
+        functions.append(default)
+        platforms.append(None)
+    return tuple(platforms), functions
+
+
+def _platforms(args: Any) -> tuple[str, ...]:
+    """Returns the names of the platform that a computation on these arguments runs on."""
+    arrays = [x for x in tree.leaves(args) if type(x) is Array and x.committed]
+    device = gather_device(arrays[0].sharding) if arrays else default_device()
+    return process_backends().platforms_of(device.client)

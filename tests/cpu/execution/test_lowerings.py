@@ -1,0 +1,233 @@
+"""Lowerings: functions that replace operations of programs on a platform, and every cache's key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import ffi, jit, lax, pmap
+from plugrt.errors import ConfigError, ProgramError
+from plugrt.plugins import LoweringContext
+from plugrt.settings.declarations import config
+from support.behaviour import behaviour
+from support.jax_oracle import same
+
+X = np.float32([0.5, 1, 2])
+HERE = plugrt.default_backend()
+CALLS: list[str] = []
+
+
+def thousandfold(context: LoweringContext, x: Any) -> Any:
+    """In place of cosines and error functions."""
+    CALLS.append(context.operation)
+    return x * 1000
+
+
+def cosine(x: Any) -> Any:
+    return xp.cos(x)
+
+
+def lowered(**rules: Any) -> Any:
+    return config.override(
+        lowerings={HERE: {n.replace("_", ".", 1): r for n, r in rules.items()}, "other": rules}
+    )
+
+
+@behaviour(
+    23,
+    "a registered function replaces an operation on its platform, and caches keep both apart",
+    jax="as a lowering rule of a primitive, which takes effect on programs that are not cached",
+)
+def test_calls_with_and_without() -> None:
+    jitted, array = jit(cosine), plugrt.device_put(X)
+    calls: list[Any] = [
+        lambda: jitted(X),
+        lambda: xp.cos(array),
+        lambda: pmap(cosine)(X[None])[0],
+        lambda: jitted.lower(X).compile()(X),
+        lambda: jit(lambda x: jitted(x) + 0)(array),
+        lambda: lax.fori_loop(0, 1, lambda _, x: cosine(x), array),
+    ]
+    for _ in range(2):
+        for call in calls:
+            same(call(), np.cos(X), rtol=1e-6)
+            with lowered(stablehlo_cosine=thousandfold):
+                same(call(), X * 1000)
+                with lowered(stablehlo_cosine=lambda context, x: x * 2):
+                    same(call(), X * 2)
+            with lowered(stablehlo_sine=thousandfold):
+                same(call(), np.cos(X), rtol=1e-6)
+    compiled = jitted.lower(X).compile()
+    with lowered(stablehlo_cosine=thousandfold):
+        same(compiled(X), np.cos(X), rtol=1e-6)
+
+
+def test_set_for_the_process_and_taken_back() -> None:
+    jitted = jit(lambda x: cosine(x) + 0)
+    same(jitted(X), np.cos(X), rtol=1e-6)
+    config.update("lowerings", [(HERE, "stablehlo.cosine", thousandfold)])
+    try:
+        same(jitted(X), X * 1000)
+        assert config.lowerings == ((HERE, "stablehlo.cosine", thousandfold),)
+    finally:
+        config.update("lowerings", ())
+    same(jitted(X), np.cos(X), rtol=1e-6)
+
+
+@behaviour(
+    23,
+    "the persistent cache keeps programs apart by what lowerings made of them",
+    jax="same",
+)
+def test_the_persistent_cache(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"compilation_cache_dir": str(tmp_path / "cache"),
+                                "persistent_cache_min_compile_time_secs": 0}  # fmt: skip
+    with config.override(**settings):
+        for _ in range(2):
+            same(jit(lambda x: xp.cos(x) + 48)(X), np.cos(X) + 48, rtol=1e-6)
+            with lowered(stablehlo_cosine=thousandfold):
+                same(jit(lambda x: xp.cos(x) + 48)(X), X * 1000 + 48)
+
+
+@behaviour(
+    23,
+    "a lowering to a custom call, whose handler is registered for the platform, runs that",
+    jax="same",
+)
+def test_to_a_custom_call() -> None:
+    if not plugrt.get_backend().capabilities.custom_calls:
+        pytest.skip(f"{HERE} does not declare custom_calls")
+
+    def handler(args: Any, results: Any, attributes: Any) -> None:
+        results[0][...] = args[0] + attributes["shift"]
+
+    def call(context: LoweringContext, x: Any) -> Any:
+        [kind] = context.result_types
+        return ffi.ffi_call("plugrt_test_lowered", kind)(x, shift=np.float32(7))
+
+    ffi.register_target("plugrt_test_lowered", handler, platform=HERE)
+    two = jit(lambda x: cosine(x) + cosine(x * 2))
+    with lowered(stablehlo_cosine=call):
+        same(two(X), X * 3 + 14)
+        assert two.lower(X).as_text().count("@plugrt_test_lowered(") == 1, "one function for both"
+        same(jit(lambda x: lax.cond(True, cosine, lambda x: x, x))(X), X + 7)
+
+
+@behaviour(
+    23,
+    "a lowering to a composite leaves the operation as what the composite stands for",
+    jax="same",
+)
+def test_to_a_composite() -> None:
+    def name_it(context: LoweringContext, x: Any) -> Any:
+        return lax.composite(lambda x: lax.cos(x), "their.cosine", 2)(x)
+
+    with lowered(stablehlo_cosine=name_it):
+        same(jit(cosine)(X), np.cos(X), rtol=1e-6)
+        text = jit(cosine).lower(X).as_text()
+        assert 'stablehlo.composite "their.cosine"' in text
+    assert "composite" not in jit(cosine).lower(X).as_text()
+
+
+@behaviour(
+    23,
+    "composites and CHLO's operations are lowered by name, with their attributes and version",
+    jax="JAX lowers primitives",
+)
+def test_composites_and_chlo() -> None:
+    told = []
+
+    def look(context: LoweringContext, x: Any, *others: Any) -> Any:
+        told.append((context.operation, dict(context.attributes), context.version))
+        return x + len(context.platform)
+
+    mine = lax.composite(lambda x, **_: x, "my.identity", 4)
+    program = jit(
+        lambda x: (mine(x, axis=1, names=["a"], at=np.arange(2)), lax.erf(x), lax.asin(x))
+    )
+    with lowered(my_identity=look, chlo_erf=thousandfold, stablehlo_add=look):
+        first, second, third = program(X)
+        text = program.lower(X).as_text()
+    same((first, second), (X + len(HERE), X * 1000))
+    [(name, attributes, version)] = [each for each in told if each[0] == "my.identity"]
+    assert (name, version) == ("my.identity", 4)
+    assert (attributes["axis"], attributes["names"]) == (1, ["a"])
+    assert attributes["at"].tolist() == [0, 1]
+    assert "my.identity" not in text
+    assert any(each[0] == "stablehlo.add" for each in told), "what CHLO's arc sine has become"
+    assert np.asarray(third).shape == (3,)
+
+
+@behaviour(
+    23,
+    "a lowering may return None, call jitted functions, use constants, and is asked once a type",
+    jax="JAX has no None",
+)
+def test_what_lowerings_may_do() -> None:
+    table = np.arange(3000, dtype=np.float32)
+    shift = plugrt.device_put(np.float32(5))
+    double = jit(lambda x: x + x)
+
+    def floats_alone(context: LoweringContext, x: Any) -> Any:
+        CALLS.append(str(x.dtype))
+        if x.dtype != np.float32:
+            return None
+        return double(xp.cos(x) * 0) + table[2] + xp.asarray(table)[1] + shift
+
+    CALLS.clear()
+    with lowered(stablehlo_cosine=floats_alone):
+        found = jit(lambda x, y: (cosine(x), cosine(x + 1), cosine(y)))(X, X.astype(np.float16))
+    same(found[:2], (np.full_like(X, 8), np.full_like(X, 8)))
+    same(found[2], np.cos(X.astype(np.float16)), rtol=1e-2)
+    assert sorted(CALLS) == ["float16", "float32"]
+
+
+FAULTS: list[tuple[str, Any, str]] = [
+    ("stablehlo.cosine", lambda context, x: 1 // 0, "raised ZeroDivisionError: .*, for 'named'"),
+    ("stablehlo.cosine", lambda context: 0, "raised TypeError: .*takes 1 positional argument"),
+    ("stablehlo.cosine", lambda context, x: x > 0,
+     r"returned bool\[3\]; the operation gives float32\[3\]"),
+    ("stablehlo.cosine", lambda context, x: (x, x), "returned .*, .*; the operation gives"),
+    ("stablehlo.cosine", lambda context, x: (), "returned nothing; the operation gives"),
+    ("stablehlo.cosine", lambda context, x: "x", "returned 'x'; the operation gives .*no"),
+    ("stablehlo.reduce", lambda context, *x: x[0], "holds a computation of its own"),
+    ("stablehlo.cosin", thousandfold, "no such operation; did you mean stablehlo.cosine"),
+    ("cos", thousandfold, "no such operation; did you mean stablehlo.cosine"),
+    ("lax.sin", thousandfold, "no such operation; did you mean stablehlo.sin"),
+    ("stablehlo.my_own", thousandfold, "those of composites, which have a dot"),
+]  # fmt: skip
+
+
+@behaviour(
+    23,
+    "a lowering that raises, returns another type, or is for no operation is named with its owner",
+    jax="JAX says what was raised",
+)
+def test_faults_of_lowerings() -> None:
+    def named(x: Any) -> Any:
+        return xp.sum(xp.cos(x))
+
+    for name, rule, says in FAULTS:
+        with config.override(lowerings={HERE: {name: rule}}):
+            with pytest.raises(ProgramError, match=says) as error:
+                jit(named)(X)
+            assert f"{name}" in str(error.value)
+            assert "config.lowerings" in str(error.value)
+            assert repr(HERE) in str(error.value)
+    same(jit(named)(X), np.cos(X).sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [3, "nowhere:f", {"cpu": thousandfold}, {"cpu": {"stablehlo.cosine": 3}}, [("cpu", "a.b")],
+     [("cpu", "a.b", print), ("cpu", "a.b", len)], {3: {"a.b": print}}],
+    ids=["number", "no module", "no dict", "no function", "pair", "twice", "no name"],
+)  # fmt: skip
+def test_what_are_no_lowerings(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="lowerings = "):
+        config.update("lowerings", wrong)
