@@ -1,16 +1,24 @@
-"""docs/plugins.md names every source, state and hook that there is."""
+"""docs/plugins.md names every source and state, docs/extending.md every hook that there is."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from plugrt.plugins import hookspecs
+from plugrt.plugins.discovery import HOOK_GROUPS
 from plugrt.plugins.record import Source, State
 
-PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_sources_states_and_hooks_have_a_row_each() -> None:
-    hooks = [name for name in dir(hookspecs) if name.startswith("plugrt_")]
-    for word in (*Source, *State, *hooks):
-        assert f"\n| `{word}` |" in PAGE, word
+def test_sources_and_states_have_a_row_each() -> None:
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    for word in (*Source, *State):
+        assert f"\n| `{word}` |" in page, word
+
+
+def test_hooks_have_a_row_each_with_their_group() -> None:
+    page = (DOCS / "extending.md").read_text(encoding="utf-8")
+    groups = {hook: group for group, hook in HOOK_GROUPS.items()}
+    for hook in (name for name in dir(hookspecs) if name.startswith("plugrt_")):
+        assert f"\n| `{hook}` | `{groups.get(hook, 'plugrt.plugins')}` |" in page, hook

@@ -13,6 +13,7 @@ from plugrt.execution.default_device import default_device, gather_device
 from plugrt.lax.control_flow.conditionals import trace_branches
 from plugrt.lax.control_flow.eager import launch
 from plugrt.plugins.backends import process_backends
+from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import hlo
 from plugrt.stablehlo.platform_cases import BranchPlatforms, choose_branch, platform_index
 from plugrt.tracing.emit import active_trace
@@ -70,7 +71,8 @@ def _join(
                 f"{type(function).__qualname__}"
             )
     if "gpu" in per_platform:
-        raise ArgumentError(f"{_TITLE} takes 'cuda' or 'rocm'; 'gpu' may be either")
+        named = ", ".join(map(repr, expand_platform_alias("gpu")))
+        raise ArgumentError(f"{_TITLE} takes {named}; 'gpu' may be any of them")
     functions: list[Callable[..., Any]] = []
     platforms: list[tuple[str, ...] | None] = []
     for name, function in per_platform.items():
