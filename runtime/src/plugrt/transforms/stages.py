@@ -30,6 +30,7 @@ from plugrt.interface import (
     Program,
     Topology,
 )
+from plugrt.plugins.backends import process_backends
 from plugrt.plugins.platform_names import expand_platform_alias
 from plugrt.stablehlo.bindings import ir
 from plugrt.stablehlo.entry_attributes import EntryAttributes

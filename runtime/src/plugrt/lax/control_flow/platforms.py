@@ -71,8 +71,8 @@ def _join(
                 f"{type(function).__qualname__}"
             )
     if "gpu" in per_platform:
-        named = ", ".join(map(repr, expand_platform_alias("gpu")))
-        raise ArgumentError(f"{_TITLE} takes {named}; 'gpu' may be any of them")
+        meant = ", ".join(map(repr, expand_platform_alias("gpu")))
+        raise ArgumentError(f"{_TITLE} takes {meant}; 'gpu' may be any of them")
     functions: list[Callable[..., Any]] = []
     platforms: list[tuple[str, ...] | None] = []
     for name, function in per_platform.items():
