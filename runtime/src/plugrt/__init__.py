@@ -47,6 +47,9 @@ _NAMES = {
     "local_device_count": "plugrt.plugins.backends",
     "local_devices": "plugrt.plugins.backends",
     "log_compiles": "plugrt.settings.contexts",
+    "make_array_from_callback": "plugrt.execution.array_parts",
+    "make_array_from_process_local_data": "plugrt.execution.array_parts",
+    "make_array_from_single_device_arrays": "plugrt.execution.array_parts",
     "make_mesh": "plugrt.execution.mesh",
     "pmap": "plugrt.transforms.pmap",
     "process_count": "plugrt.plugins.backends",
@@ -103,6 +106,15 @@ if TYPE_CHECKING:
     from plugrt import tree as tree
     from plugrt import typing as typing
     from plugrt.execution.array import Array as Array
+    from plugrt.execution.array_parts import (
+        make_array_from_callback as make_array_from_callback,
+    )
+    from plugrt.execution.array_parts import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
+    )
+    from plugrt.execution.array_parts import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
     from plugrt.execution.array_types import register_array_type as register_array_type
     from plugrt.execution.caches import clear_caches as clear_caches
     from plugrt.execution.device_put_sharded import device_put_replicated as device_put_replicated

@@ -6,6 +6,7 @@ import copyreg
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -40,6 +41,7 @@ class Shard:
     device: Device
     index: Index
     data: Array
+    """The part, on its device; None where that is another process's (`Array.global_shards`)."""
     replica_id: int
 
 
@@ -147,17 +149,30 @@ class Array(Conversions, metaclass=ArrayMeta):
     @property
     def addressable_shards(self) -> list[Shard]:
         """The parts that this process holds, each as an `Array` on its device, without a copy."""
+        return [shard for shard in self.global_shards if shard.device.is_addressable]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts on all devices; the ``data`` of those in other processes are None.
+
+        ``replica_id`` numbers the devices that have the same part, in the order of the sharding.
+        """
         sharding = self._signature.sharding
         shape = sharding.shard_shape(self.shape)
         where = sharding.devices_indices_map(self.shape)
-        seen: dict[str, int] = {}
+        held = dict(zip(sharding.addressable_devices, self._live(), strict=True))
+        seen: Counter[str] = Counter()
         result = []
-        for device, buffer in zip(sharding.addressable_devices, self._live(), strict=True):
-            replica = seen.setdefault(repr(where[device]), 0)
-            seen[repr(where[device])] += 1
-            here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
-            place = intern_signature(shape, self.dtype, here, True, False, self._signature.layout)
-            result.append(Shard(device, where[device], new_array((buffer,), place), replica))
+        for device in sharding.devices:
+            data: Any = None
+            if device in held:
+                here = SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
+                layout = self._signature.layout
+                place = intern_signature(shape, self.dtype, here, True, False, layout)
+                data = new_array((held[device],), place)
+            index = where[device]
+            result.append(Shard(device, index, data, seen[repr(index)]))
+            seen[repr(index)] += 1
         return result
 
     @with_argument_errors
