@@ -5,6 +5,7 @@ from __future__ import annotations
 from plugrt_sdk.conformance.check import Chapter
 from plugrt_sdk.conformance.checks import (
     abi,
+    abi_errors,
     accepts,
     ahead_of_time,
     arguments,
@@ -45,6 +46,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     host.CHAPTER,
     installed.CHAPTER,
     abi.CHAPTER,
+    abi_errors.CHAPTER,
     arguments.CHAPTER,
     events.CHAPTER,
     client.CHAPTER,
