@@ -15,8 +15,8 @@ HEAD = """\
 
 `plugrt.array_api` is held to [array-api-tests](https://github.com/data-apis/array-api-tests), the
 suite of the Python array API standard, extensions `linalg` and `fft` included.
-`make test-array-api` runs it on a checkout that `ARRAY_API_TESTS` names, with 64-bit dtypes and 5
-random examples a test, which takes two minutes. It fails where fewer than 1,305 tests pass, and
+`make test-array-api` runs it on a checkout that `ARRAY_API_TESTS` names, with 64-bit dtypes and
+5 random examples a test, which takes two minutes. It fails where fewer than 1,305 tests pass, and
 where one fails that is not explained below.
 
 {run}
