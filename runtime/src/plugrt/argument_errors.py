@@ -22,6 +22,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from plugrt.errors import ArgumentTypeError, BufferUnavailable, PlugrtError
+from plugrt.traceback_filter import filter_traceback
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,6 +56,7 @@ def refuse(title: str, error: Exception, passed: Iterable[tuple[str, Any]] = ())
     )
     error_class = BufferUnavailable if isinstance(error, BufferError) else ArgumentTypeError
     # Python names a method after the class that defines it, which may be an internal base.
+    filter_traceback(error)  # the cause of the one that is raised, and shown with it
     says = re.sub(rf"\b\w+\.{re.escape(title.rpartition('.')[2])}\(", f"{title}(", str(error))
     raise error_class(f"{title} cannot be called with {listed}: {says}") from error
 
@@ -75,12 +77,16 @@ def with_argument_errors(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
-        except PYTHON_ERRORS as error:
-            # Not the object whose method it is, which a failing __init__ has not finished.
-            named = [(f"argument {i}", value) for i, value in enumerate(args[method:])]
-            title = _method_title(function, args) if method else function.__name__
-            refuse(title, error, [*named, *kwargs.items()])
+            try:
+                return function(*args, **kwargs)
+            except PYTHON_ERRORS as error:
+                # Not the object whose method it is, which a failing __init__ has not finished.
+                named = [(f"argument {i}", value) for i, value in enumerate(args[method:])]
+                title = _method_title(function, args) if method else function.__name__
+                refuse(title, error, [*named, *kwargs.items()])
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     return call
 

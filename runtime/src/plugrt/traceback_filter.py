@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 from plugrt.settings.declarations import config
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _folder_of(package: str) -> str:
@@ -55,3 +61,20 @@ def filter_traceback(error: BaseException) -> None:
     for entry in reversed(kept):
         last = TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     error.__traceback__ = last
+
+
+def with_user_frames(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: `filter_traceback` for what a public function raises.
+
+    Functions on the hot path do so themselves: a ``try`` costs nothing unless something is raised.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return call

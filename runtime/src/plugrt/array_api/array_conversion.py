@@ -20,6 +20,7 @@ from plugrt.execution.array import Array
 from plugrt.execution.casting import cast
 from plugrt.execution.host_data import host_array, scalar_dtype
 from plugrt.execution.transfer import device_put
+from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import concatenate, convert, reshape
 from plugrt.tracing.operation import operation
@@ -59,32 +60,36 @@ def asarray(
     >>> xp.asarray([1.5, 2], dtype=xp.bfloat16).dtype.name
     'bfloat16'
     """
-    try:  # not a decorator: another frame would cost half as much as passing an array through
-        if copy is not None:
-            require_flag("asarray", "copy", copy, optional=True)
-        target = None if dtype is None else as_dtype(dtype)
-        if isinstance(obj, Array):
-            return _from_array(obj, target, device, copy)
-        if _is_nested(obj):
-            leaves = list(_leaves(obj))
-            if any(isinstance(leaf, Array) for leaf in leaves):
-                _refuse(copy is False, "a sequence of arrays is put together")
-                joined = _join(*leaves, shape=_find_shape(obj))
-                return _from_array(joined, target, device, None)
-            host = _read_sequence(obj, leaves, target)
-        elif type(obj) in _SCALARS:  # which type checkers do not take for a narrowing
-            if target is None and device is None and copy is not False:
-                return _from_scalar(obj)  # type: ignore[arg-type]
-            dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
-            host = _cast_checked(obj, dtype)
-        elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
-            lent = from_dlpack(obj, device=device, copy=copy)  # type: ignore[arg-type]
-            return _from_array(lent, target, device, None)
-        else:
-            host = _read_foreign(obj, target)
-        return _put(obj, host, device, copy)
-    except PYTHON_ERRORS as error:
-        refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
+    try:
+        try:  # not a decorator: another frame would cost half as much as passing an array through
+            if copy is not None:
+                require_flag("asarray", "copy", copy, optional=True)
+            target = None if dtype is None else as_dtype(dtype)
+            if isinstance(obj, Array):
+                return _from_array(obj, target, device, copy)
+            if _is_nested(obj):
+                leaves = list(_leaves(obj))
+                if any(isinstance(leaf, Array) for leaf in leaves):
+                    _refuse(copy is False, "a sequence of arrays is put together")
+                    joined = _join(*leaves, shape=_find_shape(obj))
+                    return _from_array(joined, target, device, None)
+                host = _read_sequence(obj, leaves, target)
+            elif type(obj) in _SCALARS:  # which type checkers do not take for a narrowing
+                if target is None and device is None and copy is not False:
+                    return _from_scalar(obj)  # type: ignore[arg-type]
+                dtype = scalar_dtype(obj) if target is None else target  # type: ignore[arg-type]
+                host = _cast_checked(obj, dtype)
+            elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
+                lent = from_dlpack(obj, device=device, copy=copy)  # type: ignore[arg-type]
+                return _from_array(lent, target, device, None)
+            else:
+                host = _read_foreign(obj, target)
+            return _put(obj, host, device, copy)
+        except PYTHON_ERRORS as error:
+            refuse("asarray", error, [("obj", obj), ("dtype", dtype), ("copy", copy)])
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def _from_scalar(x: bool | int | float | complex) -> Array:

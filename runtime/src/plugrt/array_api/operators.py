@@ -22,6 +22,7 @@ from plugrt.execution.array_methods import install
 from plugrt.execution.array_types import is_registered
 from plugrt.execution.host_values import scalar_operand
 from plugrt.settings.declarations import config
+from plugrt.traceback_filter import filter_traceback, with_user_frames
 from plugrt.tracing.operation import Operation
 from plugrt.tracing.trace import _state
 
@@ -68,16 +69,24 @@ def _binary(function: Operation[Any, Any]) -> tuple[Callable[..., Any], Callable
     find, token, state = function.find, config.token, _state
 
     def forward(self: Any, other: Any, /) -> Any:
-        if state.trace is not None:
-            return apply_mixed(self, other, False)
         try:
-            run = find((token(), self._signature, other._signature))
-        except AttributeError:  # a scalar, NumPy's, or something else
-            return apply_mixed(self, other, False)
-        return function(self, other) if run is None else run((self, other))
+            if state.trace is not None:
+                return apply_mixed(self, other, False)
+            try:
+                run = find((token(), self._signature, other._signature))
+            except AttributeError:  # a scalar, NumPy's, or something else
+                return apply_mixed(self, other, False)
+            return function(self, other) if run is None else run((self, other))
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def reflected(self: Any, other: Any, /) -> Any:
-        return apply_mixed(self, other, True)
+        try:
+            return apply_mixed(self, other, True)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def apply_mixed(self: Any, other: Any, swap: bool) -> Any:
         plain = type(other) in _PLAIN and (other or type(other) is not float)  # -0.0 is not 0.0
@@ -98,13 +107,17 @@ def _unary(function: Operation[Any, Any]) -> Callable[[Any], Any]:
     find, token, state = function.find, config.token, _state
 
     def method(self: Any, /) -> Any:
-        if state.trace is not None:
-            return function(self)
         try:
-            run = find((token(), self._signature))
-        except AttributeError:  # a traced array that leaked
-            return function(self)
-        return function(self) if run is None else run((self,))
+            if state.trace is not None:
+                return function(self)
+            try:
+                run = find((token(), self._signature))
+            except AttributeError:  # a traced array that leaked
+                return function(self)
+            return function(self) if run is None else run((self,))
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     return method
 
@@ -128,12 +141,14 @@ def _get_namespace(namespace: ModuleType, version: str) -> Callable[..., ModuleT
 def _make_powers(forward: Any, reflected: Any) -> tuple[Any, Any]:
     """Returns both forms of ``**``, which looks at its operands first."""
 
+    @with_user_frames
     def compute_power(self: Any, other: Any, /) -> Any:
         power.check_exponent(self, other)
         if power.is_weak_base(self, other):
             return power.known_power(self, exponent=other)
         return forward(self, other)
 
+    @with_user_frames
     def compute_reflected_power(self: Any, other: Any, /) -> Any:
         power.check_exponent(other, self)
         return reflected(self, other)
@@ -161,5 +176,6 @@ def _table() -> dict[str, Any]:
 
 def install_operators(namespace: ModuleType, version: str) -> None:
     """Gives arrays their operators and methods, and ``namespace`` as their namespace."""
-    given = {"__array_namespace__": _get_namespace(namespace, version), **make_protocols(namespace)}
+    protocols = {name: with_user_frames(f) for name, f in make_protocols(namespace).items()}
+    given = {"__array_namespace__": _get_namespace(namespace, version), **protocols}
     install({**_table(), **given})

@@ -22,6 +22,7 @@ from plugrt.execution.sharding import Sharding, SingleDeviceSharding
 from plugrt.execution.signature import Signature
 from plugrt.interface import Executable, Layout, MemoryAnalysis, OptionValue, TensorType
 from plugrt.settings.declarations import config
+from plugrt.traceback_filter import filter_traceback
 
 _MOST_NAMED = 5
 _token = config.token
@@ -121,28 +122,36 @@ class CompiledCall(CompiledBase):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Launches it. Raises `ArgumentMismatch` saying which arguments differ and how."""
-        if self._takes_flat and not kwargs:
-            try:
-                run = self._runners.get((_token(), *map(_get_signature, args)))
-            except AttributeError:  # not all are arrays
-                run = None
-            if run is not None:
-                return run(args)
-        leaves = self._flatten(args, kwargs)
         try:
-            values, avals = read_arguments(leaves, lambda i: f"{self._name(i)} of {self._title}")
-        except NotAnArray:
-            self._refuse_traced(leaves)
+            if self._takes_flat and not kwargs:
+                try:
+                    run = self._runners.get((_token(), *map(_get_signature, args)))
+                except AttributeError:  # not all are arrays
+                    run = None
+                if run is not None:
+                    return run(args)
+            leaves = self._flatten(args, kwargs)
+            try:
+                values, avals = read_arguments(
+                    leaves, lambda i: f"{self._name(i)} of {self._title}"
+                )
+            except NotAnArray:
+                self._refuse_traced(leaves)
+                raise
+            # Flat arguments must not find the runner of a call with containers.
+            key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
+            run = self._runners.get(key)
+            if run is None:
+                self._check(avals)
+                what = f"the output of {self._title}"
+                run = make_runner(
+                    self._program_for(avals), self._out_tree, avals, what, self._rerun
+                )
+                self._runners.keep(key, run)
+            return run(values)
+        except Exception as error:
+            filter_traceback(error)
             raise
-        # Flat arguments must not find the runner of a call with containers.
-        key = (_token(), *avals) if self._takes_flat else (None, _token(), *avals)
-        run = self._runners.get(key)
-        if run is None:
-            self._check(avals)
-            what = f"the output of {self._title}"
-            run = make_runner(self._program_for(avals), self._out_tree, avals, what, self._rerun)
-            self._runners.keep(key, run)
-        return run(values)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         leaves, spec = tree.flatten((args, kwargs))

@@ -30,6 +30,7 @@ from plugrt.execution.transfer_guard import check_transfer
 from plugrt.interface import Device, HostBufferSemantics, TensorType
 from plugrt.monitoring.listeners import listening
 from plugrt.settings.declarations import config
+from plugrt.traceback_filter import with_user_frames
 from plugrt.typing import ArrayLike, Container, PutTarget
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ def device_put(
     donate: bool | Container = False,
     may_alias: bool | Container | None = None,
 ) -> Any: ...
+@with_user_frames
 def device_put(
     x: Any,
     device: Any = None,

@@ -21,6 +21,7 @@ from plugrt.execution.placement import Launch
 from plugrt.execution.programs import resolve_launch
 from plugrt.settings.declarations import config
 from plugrt.stablehlo.bindings import MLIRError
+from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import strong, with_weakness
 from plugrt.tracing.promotion import is_weak_result
@@ -111,14 +112,18 @@ class Operation(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _state.trace is not None:
             return self._in_place(args, kwargs)  # type: ignore[no-any-return]
-        try:
-            key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_signature, args))
-            run = self.find(key)
-        except (AttributeError, TypeError):  # not all are arrays, or hashable
-            run = None
-        if run is not None:
-            return run(args)  # type: ignore[no-any-return]
-        return self._general(args, kwargs)  # type: ignore[no-any-return]
+        try:  # costs nothing unless something is raised
+            try:
+                key = _short_key(args, kwargs) if kwargs else (_token(), *map(_get_signature, args))
+                run = self.find(key)
+            except (AttributeError, TypeError):  # not all are arrays, or hashable
+                run = None
+            if run is not None:
+                return run(args)  # type: ignore[no-any-return]
+            return self._general(args, kwargs)  # type: ignore[no-any-return]
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def clear(self) -> None:
         """Forgets the compiled programs."""

@@ -17,6 +17,7 @@ from plugrt.execution.programs import resolve_launch
 from plugrt.interface import Device
 from plugrt.plugins import backends
 from plugrt.settings.declarations import config
+from plugrt.traceback_filter import with_user_frames
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.inner_calls import aval_in_trace, call_in_trace
 from plugrt.tracing.trace import Trace
@@ -71,6 +72,7 @@ class JitFunction(CachedFunction[P, R]):
         )
         super().__init__(function, rules, options)
 
+    @with_user_frames
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Returns the function traced for these arguments, ready to be compiled.
 
@@ -78,6 +80,7 @@ class JitFunction(CachedFunction[P, R]):
         """
         return self.trace(*args, **kwargs).lower()
 
+    @with_user_frames
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Returns the function traced for these arguments (see `lower`)."""
         bound = self._bind(args, kwargs)
@@ -96,6 +99,7 @@ class JitFunction(CachedFunction[P, R]):
             _placed=placed,
         )
 
+    @with_user_frames
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes and dtypes, computing nothing."""
         return self.trace(*args, **kwargs).out_info

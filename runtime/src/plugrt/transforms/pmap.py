@@ -11,6 +11,7 @@ from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.placement import Launch
 from plugrt.interface import Client, Device, TensorType
 from plugrt.plugins import backends
+from plugrt.traceback_filter import with_user_frames
 from plugrt.tracing.trace import Trace
 from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.transforms.cached_function import CachedFunction, P, R
@@ -65,6 +66,7 @@ class PmapFunction(CachedFunction[P, R]):
         )
         super().__init__(function, rules, options)
 
+    @with_user_frames
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Returns one replica traced for these arguments, ready to be compiled.
 
@@ -72,6 +74,7 @@ class PmapFunction(CachedFunction[P, R]):
         """
         return self.trace(*args, **kwargs).lower()
 
+    @with_user_frames
     def trace(self, *args: Any, **kwargs: Any) -> PmapTraced:
         """Returns one replica traced for these arguments (see `lower`)."""
         bound = self._rules.bind(args, kwargs)
@@ -81,6 +84,7 @@ class PmapFunction(CachedFunction[P, R]):
         staged = self._pipeline.get_traced(head, avals, self._stager(bound))
         return PmapTraced(staged, bound.spec, tuple(avals), None, mapping, self._out_axes)
 
+    @with_user_frames
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the pytree of results as shapes, dtypes and shardings, computing nothing."""
         return self.trace(*args, **kwargs).out_info

@@ -18,6 +18,7 @@ from plugrt.plugins.backends import get_backend, process_backends
 from plugrt.plugins.platform_names import expand_platform_alias, known_platforms
 from plugrt.stablehlo.modules import rename
 from plugrt.stablehlo.xla_computation import XlaComputation
+from plugrt.traceback_filter import with_user_frames
 from plugrt.tracing.closures import embed_captured
 from plugrt.tracing.trace_function import Staged, make_parameters, stage
 from plugrt.transforms.call_arguments import ArgumentRules, Bound, check_function
@@ -114,6 +115,7 @@ def xla_computation(
     rules = ArgumentRules(fun, _numbers(static_argnums), None, _numbers(donate_argnums), None)
 
     @functools.wraps(fun)
+    @with_user_frames
     def make(*args: Any, **kwargs: Any) -> XlaComputation | tuple[XlaComputation, Any]:
         bound = rules.bind(args, kwargs)
         staged = _for_platform(_stage(fun, rules, bound, axes), backend)

@@ -15,6 +15,7 @@ from plugrt.errors import ArgumentTypeError, AxisError, ShapeError
 from plugrt.execution.array import Array
 from plugrt.execution.host_values import scalar_operand
 from plugrt.execution.sharded_transfer import slice_in_place
+from plugrt.traceback_filter import filter_traceback
 from plugrt.tracing.argument_checks import normalize_axis
 from plugrt.tracing.emit import broadcast_to, emit, full, hlo, reshape
 from plugrt.tracing.operation import operation
@@ -32,13 +33,17 @@ def getitem(x: Any, key: Any, /) -> Any:
     traced (`DataDependentShape`). Integers are operands of the program: a loop over ``x[i]``
     compiles once, and so does one over ``x[i : i + 5]``, with any step, and beside arrays.
     """
-    traced = current_trace() is not None
-    if type(key) is int and type(x) is Array and x.ndim and not traced:
-        position = normalize_index(key, x.shape, 0)
-        part = slice_in_place(x, position)
-        return read_row(x, scalar_operand(position, x)) if part is None else part
-    parsed = parse(x.shape, key, embed=traced)
-    return read_at(x, parsed.operands, spec=parsed.spec)
+    try:
+        traced = current_trace() is not None
+        if type(key) is int and type(x) is Array and x.ndim and not traced:
+            position = normalize_index(key, x.shape, 0)
+            part = slice_in_place(x, position)
+            return read_row(x, scalar_operand(position, x)) if part is None else part
+        parsed = parse(x.shape, key, embed=traced)
+        return read_at(x, parsed.operands, spec=parsed.spec)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 @operation(weak_by=("x",), title="getitem")
