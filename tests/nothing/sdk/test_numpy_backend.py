@@ -460,6 +460,15 @@ def test_replicas_of_a_partitioned_program_meet_in_its_parts() -> None:
         np.testing.assert_array_equal(result[device], reversed_parts[partition] + replica)
 
 
+def test_replicas_meet_in_a_manual_computation_of_one_partition() -> None:
+    text = MEETING.replace('"a"=2', '"a"=1').replace("num_partitions = 2", "num_partitions = 1")
+    text = text.replace("tensor<2xf32>", "tensor<4xf32>").replace("multiply %y, %m", "add %y, %m")
+    x = [np.arange(4, dtype=np.float32) * 10**i for i in range(2)]
+    [result] = run(text, x, replicas=2)
+    for replica in range(2):
+        np.testing.assert_array_equal(result[replica], (x[0] + x[1])[::-1] + replica)
+
+
 WHOLE = """module attributes {mhlo.num_partitions = 2 : i32} {
   func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }
 }"""
