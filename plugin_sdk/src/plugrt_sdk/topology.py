@@ -27,7 +27,7 @@ from plugrt_sdk.returns import require_sequence, wrong_return
 class BackendTopology(Topology):
     """The devices that `Backend.topologies` names; `Backend.devices` is not asked."""
 
-    __slots__ = ("_backend", "_devices", "_methods", "_name", "_options")
+    __slots__ = ("__weakref__", "_backend", "_devices", "_methods", "_name", "_options")
 
     def __init__(self, backend: Backend, name: str, options: Mapping[str, OptionValue]) -> None:
         self._backend = backend

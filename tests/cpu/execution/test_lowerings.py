@@ -14,6 +14,7 @@ from plugrt import ffi, jit, lax, pmap
 from plugrt.errors import ConfigError, ProgramError
 from plugrt.plugins import LoweringContext
 from plugrt.settings.declarations import config
+from plugrt.stablehlo.modules import parse
 from support.behaviour import behaviour
 from support.jax_oracle import same
 
@@ -159,6 +160,9 @@ def test_composites_and_chlo() -> None:
     assert (attributes["axis"], attributes["names"]) == (1, ["a"])
     assert attributes["at"].tolist() == [0, 1]
     assert "my.identity" not in text
+    with lowered(my_identity=lambda context, x: x + context.attributes["axis"]):
+        both = jit(lambda x: (mine(x, axis=1), mine(x, axis=2), mine(x, axis=1)))(X)
+    same(both, (X + 1, X + 2, X + 1))
     assert any(each[0] == "stablehlo.add" for each in told), "what CHLO's arc sine has become"
     assert np.asarray(third).shape == (3,)
 
@@ -185,6 +189,23 @@ def test_what_lowerings_may_do() -> None:
     same(found[:2], (np.full_like(X, 8), np.full_like(X, 8)))
     same(found[2], np.cos(X.astype(np.float16)), rtol=1e-2)
     assert sorted(CALLS) == ["float16", "float32"]
+    # Its functions get names that the program's own leave free.
+    helper = jit(lambda x: xp.cos(x) * 3)
+    with lowered(stablehlo_cosine=lambda context, x: double(lax.asinh(x))):
+        same(jit(lambda x: double(helper(x)) + helper(x * 2))(X),
+             12 * np.arcsinh(X) + 6 * np.arcsinh(X * 2), rtol=1e-5)  # fmt: skip
+
+
+def test_lowerings_that_call_python() -> None:
+    if not plugrt.get_backend().capabilities.host_callbacks:
+        pytest.skip(f"{HERE} does not declare host_callbacks")
+
+    def on_the_host(context: LoweringContext, x: Any) -> Any:
+        return plugrt.pure_callback(lambda x: x + 3, context.result_types[0], x)
+
+    with lowered(stablehlo_cosine=on_the_host):
+        same(jit(cosine)(X), X + 3)
+    same(jit(cosine)(X), np.cos(X), rtol=1e-6)
 
 
 FAULTS: list[tuple[str, Any, str]] = [
@@ -231,3 +252,15 @@ def test_faults_of_lowerings() -> None:
 def test_what_are_no_lowerings(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="lowerings = "):
         config.update("lowerings", wrong)
+
+
+def test_programs_for_topologies() -> None:
+    """Those of a plugin are lowered for the plugin, whatever devices are here."""
+    jitted = jit(lambda x: lax.platform_dependent(cosine(x), numpy=lax.sqrt, default=lax.sin))
+    target = plugrt.topology("numpy:2")
+    with config.override(lowerings={"numpy": {"stablehlo.cosine": lambda context, x: x * 77}}):
+        compiled = jitted.lower(X).compile(topology=target)
+    text = str(parse(compiled.program.code))
+    assert "7.700000e+01" in text
+    assert "stablehlo.sqrt" in text
+    assert "stablehlo.sine" not in text

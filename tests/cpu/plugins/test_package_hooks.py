@@ -164,3 +164,10 @@ def test_lowerings_of_a_plugin(tmp_path: Path) -> None:
     done = run_python(USE, tmp_path / "one", tmp_path / "two", **env,
                       PLUGRT_PLUGINS_BLOCK="other-dist")  # fmt: skip
     assert done.stdout.splitlines()[0] == "[1000.0, 2000.0]"
+    (tmp_path / "mine.py").write_text(
+        "rules = {'mychip': {'stablehlo.cosine': lambda c, x: x * 4}, 'cpu': {'stablehlo.cosine': "
+        "lambda c, x: x * 5}}"
+    )
+    done = run_python(USE, tmp_path / "one", tmp_path / "two", tmp_path, **env,
+                      PLUGRT_LOWERINGS="mine:rules")  # fmt: skip
+    assert done.stdout.splitlines() == ["[4.0, 8.0]", "[5.0, 10.0]"], "what a user states wins"

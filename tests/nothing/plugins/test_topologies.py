@@ -16,6 +16,7 @@ from plugrt.plugins.loading import load
 from plugrt.plugins.record import State
 from plugrt.plugins.start_variables import set_start_variables, set_variables
 from plugrt.settings.declarations import Config, config
+from support.fake_topology import FakeTopology, FarPlugin
 
 
 @pytest.fixture
@@ -114,3 +115,10 @@ def test_libtpu_asks_no_metadata_server_where_there_is_no_tpu(
     with set_start_variables(file):
         assert ("TPU_SKIP_MDS_QUERY" in os.environ) is expected
     assert "TPU_SKIP_MDS_QUERY" not in os.environ
+
+
+def test_a_topology_is_known_by_its_plugin_and_its_platform() -> None:
+    made = Backends(Config({}), path=[])
+    made.register(FarPlugin("mine"))
+    assert made.platforms_of(made.topology("mine", "2", {})) == ("mine", "far")
+    assert made.platforms_of(FakeTopology(2, {})) == ("far",), "one that no plugin here has made"

@@ -228,11 +228,11 @@ class Backends:
 
     def platforms_of(self, target: Client | Topology) -> tuple[str, ...]:
         """Returns the names of a client's platform, or a topology's: its plugin's, then its own."""
+        made_by = [row.name for row in self.table.rows if row.client is target]
         if isinstance(target, Topology):
-            made_by = [self._topologies.get(target)]
-        else:
-            made_by = [row.name for row in self.table.rows if row.client is target]
-        return tuple(dict.fromkeys(filter(None, (*made_by, target.platform))))
+            with suppress(TypeError, KeyError):
+                made_by = [self._topologies[target]]
+        return tuple(dict.fromkeys((*made_by, target.platform)))
 
     # --- running plugins' code ----------------------------------------------------------------
 
