@@ -14,7 +14,6 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.abi.c_values import data, named_values
 from plugrt.capi.abi.proto_wire import compile_options
 from plugrt.interface import CompileOptions
-from plugrt.plugins.table import Table
 from plugrt_sdk.conformance.expect import Mismatch, expect
 from plugrt_sdk.conformance.function_table import (
     call,
@@ -39,8 +38,7 @@ class TableClient:
         self._subject = subject
         self.api = initialized_table(subject)
         self._kept: list[Any] = []
-        options = {**subject.plugin.client_options(Table().config), **subject.target.options}
-        array, count, kept = named_values(options)
+        array, count, kept = named_values(subject.target.create_options(subject.plugin))
         self._kept += [array, kept]
         made = self.call(
             "Client_Create", create_options=array if count else ffi.NULL, num_options=count

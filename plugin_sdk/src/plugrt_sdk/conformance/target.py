@@ -112,8 +112,12 @@ class Target:
         answer = plugin.probe()
         if not answer.available:
             raise PluginUnavailable("; ".join(filter(None, (answer.reason, answer.cure))))
+        return plugin.create_client(self.create_options(plugin))
+
+    def create_options(self, plugin: Plugin) -> dict[str, OptionValue]:
+        """Returns the options of its clients: the plugin's for the kit, configured, and given."""
         configured = plugin.client_options(Table().config)
-        return plugin.create_client({**plugin.conformance_options, **configured, **self.options})
+        return {**plugin.conformance_options, **configured, **self.options}
 
 
 def find_library_fault(plugin: LibraryPlugin) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 
 from plugrt.capi.abi._abi import ffi
 from plugrt_sdk.conformance.check import Chapter, Level, Needs
-from plugrt_sdk.conformance.expect import expect, expect_equal, expect_same_bits
+from plugrt_sdk.conformance.checks.arguments import check_named_value
+from plugrt_sdk.conformance.expect import Mismatch, expect, expect_equal, expect_same_bits
 from plugrt_sdk.conformance.subject import PluginSubject
 from plugrt_sdk.conformance.table_client import FLOAT32, TableClient, text_at
+from plugrt_sdk.conformance.verdict import NotTried, Verdict
 from plugrt_sdk.testing.subject import ONE
 
 CHAPTER = Chapter(
@@ -46,6 +48,33 @@ def expect_text(host: TableClient, name: str, field: str, **given: Any) -> None:
     args = host.call(name, **given)
     found = text_at(getattr(args, field), getattr(args, size))
     expect(b"\0" not in found, f"of PJRT_{name}, a text without NUL", found)
+
+
+@CHAPTER.check("devices.attributes", why="hosts read a coordinate from bytes that are not its own")
+def device_attributes(subject: PluginSubject) -> None:
+    """A device's attributes have names of UTF-8 and values of PJRT's types and of their sizes."""
+    client = TableClient.of(subject)
+    for device in client.devices():
+        description = client.call("Device_GetDescription", device=device).device_description
+        found = client.call("DeviceDescription_Attributes", device_description=description)
+        for i in range(found.num_attributes):
+            check_named_value(found.attributes[i])
+
+
+@CHAPTER.check(
+    "ended", rests_on="pjrt_c_api.h: PJRT_Client_Destroy, PJRT_Buffer_Destroy, PJRT_Event_Destroy",
+    why="a host cannot give the device back, and does not learn it",
+)  # fmt: skip
+def ended_without_error(subject: PluginSubject) -> None:
+    """A client, its buffer and the buffer's event are destroyed without an error."""
+    try:
+        client = TableClient(subject)
+    except Mismatch as found:  # some libraries have one client in a process
+        raise NotTried(Verdict.NOT_RUN, f"no second client: {found.got}", applies=False) from found
+    buffer = client.put(ONE)
+    client.call("Event_Destroy", event=client.call("Buffer_ReadyEvent", buffer=buffer).event)
+    client.call("Buffer_Destroy", buffer=buffer)
+    client.call("Client_Destroy", client=client.handle)
 
 
 # --- what a client lends -------------------------------------------------------------------------

@@ -108,6 +108,27 @@ def _borrow_dims() -> TableFaults:
     )
 
 
+_SLICE = ffi.new("char[]", b"slice")
+_OF_NO_TYPE = ffi.new(
+    "PJRT_NamedValue*", {"name": _SLICE, "name_size": 5, "type": 99, "value_size": 1}
+)
+
+
+def _say_of_no_type(args: Any) -> None:
+    args.attributes, args.num_attributes = _OF_NO_TYPE, 1
+
+
+def _refuse_to_end(sound: Sound) -> Sound:
+    """Ends nothing, and gives the error of a device that is not there."""
+
+    def destroy(args: Any) -> Any:
+        lookup = ffi.new("struct PJRT_Client_LookupDevice_Args*", {"client": args.client, "id": -1})
+        lookup.struct_size = ffi.sizeof(lookup[0])
+        return sound_table().Client_LookupDevice(lookup)
+
+    return destroy
+
+
 _PADDED = ffi.new("int64_t[2]", [8, 128])
 
 
@@ -237,6 +258,10 @@ HANDLES: Mapping[str, TableFaults] = {
         "Client_DefaultDeviceAssignment", _multiply_in_32_bits
     ),
     "handles.buffers.dims": _borrow_dims(),
+    "handles.devices.attributes": replace_function(
+        "DeviceDescription_Attributes", then(_say_of_no_type)
+    ),
+    "handles.ended": replace_function("Client_Destroy", _refuse_to_end),
     "handles.buffers.unpadded": replace_function("Buffer_UnpaddedDimensions", then(_say_padded)),
     "handles.buffers.dynamic": replace_function(
         "Buffer_DynamicDimensionIndices", then(_say_dynamic)
