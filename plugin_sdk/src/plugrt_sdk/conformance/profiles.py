@@ -74,7 +74,7 @@ def checks_of(profile: str) -> Sequence[Check]:
 
     Those of two devices are in ``multi-device`` alone, which hosts of one device do without.
     """
-    wanted, exempt = PROFILES[profile], _NOT_NEEDED.get(profile, ())
+    wanted, exempt = PROFILES[profile], (*_NOT_NEEDED.get(profile, ()), *_uncommon())
     exact = {pattern for pattern in wanted if "*" not in pattern}
     return [
         check
@@ -86,6 +86,14 @@ def checks_of(profile: str) -> Sequence[Check]:
 
 def _fits(check: Check, profile: str) -> bool:
     return check.needs is not Needs.TWO_DEVICES or profile == "multi-device"
+
+
+def _uncommon() -> Sequence[str]:
+    """Returns patterns of the operations that no host needs: deprecated, or seldom written."""
+    from plugrt_sdk.conformance.operations import SAMPLES
+
+    named = [f"operations.{sample.id}.*" for sample in SAMPLES if sample.uncommon]
+    return (*named, "operations.uniform_quantize.*")
 
 
 def _any(name: str, patterns: Sequence[str]) -> bool:

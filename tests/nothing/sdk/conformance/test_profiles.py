@@ -6,6 +6,7 @@ import json
 
 from plugrt_sdk.conformance import registry
 from plugrt_sdk.conformance.check import Needs
+from plugrt_sdk.conformance.operations import SAMPLES
 from plugrt_sdk.conformance.profiles import PROFILES, checks_of, missing
 from plugrt_sdk.conformance.verdict import Result, Verdict
 from support.markdown import ROOT
@@ -135,6 +136,14 @@ def test_what_jax_does_without_is_not() -> None:
     ids = {check.id for check in checks_of("jax")}
     assert set(RAN) >= DONE_WITHOUT.keys()
     assert not ids & set(DONE_WITHOUT.values())
+
+
+def test_no_profile_needs_what_hosts_seldom_write() -> None:
+    uncommon = {f"operations.{sample.id}" for sample in SAMPLES if sample.uncommon}
+    assert "operations.einsum" in uncommon
+    for profile in PROFILES:
+        needed = {check.id.rpartition(".")[0] for check in checks_of(profile)}
+        assert not needed & {*uncommon, "operations.uniform_quantize"}, profile
 
 
 def test_each_function_of_the_table_that_jax_called_was_tried() -> None:
