@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,13 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import plugrt
-from plugrt.errors import ArgumentError, ArgumentMismatch, InvalidArgument, ProgramError
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentMismatch,
+    InvalidArgument,
+    ProgramError,
+    Unimplemented,
+)
 from plugrt.export import ExportedProgram, deserialize
 from support.behaviour import behaviour
 from support.jax_oracle import jax, same
@@ -270,6 +278,65 @@ def test_sizes_that_do_not_fit_are_named(symbolic: Any, change: dict[str, Any], 
         symbolic[1](given.pop("x"), **given)
     assert "docs.jax.dev" not in str(raised.value)
     assert "stablehlo" not in str(raised.value)
+
+
+# --- effects ----------------------------------------------------------------------------------
+
+
+class Ordered(jax._src.effects.Effect):
+    """An effect that JAX can write down: equal to any other of its class."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Ordered
+
+    def __hash__(self) -> int:
+        return 21
+
+
+@behaviour(
+    21,
+    "An export with ordered effects takes and gives arrays alone, whose donations it keeps; on "
+    "several devices it is refused with the reason",
+)
+def test_ordered_effects_are_kept_by_the_module() -> None:
+    jitted = jax.jit(lambda n, x: (n, _double(n, x) + 1), donate_argnums=1)
+    anywhere = {"platforms": ["cpu"], "disabled_checks": [export.DisabledSafetyCheck.platform()]}
+    (a,) = export.symbolic_shape("a")
+    for size in (3, a):
+        made = exported(jitted, shape(), shape(size), **anywhere)
+        stated = deserialize(made.serialize())
+        assert len(stated.ordered_effects) == 1
+        program = plugrt.compile(made)
+        x = plugrt.device_put(np.float32([1, 2, 3]))
+        n, found = program(np.float32(5), x)
+        same(found, np.float32([3, 5, 7]))
+        assert float(n) == 5
+        assert x.is_deleted() == plugrt.get_backend().capabilities.donation
+    if plugrt.device_count() > 1:  # for which JAX exports hardly any effects
+        of_two = dataclasses.replace(stated, nr_devices=2)
+        with pytest.raises(Unimplemented, match=r"2 devices with ordered effects .*Ordered"):
+            plugrt.compile(of_two)
+
+
+def _double(n: Any, x: Any) -> Any:
+    return _primitive().bind(x)
+
+
+@functools.cache
+def _primitive() -> Any:
+    """Returns a primitive that doubles, with an ordered effect whose token is passed on."""
+    core, mlir, effects = jax._src.core, jax._src.interpreters.mlir, jax._src.effects
+    for kinds in (effects.lowerable_effects, effects.ordered_effects):
+        kinds.add_type(Ordered)
+    primitive = core.Primitive("double_in_order")
+    primitive.def_effectful_abstract_eval(lambda x: (x, {Ordered()}))
+
+    def lower(ctx: Any, x: Any) -> Any:
+        ctx.set_tokens_out(ctx.tokens_in)
+        return [mlir.hlo.add(x, x)]
+
+    mlir.register_lowering(primitive, lower)
+    return primitive
 
 
 # --- several devices --------------------------------------------------------------------------

@@ -46,7 +46,6 @@ from plugrt.programs.exported import (
     Exported,
     ExportedProgram,
 )
-from plugrt.programs.tokens import leave_tokens_out
 
 if TYPE_CHECKING:
     pass
@@ -236,14 +235,12 @@ class CompiledExport(CompiledCall):
         types: Sequence[TensorType],
         converted: ConvertedExport,
     ) -> LoadedProgram:
-        kept, inputs = self.exported.module_kept_var_idx, converted.inputs
-        leading = len(inputs) - len(kept)  # tokens, which come first
-        results = [t for t in executable.executable.output_types if not t.is_token]
+        kept, results = self.exported.module_kept_var_idx, executable.executable.output_types
         plan = Plan(
             name=self.exported.fun_name,
             kept=kept,
             sources=tuple(("result", i) for i in range(len(results))),
-            donated=tuple(kept[i - leading] for i in converted.donated),
+            donated=tuple(kept[i] for i in converted.donated),
             argument_names=self._names,
             acts=not results,
         )
@@ -257,7 +254,7 @@ class CompiledExport(CompiledCall):
             plan,
             [(t.shape, t.dtype, False) for t in types],
             launch,
-            leave_tokens_out(executable, inputs),
+            executable,
             (),
             outputs,
         )
@@ -270,7 +267,6 @@ class CompiledExport(CompiledCall):
         found = read_result_shardings(executable)
         if not found:
             return launch  # `_check_results` sees where it divided them
-        found = found[len(found) - len(stated) :]  # without those of tokens
         chosen = [
             GSPMDSharding(self.devices, proto) if given is None else placed
             for given, placed, proto in zip(stated, launch.out_shardings, found, strict=True)

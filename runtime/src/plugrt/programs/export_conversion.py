@@ -41,9 +41,9 @@ def read_module(
 ) -> tuple[ir.Module, Sequence[TensorType]]:
     """Returns an export's module for a platform and arguments of these types, and what it takes.
 
-    ``types`` are those of all arguments; the module takes tokens, if any, and those of them that
-    it needs. Raises what `choose_platform` raises, `ShapeError` for shapes that the module refuses,
-    and `ProgramError` for an export whose module is not what it says.
+    ``types`` are those of all arguments; the module takes those of them that it needs. Raises what
+    `choose_platform` raises, `ShapeError` for shapes that the module refuses, and `ProgramError`
+    for an export whose module is not what it says.
     """
     from plugrt.stablehlo.modules import parse
     from plugrt.stablehlo.refinement import refine
@@ -57,8 +57,8 @@ def read_module(
         module = refine(module, kept, platform, title)
     inputs, outputs = main_types(module, program.name)
     for what, found, wanted in (
-        ("takes", [t for t in inputs if not t.is_token], kept),
-        ("returns", [t for t in outputs if not t.is_token], exported.out_avals),
+        ("takes", inputs, kept),
+        ("returns", outputs, exported.out_avals),
     ):
         if len(found) != len(wanted) or not all(map(_is_as_stated, found, wanted)):
             raise ProgramError(
@@ -102,8 +102,7 @@ def find_devices(exported: Exported, device: Device, explicit: bool) -> list[Dev
     if exported.ordered_effects:
         raise Unimplemented(
             f"{exported.fun_name!r} was exported for {count} devices with ordered effects "
-            f"({', '.join(exported.ordered_effects)}): plugrt keeps effects in order by tokens, "
-            "which it passes on one device only"
+            f"({', '.join(exported.ordered_effects)}): effects have an order on one device only"
         )
     return found[:count]
 
@@ -114,7 +113,7 @@ class ConvertedExport:
 
     program: Program
     inputs: Sequence[TensorType]
-    """What it takes: tokens, if any, and those arguments that it needs."""
+    """The types of those arguments that it needs."""
     donated: Sequence[int] = ()
     """The inputs whose memory it takes, by number."""
 

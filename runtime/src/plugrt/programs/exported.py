@@ -75,8 +75,11 @@ class Exported:
 
     @property
     def needs_refinement(self) -> bool:
-        """Whether the module has to be made into one for these shapes and this platform."""
-        return self.is_symbolic or len(self.platforms) > 1
+        """Whether the module takes more than arrays of known shapes.
+
+        That is, sizes, the number of the platform, or tokens.
+        """
+        return self.is_symbolic or len(self.platforms) > 1 or bool(self.ordered_effects)
 
     def static_types(self) -> list[TensorType]:
         """Returns the types of the arguments of an export that is not symbolic."""

@@ -66,6 +66,22 @@ def donated_parameters(module: ir.Module) -> list[int]:
     return [i for i, attributes in enumerate(given) if {_ALIAS, _DONOR} & attributes.keys()]
 
 
+def move_attributes(source: Any, target: Any, first: int, first_result: int) -> None:
+    """Gives a function the attributes of another one's parameters and results, from those on.
+
+    The numbers of results that donated parameters name are those of the target.
+    """
+    if "arg_attrs" in source.attributes:
+        given = _read(source, "arg_attrs", 0)[first:]
+        for attributes in given:
+            if _ALIAS in attributes:
+                number = ir.IntegerAttr(attributes[_ALIAS])
+                attributes[_ALIAS] = ir.IntegerAttr.get(number.type, number.value - first_result)
+        _write(target, "arg_attrs", given)
+    if "res_attrs" in source.attributes:
+        _write(target, "res_attrs", _read(source, "res_attrs", 0)[first_result:])
+
+
 def _read(main: Any, name: str, count: int) -> list[dict[str, ir.Attribute]]:
     if name not in main.attributes:
         return [{} for _ in range(count)]

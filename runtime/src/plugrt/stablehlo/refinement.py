@@ -4,6 +4,7 @@ Such a module computes with the sizes of its arguments' dimensions where the exp
 takes the number of the platform as its first argument where it is for several. As JAX does, a new
 ``main`` with known types calls the old one, and jaxlib's passes of StableHLO put the sizes through,
 check the assertions about them that JAX left in the module, and drop the other platforms' branches.
+Tokens, which order effects, begin and end in the new ``main``: each launch is a chain of its own.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from plugrt.errors import ProgramError, ShapeError
 from plugrt.interface import TensorType
 from plugrt.stablehlo.attributes import symbol_of
 from plugrt.stablehlo.bindings import func, hlo, ir
+from plugrt.stablehlo.entry_attributes import move_attributes
 from plugrt.stablehlo.modules import bytecode, parse
 from plugrt.stablehlo.types import tensor_type
 
 _CALLED = "_plugrt_exported_main"
-_PLATFORM_INDEX = "jax.global_constant"
 _SHARDY = b"sdy"
 
 
@@ -59,31 +60,33 @@ def _wrap_main(
     signature = main.attributes["function_type"].value
     inputs, results = [*signature.inputs], [*signature.results]
     leading = 0 if platform is None else 1
-    tokens = [t for t in inputs[leading:] if str(t) == "!stablehlo.token"]
-    if len(inputs) != leading + len(tokens) + len(types):
+    tokens, returned = sum(map(_is_token, inputs)), sum(map(_is_token, results))
+    if len(inputs) != leading + tokens + len(types):
         raise ProgramError(
             f"{name} is damaged: its module takes {len(inputs)} arguments where it states "
-            f"{len(types)}, with {leading} for the platform"
+            f"{len(types)}, with {leading} for the platform and {tokens} tokens"
         )
     main.attributes["sym_name"] = ir.StringAttr.get(_CALLED)
     main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    given = [*tokens, *(tensor_type(t.shape, t.dtype) for t in types)]
     new = func.FuncOp(
         "main",
-        ir.FunctionType.get(given, results),
+        ir.FunctionType.get([tensor_type(t.shape, t.dtype) for t in types], results[returned:]),
         ip=ir.InsertionPoint.at_block_begin(module.body),
     )
     new.attributes["sym_visibility"] = ir.StringAttr.get("public")
-    for key, first in (("arg_attrs", leading), ("res_attrs", 0)):
-        if key in main.attributes:
-            new.attributes[key] = ir.ArrayAttr.get([*ir.ArrayAttr(main.attributes[key])][first:])
+    move_attributes(main, new, leading + tokens, returned)
     block = new.add_entry_block()
     with ir.InsertionPoint(block):
         operands = [] if platform is None else [_constant(platform, inputs[0], name)]
-        for argument, wanted in zip(block.arguments, inputs[leading:], strict=True):
+        operands += [hlo.create_token() for _ in range(tokens)]
+        for argument, wanted in zip(block.arguments, inputs[leading + tokens :], strict=True):
             operands.append(_convert(argument, wanted, name))
         call = func.CallOp(results, ir.FlatSymbolRefAttr.get(_CALLED), operands)
-        func.ReturnOp([*call.results])
+        func.ReturnOp([*call.results][returned:])
+
+
+def _is_token(value_type: ir.Type) -> bool:
+    return str(value_type) == "!stablehlo.token"
 
 
 def _constant(platform: int, wanted: ir.Type, name: str) -> ir.Value:
