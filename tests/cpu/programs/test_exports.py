@@ -28,6 +28,7 @@ from support.behaviour import behaviour
 from support.jax_oracle import jax, same
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+SHARDED = Path(__file__).parents[2] / "nothing/programs/sharded.export"
 W = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
@@ -380,6 +381,20 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
     wrong = np.zeros((5, 8), np.float32)
     with pytest.raises(ArgumentMismatch, match=r"args\[0\]: takes float32\[4,8\]"):
         program(wrong, b)
+
+
+def test_a_sharded_export_of_an_older_jax_runs() -> None:
+    needs_devices(4)
+    blob = SHARDED.read_bytes()
+    stated = dataclasses.replace(deserialize(blob), platforms=(here(),))  # it says cpu
+    program = plugrt.compile(stated)
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    same(program(x, x.reshape(8, 4)), x @ x.reshape(8, 4))
+    [rows, _] = program._program.launch.in_shardings
+    assert rows.shard_shape((4, 8)) == (2, 8)
+    wrong = dataclasses.replace(stated, in_shardings=(b"\x08\x03", None))
+    with pytest.raises(ProgramError, match="damaged, or cannot lie on these devices"):
+        plugrt.compile(wrong)
 
 
 def test_devices_that_are_missing_are_named(sharded: Any) -> None:

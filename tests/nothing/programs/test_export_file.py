@@ -1,9 +1,12 @@
-"""Files of ``jax.export``, read without JAX: `symbolic.export`, which jax 0.10.2 wrote.
+"""Files of ``jax.export``, read without JAX: two that were written for these tests.
 
-Its function, for cpu and tpu, with ``x: float32[a,2]`` and a dict of a scalar and an array that it
-does not use::
+`symbolic.export` is by jax 0.10.2, for cpu and tpu, of a function of ``x: float32[a,2]`` and a dict
+of a scalar and an array that it does not use::
 
     lambda x, w: {"sum": (x * w["scale"]).sum(), "x": [x + 1, None]}
+
+`sharded.export` is by jax 0.7.2, for 4 devices on cpu, of ``x @ y`` for ``float32[4,8]`` by rows on
+a mesh of 2 x 2 and ``float32[8,4]`` by columns.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from plugrt.errors import (
     StructureError,
     Unimplemented,
 )
+from plugrt.execution.op_sharding import read_op_sharding
+from plugrt.execution.tiling import Tiling
 from plugrt.export import (
     ExportedAval,
     ExportedTree,
@@ -63,6 +68,15 @@ def test_what_the_file_says_is_read() -> None:
     assert load_program(FILE).name == "symbolic"
     assert load_program(BLOB).name == "<lambda>"
     assert load_program(found).code == found.mlir_module_serialized
+
+
+def test_an_older_file_is_read() -> None:
+    """It has types and shardings for each argument, and those as XLA's messages."""
+    found = deserialize(FILE.with_name("sharded.export").read_bytes())
+    assert [*map(str, found.in_avals)] == ["float32[4,8]", "float32[8,4]"]
+    assert (found.nr_devices, found.out_shardings) == (4, (None,))
+    tilings = [read_op_sharding(s, 2, 4) for s in found.in_shardings if isinstance(s, bytes)]
+    assert tilings == [Tiling((2, 1), (0, 0, 1, 1)), Tiling((1, 2), (0, 1, 0, 1))]
 
 
 @behaviour(

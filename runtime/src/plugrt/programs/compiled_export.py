@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from plugrt.argument_errors import with_checked_methods
 from plugrt.bounded_cache import BoundedCache
 from plugrt.errors import (
@@ -20,14 +18,10 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.compiled import CompiledCall, refuse
 from plugrt.execution.compiler import compile_program
-from plugrt.execution.gspmd_sharding import GSPMDSharding
-from plugrt.execution.launch_shardings import read_result_shardings
+from plugrt.execution.launch_shardings import settle_shardings
 from plugrt.execution.loaded_program import LoadedProgram
-from plugrt.execution.mesh import Mesh
-from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
-from plugrt.execution.sharding import PmapSharding, Sharding, SingleDeviceSharding
 from plugrt.execution.signature import intern_signature
 from plugrt.interface import (
     Device,
@@ -42,6 +36,7 @@ from plugrt.programs.export_conversion import (
     convert_export,
     require_bindings,
 )
+from plugrt.programs.export_placement import make_launch
 from plugrt.programs.exported import (
     Exported,
     ExportedProgram,
@@ -220,7 +215,7 @@ class CompiledExport(CompiledCall):
         except ShapeError as error:
             raise ArgumentMismatch(str(error)) from error
         program = converted.program
-        launch = self._launch()
+        launch = make_launch(self.exported, self.devices, self._overrides)
         options = launch.compile_options()
         if len(self.devices) > 1:
             shardy = b"sdy" in program.code
@@ -244,7 +239,7 @@ class CompiledExport(CompiledCall):
             argument_names=self._names,
             acts=not results,
         )
-        launch = self._settle(launch, executable.executable)
+        launch = settle_shardings(launch, plan, results, executable)
         outputs = [
             intern_signature(sharding.whole_shape(part.shape), part.dtype, sharding, True)
             for part, sharding in zip(results, launch.out_shardings, strict=True)
@@ -259,20 +254,6 @@ class CompiledExport(CompiledCall):
             outputs,
         )
 
-    def _settle(self, launch: Launch, executable: Executable) -> Launch:
-        """Returns the launch with the shardings that the compiler chose for results."""
-        stated = self.exported.out_shardings
-        if len(self.devices) == 1 or None not in stated:
-            return launch
-        found = read_result_shardings(executable)
-        if not found:
-            return launch  # `_check_results` sees where it divided them
-        chosen = [
-            GSPMDSharding(self.devices, proto) if given is None else placed
-            for given, placed, proto in zip(stated, launch.out_shardings, found, strict=True)
-        ]
-        return replace(launch, out_shardings=tuple(chosen))
-
     def _check_results(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Raises `InvalidReply` where a compiler gave parts of results that were to be whole."""
         for i, (aval, shape) in enumerate(zip(self.exported.out_avals, shapes, strict=True)):
@@ -281,30 +262,6 @@ class CompiledExport(CompiledCall):
                     f"{self.devices[0].client.backend_name} compiled result {i} of "
                     f"{self.exported.fun_name!r} as {shape}; {aval} was asked for"
                 )
-
-    def _launch(self) -> Launch:
-        exported = self.exported
-        return Launch(
-            1,
-            len(self.devices),
-            self.devices,
-            tuple(map(self._place, exported.in_shardings)),
-            tuple(map(self._place, exported.out_shardings)),
-            committed=True,
-            compiler_options=self._overrides,
-        )
-
-    def _place(self, stated: NamedSharding | None) -> Sharding:
-        """Returns a sharding that an export states, on these devices."""
-        kind = stated.memory_kind if stated else None
-        memory = None if kind == "device" else kind
-        if len(self.devices) == 1:
-            return SingleDeviceSharding(self.devices[0], memory_kind=memory)
-        if stated is None or stated.mesh.empty:
-            return PmapSharding(self.devices, None)
-        devices = np.array(self.devices, dtype=object).reshape(stated.mesh.axis_sizes)
-        mesh = Mesh(devices, stated.mesh.axis_names)
-        return NamedSharding(mesh, stated.spec, memory_kind=memory)
 
     def __repr__(self) -> str:
         gives = ", ".join(map(str, self.exported.out_avals))

@@ -12,7 +12,7 @@ from plugrt.execution.mesh import AbstractMesh
 from plugrt.execution.named_sharding import NamedSharding
 from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.flatbuffers import Table, require
-from plugrt.programs.exported import Dimension, ExportedAval
+from plugrt.programs.exported import Dimension, ExportedAval, StatedSharding
 
 T = TypeVar("T")
 
@@ -95,13 +95,13 @@ def _read_dimension(text: str) -> Dimension:
 
 def read_shardings(
     table: Table, fields: ArrayFields, avals: Sequence[ExportedAval], devices: int
-) -> tuple[NamedSharding | None, ...]:
+) -> tuple[StatedSharding | None, ...]:
     """Returns how arguments or results lie on the devices; None for one of which nothing is stated.
 
     Raises `ValueError` for what is not as JAX writes it, or no longer writes it.
     """
     chosen = table.scalars(fields.sharding_numbers, "I")  # 0 is: not stated
-    found: list[NamedSharding | None]
+    found: list[StatedSharding | None]
     if chosen:
         meshes = [_read_mesh(each) for each in table.tables(_UNIQUE_MESHES)]
         unique = [_read_named(each, meshes, devices) for each in table.tables(_UNIQUE_SHARDINGS)]
@@ -112,21 +112,16 @@ def read_shardings(
     if len(found) != len(avals):
         raise ValueError(f"it has {len(found)} shardings for {len(avals)} arrays")
     for sharding, aval in zip(found, avals, strict=True):
-        if sharding and len(sharding.spec) > len(aval.shape):
+        if isinstance(sharding, NamedSharding) and len(sharding.spec) > len(aval.shape):
             raise ValueError(f"it divides an array of type {aval} by more dimensions than it has")
     return tuple(found)
 
 
-def _read_sharding(table: Table, devices: int) -> NamedSharding | None:
+def _read_sharding(table: Table, devices: int) -> StatedSharding | None:
     named = table.table(_SHARDING_NAMED)
     if named is not None:
         return _read_named(named, [], devices)
-    if devices > 1 and table.content(_SHARDING_OF_HLO):
-        raise ValueError(
-            "it has shardings in the form that JAX wrote until March 2026, which JAX no longer "
-            "reads by default either; export the function again"
-        )
-    return None
+    return table.content(_SHARDING_OF_HLO) or None  # until March 2026
 
 
 def _read_named(table: Table, meshes: Sequence[AbstractMesh], devices: int) -> NamedSharding:

@@ -17,7 +17,7 @@ from plugrt.programs.exported_trees import ExportedTree
 
 MLIR_MAGIC = b"ML\xefR"
 CALLING_CONVENTIONS = range(9, 11)
-"""The versions that JAX 0.10 and 0.11 write and read."""
+"""The versions that JAX writes and reads since 2024, up to 0.10 at least."""
 _DEEPEST = 200
 """How deep a pytree may nest: reading one, and making one, is recursive."""
 _MOST_DEVICES = 1 << 20

@@ -16,6 +16,10 @@ Dimension = int | str
 """The size of a dimension, or an expression of dimension variables, such as ``2*a + b``."""
 
 
+StatedSharding = NamedSharding | bytes
+"""Over an `AbstractMesh`; in files of JAX until March 2026 a serialised ``xla.OpSharding``."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExportedAval:
     """Shape and dtype of an argument or a result.
@@ -49,9 +53,9 @@ class Exported:
     in_avals: tuple[ExportedAval, ...]
     out_tree: ExportedTree
     out_avals: tuple[ExportedAval, ...]
-    in_shardings: tuple[NamedSharding | None, ...]
-    """For each argument, over an `AbstractMesh`; None where the export does not say: whole."""
-    out_shardings: tuple[NamedSharding | None, ...]
+    in_shardings: tuple[StatedSharding | None, ...]
+    """For each argument; None where the export does not say: whole on each device."""
+    out_shardings: tuple[StatedSharding | None, ...]
     nr_devices: int
     platforms: tuple[str, ...]
     ordered_effects: tuple[str, ...]

@@ -1,0 +1,75 @@
+"""Where the arguments and results of an export lie, on devices that are here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plugrt.errors import PlugrtError, ProgramError
+from plugrt.execution.gspmd_sharding import GSPMDSharding
+from plugrt.execution.launch_shardings import UNSPECIFIED
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.placement import CompilerOptions, Launch
+from plugrt.execution.sharding import Sharding, SingleDeviceSharding
+from plugrt.interface import Device
+from plugrt.programs.exported import Exported, ExportedAval, StatedSharding
+
+
+def make_launch(
+    exported: Exported, devices: tuple[Device, ...], options: CompilerOptions
+) -> Launch:
+    """Returns the launch of an export on as many devices as it is for.
+
+    Arguments of which nothing is stated are whole on each device; where results lie of which
+    nothing is stated, the compiler chooses. Raises `ProgramError` for a sharding that is not of
+    these arrays and devices.
+    """
+    place = _place_on_one if len(devices) == 1 else _place
+    try:
+        taken = [
+            place(stated, aval, devices) or GSPMDSharding.get_replicated(devices)
+            for stated, aval in zip(exported.in_shardings, exported.in_avals, strict=True)
+        ]
+        left = [
+            place(stated, aval, devices) or UNSPECIFIED
+            for stated, aval in zip(exported.out_shardings, exported.out_avals, strict=True)
+        ]
+    except PlugrtError as error:
+        raise ProgramError(
+            f"the export {exported.fun_name!r} is damaged, or cannot lie on these devices: {error}"
+        ) from error
+    return Launch(
+        1, len(devices), devices, tuple(taken), tuple(left), True, compiler_options=options
+    )
+
+
+def _place_on_one(
+    stated: StatedSharding | None, aval: ExportedAval, devices: tuple[Device, ...]
+) -> Sharding:
+    [device] = devices
+    return SingleDeviceSharding(device, memory_kind=_memory_kind(stated))
+
+
+def _place(
+    stated: StatedSharding | None, aval: ExportedAval, devices: tuple[Device, ...]
+) -> Sharding | None:
+    """Returns what an export states of an array, over these devices."""
+    if stated is None:
+        return None
+    placed: GSPMDSharding | NamedSharding
+    if isinstance(stated, bytes):
+        placed = GSPMDSharding(devices, stated)
+    elif stated.mesh.empty:
+        placed = GSPMDSharding.get_replicated(devices, memory_kind=_memory_kind(stated))
+    else:
+        grid = np.array(devices, dtype=object).reshape(stated.mesh.axis_sizes)
+        mesh = Mesh(grid, stated.mesh.axis_names)
+        placed = NamedSharding(mesh, stated.spec, memory_kind=_memory_kind(stated))
+    placed.tiling(len(aval.shape))  # refuses what is not of such an array
+    return placed
+
+
+def _memory_kind(stated: StatedSharding | None) -> str | None:
+    """Returns a memory other than the default one, which JAX's files call ``device``."""
+    kind = stated.memory_kind if isinstance(stated, NamedSharding) else None
+    return None if kind == "device" else kind
