@@ -84,3 +84,12 @@ def test_each_matches_jax_or_c() -> None:
             for i in np.flatnonzero(bad)
         ]
     assert wrong == []
+
+
+def test_the_sign_of_zero_is_zero() -> None:
+    """As the standard and NumPy have it; XLA's, and so JAX's, is -0 of -0."""
+    for dtype in (np.float16, np.float32, np.complex64):
+        found = np.asarray(xp.sign(xp.asarray(np.array([-0.0, 0.0], dtype))))
+        assert not np.signbit(found.real).any()
+        assert not np.signbit(found.imag).any()
+        assert np.isnan(xp.sign(xp.asarray(np.array(np.nan, dtype))).item())

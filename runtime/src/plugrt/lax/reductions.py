@@ -9,6 +9,7 @@ import numpy as np
 
 from plugrt.argument_errors import with_argument_errors
 from plugrt.array_api.dtypes import as_dtype
+from plugrt.array_api.elementwise.exponential import logaddexp
 from plugrt.array_api.fold import Combine, accumulate, binary_combiner, fold, highest, lowest
 from plugrt.array_api.ordering import larger, smaller
 from plugrt.errors import ArgumentError, DtypeError, ShapeError, StructureError
@@ -200,6 +201,9 @@ cumprod = _make_cumulative(
 )
 cummax = _make_cumulative("cummax", larger, "biufc", lowest, "the largest")
 cummin = _make_cumulative("cummin", smaller, "biufc", highest, "the smallest")
+cumlogsumexp = _make_cumulative(
+    "cumlogsumexp", logaddexp, "f", lowest, "the logarithm of the sum of the exponentials"
+)
 
 
 @operation(static=("axis", "index_dtype"), weak_by="none")

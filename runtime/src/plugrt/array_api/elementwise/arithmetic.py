@@ -178,12 +178,16 @@ def abs(x: Tracer, /) -> Tracer:
 def sign(x: Tracer, /) -> Tracer:
     """Returns -1, 0 or 1 by the sign of ``x``; ``x / abs(x)`` for complex arrays, NaN for NaN.
 
-    The shape and dtype stay. Raises `DtypeError` for bool.
+    The shape and dtype stay; of -0.0 it is 0.0, as in NumPy (JAX: -0.0). Raises `DtypeError` for
+    bool.
     """
     x = unary("sign", x, SIGNED)
+    zero = full(x.shape, 0, x.dtype)
     if dtype_kind(x.dtype) == "u":
-        return convert(compare(x, full(x.shape, 0, x.dtype), "NE"), x.dtype)
-    return emit(hlo.sign, x)
+        return convert(compare(x, zero, "NE"), x.dtype)
+    if dtype_kind(x.dtype) == "i":
+        return emit(hlo.sign, x)
+    return select(compare(x, zero, "EQ"), zero, emit(hlo.sign, x))
 
 
 @operation
