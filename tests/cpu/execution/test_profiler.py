@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.plugins.backends import devices, get_backend
+from plugrt.profiler.xspace import PLANE, HostEvent, counts_from_1970, encode_xspace
 from plugrt.protobuf import integers, messages
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
@@ -52,6 +54,28 @@ def read_trace(folder: Path) -> Events:
     }  # fmt: skip
 
 
+def begins_of(folder: Path) -> dict[str, list[float]]:
+    """Returns when the events of each plane began, in nanoseconds."""
+    from jax.profiler import ProfileData
+
+    [path] = folder.glob("plugins/profile/*/*.xplane.pb")
+    planes = {
+        plane.name: [event.start_ns for line in plane.lines for event in line.events]
+        for plane in ProfileData.from_file(str(path)).planes
+    }
+    return {name: begins for name, begins in planes.items() if begins}
+
+
+def test_times_since_1970_are_known() -> None:
+    event, now = HostEvent("x", 1, 0.0, 1.0), time.time()
+    absolute, relative = (encode_xspace([event], {1: "main"}, epoch) for epoch in (now, 0.0))
+    assert counts_from_1970(absolute)
+    assert counts_from_1970(relative + absolute)
+    assert not counts_from_1970(relative)
+    assert not counts_from_1970(b"")
+    assert not counts_from_1970(b"\x0a\x7f no space")
+
+
 @needs_jax
 @behaviour(16, "a trace has plugrt's stages, launches and annotations, a line for each thread")
 def test_the_steps_of_this_process(tmp_path: Path) -> None:
@@ -60,7 +84,8 @@ def test_the_steps_of_this_process(tmp_path: Path) -> None:
 
     with profiler.trace(tmp_path), profiler.annotate("my step", number=7):
         np.asarray(jit(traced)(plugrt.device_put(X)))
-    ours = read_trace(tmp_path)["/host:plugrt"]
+    assert PLANE.startswith("/device:")  # else xprof leaves it out
+    ours = read_trace(tmp_path)[PLANE]
     names = [name for _, name, _, _ in ours]
     for name in ("trace traced", "lower traced", "compile traced", "launch traced", "device_put"):
         assert names.count(name) == 1, names
@@ -81,6 +106,10 @@ def test_the_events_of_the_backend(tmp_path: Path) -> None:
     f(X)
     with profiler.trace(tmp_path):
         plugrt.block_until_ready(f(X))
+    begins = begins_of(tmp_path)
+    assert len(begins) > 1
+    latest, first = max(map(max, begins.values())), min(map(min, begins.values()))
+    assert latest - first < 600 * 10**9  # one clock: xprof shows both within these minutes
     found = read_trace(tmp_path)
     names = [name for plane, events in found.items() if "plugrt" not in plane
              for _, name, *_ in events]  # fmt: skip
@@ -114,7 +143,7 @@ def test_annotations_nest_decorate_and_survive_exceptions(tmp_path: Path) -> Non
         assert fact(3) == 6
         with pytest.raises(KeyError), profiler.annotate("outer"), profiler.annotate("inner"):
             raise KeyError
-    names = [name for _, name, _, _ in read_trace(tmp_path)["/host:plugrt"]]
+    names = [name for _, name, _, _ in read_trace(tmp_path)[PLANE]]
     assert names == ["decorated"] * 4 + ["inner", "outer"]
 
 
@@ -122,7 +151,7 @@ def test_annotations_nest_decorate_and_survive_exceptions(tmp_path: Path) -> Non
 def test_details_of_any_name_but_those_that_listeners_get(tmp_path: Path) -> None:
     with profiler.trace(tmp_path), profiler.annotate("mine", name="a", self="b", plugin=3):
         pass
-    [(_, name, _, details)] = read_trace(tmp_path)["/host:plugrt"]
+    [(_, name, _, details)] = read_trace(tmp_path)[PLANE]
     assert name == "mine"
     assert details.items() >= {"name": "a", "self": "b", "plugin": "3"}.items()
     for taken in ("event", "duration", "fun_name"):

@@ -17,7 +17,7 @@ from plugrt.interface import Client
 from plugrt.monitoring.trace_events import recording
 from plugrt.plugins.backends import backends
 from plugrt.plugins.log import logger
-from plugrt.profiler.xspace import HostEvent, encode_xspace
+from plugrt.profiler.xspace import HostEvent, counts_from_1970, encode_xspace
 
 Collect = Callable[[], bytes]
 """Ends the recording of one backend and returns its ``XSpace``."""
@@ -58,10 +58,10 @@ class _Session:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._epoch, self._begin = time.time(), time.perf_counter()
         self._events: list[HostEvent] = []
         self._threads: dict[int, str] = {}
         self._collects = [c for client in _clients() if (c := _begin_profile(client))]
+        self._epoch, self._begin = time.time(), time.perf_counter()
         monitoring.register_event_duration_secs_listener(self._listen)
         recording.begin()
 
@@ -69,9 +69,10 @@ class _Session:
         recording.end()
         with suppress(ArgumentError):  # clear_event_listeners may have been called meanwhile
             monitoring.unregister_event_duration_listener(self._listen)
+        spaces = [collected for collect in self._collects if (collected := _collect(collect))]
+        epoch = self._epoch if not spaces or any(map(counts_from_1970, spaces)) else 0.0
         # Copies, events first: other threads may be recording one still, and name theirs before.
-        spaces = [encode_xspace(self._events.copy(), self._threads.copy(), self._epoch)]
-        spaces += [collected for collect in self._collects if (collected := _collect(collect))]
+        spaces.append(encode_xspace(self._events.copy(), self._threads.copy(), epoch))
         path = _new_folder(self.folder / "plugins/profile") / f"{socket.gethostname()}.xplane.pb"
         path.write_bytes(b"".join(spaces))
         return path

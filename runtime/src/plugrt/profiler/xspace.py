@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from plugrt.protobuf import integer, message
+from plugrt.protobuf import integer, integers, message, messages
 
-PLANE = "/host:plugrt"
+PLANE = "/device:CUSTOM:plugrt"
+"""xprof shows the planes ``/host:CPU``, which is the backend's, and those that begin with
+``/device:``; others it leaves out without a word.
+"""
 _PICO = 10**12
 
 
@@ -25,10 +28,32 @@ class HostEvent:
     details: dict[str, str | int | float] = field(default_factory=dict)
 
 
+_EPOCH_NANOSECONDS = 10**17
+"""Times from here on are since 1970 (three years after it), and not since a recording began."""
+
+
+def counts_from_1970(space: bytes) -> bool:
+    """Whether a space has times since 1970, as PJRT libraries have; jaxlib's begin with the trace.
+
+    False for a space without lines, and for what is no space.
+    """
+    try:
+        begins = [
+            begin
+            for plane in messages(space, 1)
+            for line in messages(plane, 3)
+            for begin in integers(line, 3)
+        ]
+    except ValueError:
+        return False
+    return max(begins, default=0) > _EPOCH_NANOSECONDS
+
+
 def encode_xspace(events: Sequence[HostEvent], threads: dict[int, str], epoch: float) -> bytes:
     """Returns a space of one plane with a line for each thread.
 
-    ``epoch`` is when the trace began, in seconds since 1970. Spaces are merged by joining bytes.
+    ``epoch`` is when the trace began, in seconds since 1970, or 0.0 beside spaces whose times begin
+    with it. Spaces are merged by joining bytes.
     """
     names = list(dict.fromkeys(event.name for event in events))
     keys = list(dict.fromkeys(key for event in events for key in event.details))
