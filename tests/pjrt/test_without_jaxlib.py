@@ -106,6 +106,23 @@ def test_run(place: Path) -> None:
     assert np.mean(found == np.load(examples / "mlp_labels.npy")) > 0.9
 
 
+def test_exports_of_jax(place: Path) -> None:
+    """Also one for several devices; shapes that are to be put into a module need jaxlib."""
+    exports = ROOT / "tests/nothing/programs"
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    np.save(place / "x.npy", x)
+    np.save(place / "y.npy", x.reshape(8, 4))
+    plugrt(
+        place, "run", exports / "sharded.export", "--input", place / "x.npy",
+        "--input", place / "y.npy", "--output-dir", place / "products",
+    )  # fmt: skip
+    found = np.load(place / "products/output_0.npy")
+    np.testing.assert_array_equal(found, x @ x.reshape(8, 4))
+    _, error = plugrt(place, "run", exports / "symbolic.export", code=1)
+    assert "has symbolic shapes" in error
+    assert 'pip install "plugrt[trace]"' in error
+
+
 def test_compile_for_a_topology(place: Path) -> None:
     """The library makes no topologies; that is said, and nothing about jaxlib."""
     program = ROOT / "examples/mlp.mlir"

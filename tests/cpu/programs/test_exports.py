@@ -147,17 +147,19 @@ def test_versions_keys_and_dtypes() -> None:
     jax="copied: JAX puts an export into another program, which has its own donations",
 )
 def test_donation_is_recorded() -> None:
-    jitted = jax.jit(lambda n, x: (x + 1, n), donate_argnums=1)
+    jitted = jax.jit(lambda unused, n, x: (x + 1, n), donate_argnums=2)
     # JAX records no donations for platforms that it does not know.
     anywhere = [export.DisabledSafetyCheck.platform()]
-    made = exported(jitted, shape(), shape(4, 3), platforms=["cpu"], disabled_checks=anywhere)
+    types = shape(7), shape(), shape(4, 3)
+    made = exported(jitted, *types, platforms=["cpu"], disabled_checks=anywhere)
     program = plugrt.compile(made)
-    x, n = plugrt.device_put(X), np.float32(1)
-    same(program(n, x)[0], X + 1)
+    x, n, unused = plugrt.device_put(X), np.float32(1), plugrt.device_put(np.zeros(7, np.float32))
+    same(program(unused, n, x)[0], X + 1)
+    assert not unused.is_deleted()
     assert x.is_deleted()
     with pytest.raises(plugrt.errors.DeletedBuffer, match="donated to '<lambda>'"):
         x + 1
-    same(program(n, X)[0], X + 1)  # a host array stays the caller's
+    same(program(unused, n, X)[0], X + 1)  # a host array stays the caller's
 
 
 # --- platforms --------------------------------------------------------------------------------
@@ -269,6 +271,7 @@ def test_the_programs_of_a_symbolic_export_are_bounded(monkeypatch: pytest.Monke
         ({"z": (7,)}, r"(?s)'a' = 4.*Found inconsistency|Found inconsistency.*z.*\(= 7\).*2\*a"),
         ({"x": (1, 5), "z": (2,)}, r"constraint a >= 2.*but found -1.*args\[0\].shape"),
         ({"x": (4, 0), "y": (0, 3)}, r"Expected value >= 1 for dimension variable 'b'"),
+        ({"z": (6,)}, r"takes .*float32\[2\*a\].*called with float32\[4,5\].*float32\[6\]"),
         ({"x": (4,)}, r"args\[0\]: takes float32\[a,b\], called with float32\[4\]"),
         ({"y": (5, 2)}, r"kwargs\['y'\]: takes float32\[b,3\], called with float32\[5,2\]"),
     ],
@@ -378,9 +381,22 @@ def test_a_sharded_export_runs_on_its_devices(sharded: Any) -> None:
     assert total.sharding.is_fully_replicated
     same(program(more, b)[0], (a + 1) @ b)  # it lies as the program takes it
     same(program(more + 1, b)[1], a + 3)
+    assert more.sharding.mesh.axis_names == ("x", "y")
     wrong = np.zeros((5, 8), np.float32)
     with pytest.raises(ArgumentMismatch, match=r"args\[0\]: takes float32\[4,8\]"):
         program(wrong, b)
+
+
+def test_a_sharded_export_with_symbolic_shapes_for_several_platforms_runs() -> None:
+    needs_devices(4)
+    (a,) = export.symbolic_shape("a")
+    rows = NamedSharding(AbstractMesh((2, 2), ("x", "y")), P("x"))
+    jitted = jax.jit(lambda x: (x * 2, x.sum()), in_shardings=rows, out_shardings=(rows, None))
+    program = plugrt.compile(exported(jitted, shape(2 * a, 3), platforms=["cuda", here()]))
+    twice, total = program(X)
+    same(twice, X * 2)
+    same(total, X.sum(), atol=1e-6)
+    assert twice.sharding.shard_shape((4, 3)) == (2, 3)
 
 
 def test_a_sharded_export_of_an_older_jax_runs() -> None:
@@ -434,6 +450,10 @@ def test_an_export_that_contradicts_its_module_is_refused() -> None:
     two = plugrt.load_program(exported(lambda x: (x, x), shape(4)))
     assert isinstance(one, ExportedProgram)
     assert isinstance(two, ExportedProgram)
+    three = plugrt.load_program(exported(lambda x: (x, x), shape(3)))
+    more = ExportedProgram(three.code, "mlir", "more", exported=one.exported)
+    with pytest.raises(ProgramError, match=r"damaged: its module returns float32\[3\], float32"):
+        plugrt.compile(more)
     mixed = ExportedProgram(two.code, "mlir", "mixed", exported=one.exported)
     with pytest.raises(ProgramError, match=r"damaged: its module takes float32\[4\]; it states"):
         plugrt.compile(mixed)

@@ -37,6 +37,7 @@ from plugrt.export import (
     register_pytree_node_serialization,
 )
 from plugrt.flatbuffers import Table, root_table
+from plugrt.programs import export_file
 from plugrt.programs.loading import load_program
 from support.behaviour import behaviour
 
@@ -139,6 +140,14 @@ def test_other_versions_of_the_calling_convention_are_refused() -> None:
     with pytest.raises(ProgramError, match=r"version 8 .* is older.*export the function again"):
         deserialize(older)
     assert deserialize(_replace_number(_CALLING_CONVENTION, struct.pack("<H", 9)))
+
+
+def test_pytrees_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_file, "_DEEPEST", 3)
+    assert deserialize(BLOB).in_tree.num_leaves == 3
+    monkeypatch.setattr(export_file, "_DEEPEST", 1)
+    with pytest.raises(ProgramError, match="pytrees nest deeper than 1 levels"):
+        deserialize(BLOB)
 
 
 def test_a_buffer_cannot_stand_for_a_larger_one() -> None:

@@ -213,7 +213,10 @@ class CompiledExport(CompiledCall):
         try:
             converted = convert_export(self.program, client, types)
         except ShapeError as error:
-            raise ArgumentMismatch(str(error)) from error
+            called = ", ".join(map(str, types))
+            raise ArgumentMismatch(
+                f"{error}; it takes {self._describe_types()}, and was called with {called}"
+            ) from error
         program = converted.program
         launch = make_launch(self.exported, self.devices, self._overrides)
         options = launch.compile_options()

@@ -118,7 +118,13 @@ def _convert(argument: ir.Value, wanted: ir.Type, name: str) -> ir.Value:
 
 
 def _explain(said: str) -> str:
-    """Returns the part of jaxlib's message that is about the shapes."""
+    """Returns the part of jaxlib's message that is about the shapes.
+
+    An assertion of JAX's begins with the words looked for here; other errors are of operations that
+    sizes do not fit, and of assertions' conditions that come too late.
+    """
     found = re.search(r"error: (?:loc\([^)]*\): )?(.*)", said)
-    text = found[1] if found else said
-    return text.partition(" Please see https")[0].rstrip(" ,.")
+    text = (found[1] if found else said).partition(" Please see https")[0].rstrip(" ,.")
+    if text.startswith("Input shapes"):
+        return text
+    return f"its operations do not fit these sizes ({text})"
