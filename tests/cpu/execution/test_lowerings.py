@@ -160,6 +160,7 @@ def test_composites_and_chlo() -> None:
     assert (attributes["axis"], attributes["names"]) == (1, ["a"])
     assert attributes["at"].tolist() == [0, 1]
     assert "my.identity" not in text
+    assert "@my_identity" not in text, "nor what it stood for"
     with lowered(my_identity=lambda context, x: x + context.attributes["axis"]):
         both = jit(lambda x: (mine(x, axis=1), mine(x, axis=2), mine(x, axis=1)))(X)
     same(both, (X + 1, X + 2, X + 1))

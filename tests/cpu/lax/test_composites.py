@@ -104,6 +104,16 @@ def test_what_decompositions_may_do() -> None:
     assert "composite" not in unused.lower(X).as_text()
 
 
+def test_a_composite_may_say_which_devices_its_program_runs_on() -> None:
+    mesh = plugrt.sharding.Mesh(np.array(plugrt.devices()[-2:]), ("a",))
+    halves = plugrt.sharding.NamedSharding(mesh, plugrt.sharding.PartitionSpec("a"))
+    put = lax.composite(lambda x: plugrt.device_put(x * 2, halves), "my.put")
+    for call in (put, jit(put)):
+        found = call(X)
+        same(found, X * 2)
+        assert found.sharding == halves
+
+
 def test_calls_outside_of_jit_are_kept_by_attributes() -> None:
     traced = []
 
