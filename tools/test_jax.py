@@ -35,7 +35,10 @@ ARCHIVE = f"https://github.com/jax-ml/jax/archive/refs/tags/{RELEASE}.tar.gz"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plugrt/jax-tests"
 OUTPUT = ROOT / "build/test-jax"
 REASONS = ROOT / "tools/jax_failures.toml"
-FILES = ("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test")
+FILES = (
+    *("pmap_test", "random_test", "lax_control_flow_test", "api_test", "lax_test"),
+    "python_callback_test",
+)
 NEEDED_SHARE = 0.95
 PLATFORMS = {
     "cpu": {

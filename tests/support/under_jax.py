@@ -374,6 +374,16 @@ def host_functions() -> None:
     halves = NamedSharding(Mesh(np.array(jax.devices()[:2]), "a"), P("a"))
     sharded = jax.device_put(np.arange(4.0, dtype=np.float32), halves)
     np.testing.assert_array_equal(jax.jit(double)(sharded), 2 * np.arange(4))
+    halved: list[Any] = []
+
+    def see(x: Any) -> Any:
+        io_callback(lambda x: halved.append(x.tolist()), None, x, ordered=True)
+        return x + 1
+
+    by_halves = jax.jit(jax.shard_map(see, mesh=halves.mesh, in_specs=P("a"), out_specs=P("a")))
+    np.testing.assert_array_equal(by_halves(sharded), np.arange(1, 5))
+    jax.effects_barrier()
+    assert halved == [[0, 1], [2, 3]]
     seen: list[int] = []
 
     @jax.jit

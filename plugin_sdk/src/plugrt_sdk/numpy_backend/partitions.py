@@ -114,10 +114,11 @@ def divide(whole: Array, parts: Parts) -> list[Array]:
 def _joint_manual_computation(op: Operation) -> Function:
     """The joint form: of whole arrays of each replica, whose first device stands for it."""
     axes = read_manual_axes(op.attribute("manual_axes"))
-    meshes, types, n = op.module.symbols, op.result_types, op.module.grid.partitions
+    meshes, n = op.module.symbols, op.module.grid.partitions
+    taken, types = ([parameter_type(v.type) for v in vs] for vs in (op.ir.operands, op.ir.results))
     given = read_shardy_list(op.attribute("in_shardings"), meshes)
     gives = read_shardy_list(op.attribute("out_shardings"), meshes)
-    inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, op.operand_types, strict=True)]
+    inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, taken, strict=True)]
     results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
     body = op.module.joint_body(op.ir.regions[0])
 
