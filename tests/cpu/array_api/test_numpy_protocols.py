@@ -161,6 +161,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "in linalg": (np.linalg.eig, r"numpy\.linalg\.eig has no counterpart"),
     "where=": (lambda x: np.add(x, 1, where=x > 1), r"numpy\.where\(condition, numpy\.add\(x\)"),
     "of a method": (lambda x: np.std(x, mean=x), r"numpy\.std of an array.*parameter mean"),
+    "fields": (lambda x: np.sort(x, order="a"), r"numpy\.sort of an array.*parameter order"),
     "casting=": (lambda x: np.add(x, 1, dtype=np.int32), r"float32 to it, .*casting='unsafe'"),
 }
 
@@ -180,7 +181,6 @@ WRONG_VALUES: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda x: np.sort(x, kind="bubble"),
         "kind of numpy.sort is 'bubble'; it takes 'quick",
     ),
-    "structured": (lambda x: np.sort(x, order="a"), "order of numpy.sort is 'a'; it takes 'C'"),
     "order": (lambda x: np.reshape(x, 6, order="Q"), "order of numpy.reshape is 'Q'; it takes 'C'"),
     "mode": (lambda x: np.take(x, 9, mode="no"), "mode of numpy.take is 'no'; it takes 'raise'"),
     "UPLO": (lambda x: np.linalg.eigh(x[:, :2], "X"), "UPLO is 'X'; it takes 'L' and 'U'"),

@@ -7,7 +7,7 @@ import pytest
 
 import plugrt
 from plugrt import lax
-from plugrt.errors import ArgumentError, DtypeError, ShapeError, Unimplemented
+from plugrt.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, Unimplemented
 from support.behaviour import behaviour
 from support.effort import seeds
 from support.jax_oracle import jax, same
@@ -82,6 +82,7 @@ def test_wrong_ragged_products() -> None:
         (lambda: general(product, (0,), ()), ArgumentError, "takes 1 group dimensions"),
         (lambda: general(product, (1,), (0,)), ArgumentError, "takes 0 group dimensions"),
         (lambda: general(product, (0,), (1,)), ArgumentError, "which is contracted"),
+        (lambda: numbers(1, 2, 3), ArgumentTypeError, r"numbers of dot_general, as in .* not iter"),
         (lambda: lax.ragged_dot(x[:, :2], y, sizes), ShapeError, "contracting dimensions"),
     ):
         with pytest.raises(error, match=words):

@@ -26,8 +26,8 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
 
 Sorting is stable always. ``casting`` is looked at where there is a ``dtype`` (`in_dtype`).
 """
-_MEANT = {("reshape", "order"), ("ravel", "order")}
-"""Where such a keyword does change the result."""
+_MEANT = {("reshape", "order"), ("ravel", "order"), ("sort", "order"), ("argsort", "order")}
+"""Where such a keyword does change the result: to `sort` it names fields, which we do not have."""
 
 
 def drop_plain(title: str, options: dict[str, Any]) -> None:

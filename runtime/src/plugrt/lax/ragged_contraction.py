@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from plugrt.errors import ArgumentError, AxisError, DtypeError, ShapeError, Unimplemented
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    DtypeError,
+    ShapeError,
+    Unimplemented,
+)
 from plugrt.lax.contraction import DotDimensionNumbers, dot_general
 from plugrt.lax.precision import PrecisionLike
 from plugrt.lax.reductions import cumsum
@@ -46,10 +53,17 @@ class RaggedDotDimensionNumbers:
         lhs_ragged_dimensions: Sequence[int],
         rhs_group_dimensions: Sequence[int],
     ) -> None:
-        numbers = tuple(tuple(map(tuple, pair)) for pair in dot_dimension_numbers)
+        try:
+            numbers = tuple(tuple(map(tuple, pair)) for pair in dot_dimension_numbers)
+            ragged, groups = tuple(lhs_ragged_dimensions), tuple(rhs_group_dimensions)
+        except TypeError as error:
+            raise ArgumentTypeError(
+                "lax.RaggedDotDimensionNumbers takes the numbers of dot_general, as in (((1,), "
+                f"(1,)), ((), ())), and two sequences of dimensions; {error}"
+            ) from error
         object.__setattr__(self, "dot_dimension_numbers", numbers)
-        object.__setattr__(self, "lhs_ragged_dimensions", tuple(lhs_ragged_dimensions))
-        object.__setattr__(self, "rhs_group_dimensions", tuple(rhs_group_dimensions))
+        object.__setattr__(self, "lhs_ragged_dimensions", ragged)
+        object.__setattr__(self, "rhs_group_dimensions", groups)
 
 
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
