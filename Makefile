@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml uv.lock $(wildcard runtime/pyproject.toml plugin_sdk/
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= auto
 
-.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-array-api test-more test-vendors test-xla-cpu test-packages test-sdk \
+.PHONY: demo test test-fresh test-optimised test-jaxlib test-jax test-jax-versions test-array-api test-more test-threads test-vendors test-xla-cpu test-packages test-sdk \
 	test-core-sanitized test-sdk-long conform conformance kill-matrix \
 	lint types format docs docs-site bench plot version \
 	release wheels clean help
@@ -86,6 +86,10 @@ test-jax-versions: $(STAMP)
 ## make test-more    the suite with five times as many random cases and as long races (half an hour)
 test-more: $(STAMP)
 	PLUGRT_TEST_EFFORT=5 $(PYTEST) -n $(WORKERS) -q --timeout=0 $(TESTS)
+
+## make test-threads   eight threads for a minute; JAX_PLATFORMS=numpy for another backend
+test-threads: $(STAMP)
+	PLUGRT_TEST_EFFORT=60 $(PYTEST) -q -s --timeout=0 -p no:randomly tests/cpu/execution/test_threads.py
 
 ## make test-core-sanitized  the tests of exports on a core built for GCC's sanitizers (6 minutes)
 test-core-sanitized: $(STAMP)

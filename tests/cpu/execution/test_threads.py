@@ -1,0 +1,170 @@
+"""Eight threads at once: for a second, and for a minute by ``make test-threads``."""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax
+from plugrt.capi.client import Client
+from plugrt.errors import PjrtError, ShapeError
+from support.behaviour import behaviour
+from support.effort import EFFORT
+
+COUNT = 8
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+KIND = plugrt.ShapeDtypeStruct(X.shape, X.dtype)
+
+
+class Mine(Exception):
+    """Raised by the traced function."""
+
+
+@plugrt.jit
+def shared(x: Any, n: Any) -> Any:
+    return lax.fori_loop(0, 3, lambda _, v: v + n, x)
+
+
+consume = plugrt.jit(lambda x: x + 1, donate_argnums=0)
+
+
+def raise_mine(x: Any) -> Any:
+    raise Mine
+
+
+def fail(x: Any) -> Any:
+    raise Mine
+
+
+def negate(x: Any) -> Any:
+    return -x
+
+
+class Calls:
+    """What a thread does, each with its check; numbers are the thread's own."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.own = plugrt.jit(lambda x, n: x * n + seed, static_argnums=1)
+
+    def number(self) -> int:
+        return self.random.randrange(1, 1000)
+
+    def the_same_function(self) -> None:
+        n = self.number()
+        np.testing.assert_array_equal(shared(X, np.float32(n)), X + 3 * n)
+
+    def its_own_function(self) -> None:
+        n, seed = self.random.randrange(4), float(np.asarray(self.own(np.zeros(3), 0))[0])
+        np.testing.assert_array_equal(self.own(X, n), X * n + np.float32(seed))
+
+    def donation(self) -> None:
+        x = plugrt.device_put(X + self.number())
+        expected = np.asarray(x) + 1
+        np.testing.assert_array_equal(consume(x), expected)
+        assert x.is_deleted()
+
+    def tracing(self) -> None:
+        n = self.number()
+        found = plugrt.jit(lambda x: xp.sum(x) + n).lower(X).out_info
+        assert found.shape == ()
+
+    def operators(self) -> None:
+        x, n = plugrt.device_put(X), self.number()
+        np.testing.assert_array_equal(x * 2 + n, X * 2 + n)
+        np.testing.assert_array_equal(x[1], X[1])
+
+    def exceptions(self) -> None:
+        with pytest.raises(Mine):
+            plugrt.jit(raise_mine)(X)
+        with pytest.raises(ShapeError):
+            plugrt.device_put(X) + np.ones(5, np.float32)
+
+    def clearing(self) -> None:
+        if self.random.random() < 0.02:
+            plugrt.clear_caches()
+
+    def callbacks(self) -> None:
+        n = self.random.randrange(3)
+        f = plugrt.jit(lambda x, n: plugrt.pure_callback(negate, KIND, x + n), static_argnums=1)
+        np.testing.assert_array_equal(f(X, n), -(X + n))
+        with pytest.raises((PjrtError, Mine)):
+            np.asarray(plugrt.jit(lambda x: plugrt.pure_callback(fail, KIND, x))(X))
+
+
+def steps_of(calls: Calls) -> list[Callable[[], None]]:
+    """Returns what runs on the platform under test."""
+    client = plugrt.get_backend()
+    steps = [calls.the_same_function, calls.its_own_function, calls.donation, calls.tracing,
+             calls.operators, calls.exceptions, calls.clearing]  # fmt: skip
+    # XLA's library runs callbacks on threads that it computes on: they can wait for each other.
+    if client.capabilities.host_callbacks and not isinstance(client, Client):
+        steps.append(calls.callbacks)
+    return steps
+
+
+def run(seconds: float) -> Counter[str]:
+    """Runs all threads so long; returns how often they did what. Raises what a thread raised."""
+    done: list[Counter[str]] = []
+    failed: list[BaseException] = []
+    until = time.monotonic() + seconds
+
+    def work(seed: int) -> None:
+        calls, count = Calls(seed), Counter[str]()
+        steps = steps_of(calls)
+        try:
+            while time.monotonic() < until or not count:
+                step = calls.random.choice(steps)
+                step()
+                count[step.__name__] += 1
+        except BaseException as error:  # noqa: BLE001  # raised below
+            failed.append(error)
+        done.append(count)
+
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(COUNT)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds + 100)
+    assert not any(thread.is_alive() for thread in threads), "a deadlock"
+    if failed:
+        raise failed[0]
+    return sum(done, Counter())
+
+
+def resident() -> int:
+    """Returns the resident memory of the process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@behaviour(
+    25,
+    "eight threads call the same and other functions, donate, trace, clear caches and meet"
+    " exceptions: right results, no deadlock, no arrays left",
+)
+def test_eight_threads_at_once() -> None:
+    run(0.2)  # what is made once
+    plugrt.clear_caches()
+    gc.collect()
+    before, arrays = resident(), len(plugrt.live_arrays())
+    started = time.monotonic()
+    count = run(1.0 * EFFORT)
+    seconds = time.monotonic() - started
+    plugrt.effects_barrier()
+    plugrt.clear_caches()
+    gc.collect()
+    assert len(plugrt.live_arrays()) <= arrays
+    grown = resident() - before
+    print(f"{sum(count.values())} calls in {seconds:.0f} s, {grown / 1e6:+.1f} MB: {dict(count)}")
+    assert grown < 300e6
