@@ -24,6 +24,7 @@ from plugrt.errors import (
     NotAnArray,
     Unimplemented,
 )
+from plugrt.transforms import jax_lowering
 from plugrt_cpu.client import CpuClient
 from support.behaviour import behaviour
 from support.distributions import run_python
@@ -53,6 +54,12 @@ class Pair:
 class Layer:
     w: Any
     power: int
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["value"], meta_fields=[])
+@dataclasses.dataclass
+class Wrapped:
+    value: Any
 
 
 class Point(NamedTuple):
@@ -140,6 +147,9 @@ def test_pytrees_are_those_of_jax() -> None:
         assert [v.tolist() for v in point.y] == [X.tolist()]
         assert [v.tolist() for v in named["k"]] == [X.tolist()]
     assert plugrt.from_jax(lambda x: x)(None) is None
+    wrapped = plugrt.from_jax(lambda x: {"new": Wrapped(x)})(X)["new"]  # met as a result only
+    assert type(wrapped) is Wrapped
+    assert wrapped.value.tolist() == X.tolist()
     assert plugrt.from_jax(lambda: jnp.arange(3))().tolist() == [0, 1, 2]
 
 
@@ -179,6 +189,26 @@ def test_settings_of_jax_are_part_of_the_key() -> None:
     assert found["threefry2x32"][0] == found["threefry2x32"][1] != found["rbg"][0]
     with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="strict"):
         plugrt.from_jax(lambda x, y: x + y)(X, np.int32([1, 2, 3]))
+
+
+@pytest.mark.parametrize("name", jax_lowering._SETTINGS)
+def test_each_setting_is_read(name: str) -> None:
+    before = getattr(jax.config, f"jax_{name}")
+    other = {
+        "default_matmul_precision": "highest",
+        "numpy_dtype_promotion": "strict",
+        "numpy_rank_promotion": "raise",
+        "default_prng_impl": "rbg",
+        "random_seed_offset": 7,
+        "explicit_x64_dtypes": "error",
+    }.get(name, not before)
+    key = jax_lowering.read_settings()
+    jax.config.update(f"jax_{name}", other)
+    try:
+        assert jax_lowering.read_settings() != key
+    finally:
+        jax.config.update(f"jax_{name}", before)
+    assert jax_lowering.read_settings() == key
 
 
 def test_settings_of_jax_are_those_of_the_thread() -> None:
@@ -381,6 +411,19 @@ def test_errors_of_the_function_keep_their_traceback() -> None:
         plugrt.from_jax(f)(X)
     frames = [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
     assert frames == ["test_errors_of_the_function_keep_their_traceback", "f"]
+
+
+def test_jax_knows_the_function_by_its_name_and_its_lines() -> None:
+    def chooses(scale: Any) -> Any:
+        return 1 if scale > 0 else 2
+
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="argument scale") as caught:
+        plugrt.from_jax(chooses)(X[0])
+    assert "tracing the function chooses at" in str(caught.value)
+    module = plugrt.from_jax(jnp.tanh).lower(X).compiler_ir()
+    text = module.operation.get_asm(enable_debug_info=True)
+    assert "test_from_jax.py" in text
+    assert "jax_lowering.py" not in text
 
 
 @pytest.mark.parametrize(("call", "words"), [

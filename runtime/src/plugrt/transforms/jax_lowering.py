@@ -44,13 +44,11 @@ def _paths() -> Iterator[str]:
             yield f"config.jax_{name}"
 
 
-_read = operator.attrgetter(*_paths())
-
-
-def read_settings() -> tuple[Any, ...]:
-    """Returns the settings of JAX, in this thread, that change what a function computes."""
-    values: tuple[Any, ...] = _read(jax)
-    return values
+# Each warm call reads them, so that no Python code of ours is between.
+read_settings: Callable[[], tuple[Any, ...]] = functools.partial(
+    operator.attrgetter(*_paths()), jax
+)
+"""Returns the settings of JAX, in this thread, that change what a function computes."""
 
 
 class _AbsentClient:
@@ -270,10 +268,9 @@ class JaxTracing:
                     f"{self._title!r} returned an array of {result.dtype}, which only JAX has; "
                     "return jax.random.key_data(key) for a key, and no gradient of integers"
                 )
-        for name in ("mhlo.num_partitions", "mhlo.num_replicas"):
-            count = find_attribute(module.operation, name)
-            if count is not None and count.value != 1:
-                refuse_partitions(self._title, count.value)
+        count = find_attribute(module.operation, "mhlo.num_partitions")
+        if count is not None and count.value != 1:
+            refuse_partitions(self._title, count.value)
         for operation in operations_within(module.operation):
             target = find_attribute(operation, "call_target_name")
             if target is not None and _calls_python(text_of(target)):
