@@ -175,6 +175,10 @@ def test_settings_of_jax_are_part_of_the_key() -> None:
             assert wide.item() == 0.5 * 0.1
             assert ours.eval_shape(0.5)[1].dtype == np.float64
     assert len(traced) == 2
+    ours.clear_cache()
+    with jax.enable_x64(True):
+        ours(0.5)
+    assert len(traced) == 3
     product = plugrt.from_jax(jnp.dot)
     square = np.ones((2, 2), np.float32)
     with jax.default_matmul_precision("highest"):
@@ -248,6 +252,9 @@ def test_widths_are_jaxs() -> None:
                 continue  # the outer function has it with 32 bits, plugrt's default
             assert call(0.1).item() == 0.1
             assert call(0.1).dtype == np.float64
+        weak = plugrt.jit(lambda x: x)(0.1)  # of 32 bits, and as weak as a Python number
+        double = plugrt.from_jax(lambda x: x * 2)
+        assert [double(x).item() for x in (0.1, weak, 0.1)] == [0.2, 2 * np.float32(0.1), 0.2]
         assert ours(3).dtype == np.int64
         assert ours(True).dtype == np.bool_
 
@@ -283,7 +290,9 @@ def test_composition() -> None:
     np.testing.assert_allclose(compiled(X), expected, rtol=1e-5)
     assert ours.eval_shape(jax.ShapeDtypeStruct((3,), np.float32)).shape == (3,)
     with plugrt.disable_jit():
-        np.testing.assert_allclose(ours(X), expected, rtol=1e-5)
+        found = ours(X)
+    assert type(found) is plugrt.Array
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(ArgumentTypeError, match="give from_jax the outermost one"):
         jax.jit(lambda x: ours(x))(X)
 
@@ -384,6 +393,19 @@ def test_refused(f: Any, error: type[Exception], words: str) -> None:
         assert any(cure in note for note in caught.value.__notes__)
 
 
+@pytest.mark.skipif(
+    not hasattr(jax.config, "jax_use_shardy_partitioner"), reason="no other partitioner here"
+)
+def test_several_devices_are_refused_without_shardy() -> None:
+    before = jax.config.jax_use_shardy_partitioner
+    jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        with pytest.raises(Unimplemented, match="by JAX over 3 devices"):
+            plugrt.from_jax(jax.jit(lambda x: x + 1, in_shardings=over(3)))(X)
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", before)
+
+
 def test_a_mesh_of_one_device_is_dropped() -> None:
     one = over(1)
     f = jax.jit(lambda x: jax.lax.with_sharding_constraint(x + 1, one), in_shardings=one)
@@ -397,6 +419,7 @@ def test_lapack() -> None:
     values = plugrt.from_jax(lambda a: jnp.linalg.eigh(a)[0])
     if isinstance(plugrt.get_backend(), CpuClient):
         np.testing.assert_allclose(values(matrix), np.linalg.eigvalsh(matrix), rtol=1e-5)
+        assert "sdy." not in values.lower(matrix).as_text()  # JAX says how it could be partitioned
     else:
         with pytest.raises(Unimplemented, match=r"cannot lower .* 'eigh'"):
             values(matrix)

@@ -38,3 +38,5 @@ def test_each_platform_has_a_program_of_its_own() -> None:
     assert plugrt.from_jax(f, device=cpu.addressable_devices()[0])(X)[0].tolist() == [2, 3]
     with pytest.raises(Unimplemented, match=r"for the platform 'xla_cpu'.*'eigh'"):
         plugrt.from_jax(jax.numpy.linalg.eigvalsh, backend="xla_cpu")(np.eye(2, dtype=np.float32))
+    with pytest.raises(Unimplemented, match="'<lambda>' calls Python"):
+        plugrt.from_jax(lambda x: jax.debug.print("{}", x), backend="xla_cpu")(X)

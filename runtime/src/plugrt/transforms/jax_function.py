@@ -91,10 +91,11 @@ class JaxFunction(JitFunction[P, R]):
         return super().trace(*args, **kwargs)
 
     def clear_cache(self) -> None:
-        """Forgets the programs compiled for this function."""
+        """Forgets the programs compiled for this function, under all settings of JAX."""
         super().clear_cache()
         self._tracing.clear_cache()
-        self._others.clear()
+        for other in [*self._others.values()]:
+            other.clear_cache()
 
     def _under(self, settings: tuple[Any, ...]) -> JaxFunction[P, R]:
         """Returns this function as JAX traces it under other settings."""

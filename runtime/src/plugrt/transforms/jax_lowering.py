@@ -140,7 +140,6 @@ _WIDEST = {"b": np.bool_, "i": np.int64, "f": np.float64, "c": np.complex128}
 
 def describe_type(shape: tuple[int, ...], dtype: np.dtype[Any], weak: bool) -> jax.ShapeDtypeStruct:
     """Returns the type that an array has for JAX under its settings."""
-    weak = weak and dtype != np.bool_
     return _Abstract(shape, canonical_dtype(dtype, weak), weak_type=weak)  # type: ignore[no-untyped-call]
 
 
@@ -186,7 +185,6 @@ class JaxTracing:
             return function(*args, **kwargs)
 
         functools.update_wrapper(call, function, updated=())
-        call.__name__ = self._title
         self._jitted = jax.jit(
             call,
             static_argnums=tuple(self._statics),

@@ -1,0 +1,41 @@
+"""`drop_shardings`: what Shardy says of a module goes, unless it is about several devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from plugrt.errors import Unimplemented
+from plugrt.stablehlo.modules import parse
+from plugrt.stablehlo.one_partition import drop_shardings
+
+TEXT = """
+module {{
+  sdy.mesh @mesh = <["x"={count}]>
+  func.func public @main(%x: tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}})
+      -> (tensor<4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}}) {{
+    %0 = sdy.sharding_constraint %x <@mesh, [{{"x"}}]> : tensor<4xf32>
+    %1 = stablehlo.negate %0 {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"x"}}]>]>}}
+      : tensor<4xf32>
+    {more}
+    return %1 : tensor<4xf32>
+  }}
+}}
+"""
+
+
+def test_nothing_of_shardy_is_left() -> None:
+    code = drop_shardings(TEXT.format(count=1, more="").encode(), "f")
+    assert b"sdy" not in code
+    assert "stablehlo.negate %arg0" in str(parse(code))
+    assert drop_shardings(code, "f") is code
+
+
+def test_several_devices_are_refused() -> None:
+    with pytest.raises(Unimplemented, match="'f' is sharded by JAX over 2 devices"):
+        drop_shardings(TEXT.format(count=2, more="").encode(), "f")
+
+
+def test_other_operations_of_shardy_are_refused() -> None:
+    more = "sdy.sharding_group %1 group_id=0 : tensor<4xf32>"
+    with pytest.raises(Unimplemented, match=r"'f' has sdy\.sharding_group"):
+        drop_shardings(TEXT.format(count=1, more=more).encode(), "f")
