@@ -67,6 +67,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "all of some": lambda x: np.all(x < 3, axis=1, where=M),
     "any of some": lambda x: np.any(x > 6, where=M[0]),
     "mean of some": lambda x: np.mean(x, axis=1, where=M, keepdims=True),
+    "mean of some columns": lambda x: np.mean(x, where=M[0]),
+    "var of some columns": lambda x: np.var(x, where=M[0]),
     "std of some": lambda x: np.std(x, axis=1, where=M, ddof=1),
     "var of some": lambda x: np.var(x, where=M),
     "mean in another dtype": lambda x: np.mean(x, dtype=np.float64),

@@ -59,6 +59,16 @@ def test_ragged_dot_general_in_its_modes(name: str) -> None:
          np.asarray(expected, np.float64))  # fmt: skip
 
 
+def test_infinities_stay_in_their_groups() -> None:
+    numbers = ((((1,), (0,)), ((), ())), (1,), ())
+    x, y, sizes = np.ones((2, 4), np.float32), np.ones((4, 3), np.float32), np.array([1, 2, 1])
+    x[:, 0], y[3] = np.inf, np.inf
+    found = lax.ragged_dot_general(x, y, sizes, lax.RaggedDotDimensionNumbers(*numbers))
+    np.testing.assert_array_equal(found[1], np.full((2, 3), 2))
+    theirs = jax.lax.RaggedDotDimensionNumbers(*numbers)
+    same(found, jax.lax.ragged_dot_general(x, y, sizes, theirs))
+
+
 def test_wrong_ragged_products() -> None:
     x, y, sizes = np.ones((6, 3), np.float32), np.ones((2, 3, 5), np.float32), np.array([2, 4])
     numbers = lax.RaggedDotDimensionNumbers

@@ -7,7 +7,7 @@ from typing import Any
 
 from plugrt.array_api import statistics, utility
 from plugrt.array_api.array_conversion import asarray
-from plugrt.array_api.data_types import astype, result_type
+from plugrt.array_api.data_types import astype
 from plugrt.array_api.elementwise.arithmetic import abs, square
 from plugrt.array_api.elementwise.exponential import sqrt
 from plugrt.array_api.elementwise.float_properties import maximum, minimum
@@ -44,8 +44,6 @@ def reduce(name: str, x: Any, *, where: Any, initial: Any = None, **options: Any
             "chosen"
         )
     start = initial if identity is None else identity
-    if combine is not None and initial is not None:
-        x = astype(x, result_type(x, initial))
     if where is not None:
         x = choose(_as_mask(name, where), x, start)
     if initial is None or combine is None:
