@@ -24,6 +24,7 @@ from plugrt.errors import (
     Unimplemented,
 )
 from plugrt.export import ExportedProgram, deserialize
+from plugrt.flatbuffers import root_table
 from support.behaviour import behaviour
 from support.jax_oracle import jax, same
 
@@ -411,6 +412,14 @@ def test_a_sharded_export_of_an_older_jax_runs() -> None:
     wrong = dataclasses.replace(stated, in_shardings=(b"\x08\x03", None))
     with pytest.raises(ProgramError, match="damaged, or cannot lie on these devices"):
         plugrt.compile(wrong)
+
+
+def test_a_mesh_of_other_devices_is_refused(sharded: Any) -> None:
+    blob = bytes(sharded.serialize())
+    at: Any = root_table(blob)._find(18)
+    assert blob[at : at + 4] == b"\x04\0\0\0"
+    with pytest.raises(ProgramError, match=r"damaged.*is for 8 devices, and has a mesh of 4"):
+        deserialize(blob[:at] + b"\x08\0\0\0" + blob[at + 4 :])
 
 
 def test_devices_that_are_missing_are_named(sharded: Any) -> None:

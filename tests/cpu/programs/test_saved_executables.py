@@ -17,6 +17,7 @@ from plugrt.errors import (
     ArgumentMismatch,
     ArgumentTypeError,
     DataLoss,
+    DeletedBuffer,
     InvalidArgument,
     PjrtError,
     Unimplemented,
@@ -56,6 +57,7 @@ def test_a_saved_executable_is_loaded(compiled: Any, tmp_path: Path) -> None:
     last = plugrt.local_devices()[-1]
     moved = plugrt.compile(path, device=last)
     assert moved.device is last
+    assert [*moved.runtime_executable().addressable_devices] == [last]
     assert moved(plugrt.device_put(X, plugrt.devices()[0])).device is last
     again = plugrt.compile(moved.serialize())
     np.testing.assert_array_equal(again(X), X * 2 + 1)
@@ -137,6 +139,9 @@ def test_a_donated_argument_is_donated_again() -> None:
     x = plugrt.device_put(X)
     np.testing.assert_array_equal(loaded(x), X + 1)
     assert x.is_deleted() == plugrt.get_backend().capabilities.donation
+    if x.is_deleted():
+        with pytest.raises(DeletedBuffer, match="donated to '<lambda>', called at"):
+            np.asarray(x)
 
 
 def test_a_function_that_computes_nothing_is_saved() -> None:

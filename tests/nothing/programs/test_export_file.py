@@ -150,6 +150,15 @@ def test_pytrees_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         deserialize(BLOB)
 
 
+def test_arguments_that_there_are_not_are_refused() -> None:
+    table = root_table(BLOB)
+    at = table._buffer.follow(table._find(15)) + 4  # type: ignore[arg-type]
+    assert BLOB[at : at + 6] == struct.pack("<HHH", 0, 1, 2)
+    for wrong in ((0, 1, 3), (1, 0, 2)):
+        with pytest.raises(ProgramError, match=r"its module takes the arguments \[.*\] of 3"):
+            deserialize(BLOB[:at] + struct.pack("<HHH", *wrong) + BLOB[at + 6 :])
+
+
 def test_a_buffer_cannot_stand_for_a_larger_one() -> None:
     """Tables that each refer to the next one twice: 2**60 of them in 1,400 bytes."""
     with pytest.raises(ValueError, match="again and again"):
