@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("startup", "dispatch", "pmap", "transfer", "tracing", "discovery", "library", "export",
-         "numpy_backend", "calls")  # fmt: skip
+NAMES = ("startup", "dispatch", "pmap", "transfer", "callbacks", "tracing", "discovery", "library",
+         "export", "numpy_backend", "calls")  # fmt: skip
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ floats.
 {runs}
 
 `make plot` measures again, on your machine, and updates the last column, the picture and this page;
-`make bench` runs all of `benchmarks/`, which also measures start-up, transfers, `pmap`,
+`make bench` runs all of `benchmarks/`, which also measures start-up, transfers, callbacks, `pmap`,
 tracing and libraries.
 """
 
