@@ -44,6 +44,12 @@ def test_what_ends_the_process_is_a_verdict(name: str, verdict: Verdict, words: 
     assert (found[AT].verdict, words in found[AT].got) == (verdict, True), found[AT]
 
 
+def test_the_kit_s_own_processes_are_not_the_plugin_s() -> None:
+    runner = Runner(Target("plugin", "numpy"), [registry.find("operations.add.float32")], 60.0)
+    assert [str(result.verdict) for result in runner.run().values()] == ["PASS"]
+    assert runner.notes == {}, "the reference interpreter was left behind"
+
+
 def test_a_crash_that_an_earlier_check_brought_about_names_it() -> None:
     found = run(mutant("killer.segfault_later"), [BEFORE, AT, AFTER])
     assert [str(result.verdict) for result in found.values()] == ["PASS", "CRASH", "PASS"]
