@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plugrt.interface import Client
-from plugrt.plugins.backends import devices
+from plugrt.interface import Client, CompileOptions
+from plugrt.plugins.backends import devices, get_backend
 from plugrt_cpu.loaded_executable import CpuLoadedExecutable
 from support.puts import Puts
 
@@ -48,4 +48,19 @@ def puts(monkeypatch: pytest.MonkeyPatch) -> Puts:
 
     for name, counted in zip(names, (put_one, put_many, put_parts), strict=True):
         monkeypatch.setattr(type(client), name, counted)
+    return found
+
+
+@pytest.fixture
+def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Gives the options by name of each compilation."""
+    found: list[dict[str, Any]] = []
+    client = type(get_backend())
+    real = client.compile
+
+    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
+        found.append(dict(options.env_overrides))
+        return real(self, program, options)
+
+    monkeypatch.setattr(client, "compile", compile)
     return found

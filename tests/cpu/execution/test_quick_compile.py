@@ -10,7 +10,7 @@ import pytest
 
 from plugrt.errors import ConfigError, InvalidArgument
 from plugrt.execution.quick_compile import compile_or_drop
-from plugrt.interface import Client, CompileOptions, Program
+from plugrt.interface import CompileOptions, Program
 from plugrt.plugins.backends import get_backend
 from plugrt.settings.declarations import config
 from plugrt.transforms.jit import jit
@@ -18,21 +18,6 @@ from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)
 QUICK = "xla_cpu_use_fusion_emitters"
-
-
-@pytest.fixture
-def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Gives the options by name of each compilation."""
-    found: list[dict[str, Any]] = []
-    client = type(get_backend())
-    real = client.compile
-
-    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
-        found.append(dict(options.env_overrides))
-        return real(self, program, options)
-
-    monkeypatch.setattr(client, "compile", compile)
-    return found
 
 
 @behaviour(

@@ -9,28 +9,11 @@ import numpy as np
 import pytest
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, InvalidArgument
-from plugrt.interface import Client, CompileOptions
-from plugrt.plugins.backends import get_backend
 from plugrt.transforms.jit import jit
 from support.behaviour import behaviour
 
 X = np.arange(3, dtype=np.float32)
 QUICK = {"xla_llvm_disable_expensive_passes": True}
-
-
-@pytest.fixture
-def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Gives the options by name of each compilation."""
-    found: list[dict[str, Any]] = []
-    client = type(get_backend())
-    real = client.compile
-
-    def compile(self: Client, program: Any, options: CompileOptions) -> Any:
-        found.append(dict(options.env_overrides))
-        return real(self, program, options)
-
-    monkeypatch.setattr(client, "compile", compile)
-    return found
 
 
 @behaviour(13, "`jit(compiler_options=…)` compiles with them, and apart from the same without")

@@ -126,6 +126,7 @@ def _refuse_again(sound: Any) -> Callable[[Any], Any]:
 
 
 def an_error() -> Any:
+    """Returns an error that the sound table made, for a call that it refuses."""
     args, memory = new_args("TopologyDescription_Create")
     _kept.append(memory)
     return sound_table().TopologyDescription_Create(args)
