@@ -241,6 +241,7 @@ def passes_in_a_child(check: Callable[[], bool]) -> bool:
     """Whether a check holds in a forked child, which is ended if it hangs."""
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest-timeout has a handler for it
         signal.alarm(60)
         os._exit(0 if check() else 1)
     return os.waitpid(child, 0)[1] == 0
