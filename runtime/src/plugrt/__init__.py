@@ -57,6 +57,7 @@ _NAMES = {
     "process_indices": "plugrt.plugins.backends",
     "pure_callback": "plugrt.transforms.callbacks",
     "register_array_type": "plugrt.execution.array_types",
+    "shard_map": "plugrt.transforms.shard_map",
     "topology": "plugrt.transforms.topology",
     "transfer_guard": "plugrt.settings.contexts",
     "transfer_guard_device_to_device": "plugrt.settings.contexts",
@@ -161,6 +162,7 @@ if TYPE_CHECKING:
     from plugrt.transforms.jit import jit as jit
     from plugrt.transforms.pmap import pmap as pmap
     from plugrt.transforms.shape_dtype_struct import ShapeDtypeStruct as ShapeDtypeStruct
+    from plugrt.transforms.shard_map import shard_map as shard_map
     from plugrt.transforms.sharding_constraint import (
         with_sharding_constraint as with_sharding_constraint,
     )

@@ -14,6 +14,7 @@ from plugrt.errors import Internal
 from plugrt.interface import Handler
 from plugrt.stablehlo.attributes import text_of
 from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.regions import operations_within
 from plugrt_sdk.numpy_backend.blocks import BlockCompiler
 from plugrt_sdk.numpy_backend.bodies import RegionBody, free_values
 from plugrt_sdk.numpy_backend.constants import constant_value
@@ -89,12 +90,24 @@ class ModuleCompiler:
         """Whether a manual computation divides what the rest of the module has whole."""
         return any(_holds(symbol, MANUAL_COMPUTATION) for symbol in self.symbols.values())
 
+    @cached_property
+    def _nests(self) -> bool:
+        """Whether a manual computation may be within another: there, or in a function."""
+        return any(
+            _holds(inner, MANUAL_COMPUTATION)
+            for name, symbol in self.symbols.items()
+            for outer in operations_within(symbol)
+            if outer.name == MANUAL_COMPUTATION or (name != "main" and outer == symbol)
+            for region in outer.regions
+            for inner in _operations_of(region)
+        )
+
     def is_joint(self, operation: ir.Operation) -> bool:
         """Whether an operation, or one within it, needs several devices at once."""
         if operation.name in JOINT:
             return True
-        if operation.name == MANUAL_COMPUTATION:  # its partitions are its own
-            return self.grid.replicas > 1
+        if operation.name == MANUAL_COMPUTATION:  # its partitions are its own, or the outer one's
+            return self.grid.replicas > 1 or self._nests
         called = called_symbol(operation)
         if called and self.function_is_joint(called):
             return True
@@ -165,12 +178,12 @@ class ModuleCompiler:
 
 def _holds(operation: ir.Operation, name: str) -> bool:
     """Whether an operation is of this name, or one within it."""
-    return operation.name == name or any(
-        _holds(inner.operation, name)
-        for region in operation.regions
-        for block in region
-        for inner in block.operations
-    )
+    return any(inner.name == name for inner in operations_within(operation))
+
+
+def _operations_of(region: ir.Region) -> list[ir.Operation]:
+    """Returns the operations of a region's blocks, without those within them."""
+    return [view.operation for block in region for view in block.operations]
 
 
 def called_symbol(operation: ir.Operation) -> str | None:

@@ -21,6 +21,7 @@ from plugrt.stablehlo.shardings import (
     TensorSharding,
     read_gspmd,
     read_manual_axes,
+    read_peers,
     read_shardy,
     read_shardy_list,
 )
@@ -120,9 +121,30 @@ def _joint_manual_computation(op: Operation) -> Function:
     gives = read_shardy_list(op.attribute("out_shardings"), meshes)
     inputs = [s.slices(t.shape, n, axes) for s, t in zip(given, taken, strict=True)]
     results = [s.slices(t.shape, n, axes) for s, t in zip(gives, types, strict=True)]
+    peers = read_peers(op.attribute("out_shardings"), meshes, axes, n)
     body = op.module.joint_body(op.ir.regions[0])
 
+    def run_within(active: Active, lists: Sequence[list[Any]]) -> list[list[Array]]:
+        """Within another: each device has its part along that one's axes, whole along these."""
+        shards = [
+            [divide(x, [parts[d % n]])[0] for d, x in zip(active, values, strict=True)]
+            for values, parts in zip(lists, inputs, strict=True)
+        ]
+        place = {device: i for i, device in enumerate(active)}
+        whole: list[list[Array]] = []
+        for own, parts, kind in zip(map(list, body(active, *shards)), results, types, strict=True):
+            groups = [[d - d % n + peer for peer in peers[d % n]] for d in active]
+            whole.append(
+                [
+                    assemble([own[place[e]] for e in group], [parts[e % n] for e in group], kind)
+                    for group in groups
+                ]
+            )
+        return whole
+
     def run(active: Active, *lists: Any) -> list[list[Array]]:
+        if any(device % n for device in active):
+            return run_within(active, lists)
         devices = tuple(first + p for first in active for p in range(n))
         shards = [
             [part for x in values for part in divide(x, parts)]

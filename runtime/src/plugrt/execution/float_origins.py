@@ -28,8 +28,13 @@ def find_origin(
     """Returns a sentence on the operation from which a result has its NaN; empty if unknown.
 
     The program is compiled once more, so that it also computes which operation each value has its
-    NaN from, and run on the same arguments.
+    NaN from, and run on the same arguments. Programs that are divided over devices are not.
     """
+    if program.launch.partitions > 1:
+        return (
+            "which operation made it is not looked for in a program that is divided over devices; "
+            "call the function with its arguments on one device"
+        )
     if program.module is None or (module := program.module()) is None:
         return ""
     from plugrt.stablehlo.float_probes import add_probes

@@ -225,13 +225,13 @@ def make_mesh(
 
 
 def _read_names(names: Any) -> tuple[AxisName, ...]:
-    if isinstance(names, str) or type(names) is int:
+    if isinstance(names, str):
         names = (names,)
     if not isinstance(names, Iterable):
         raise ArgumentTypeError(f"the axis names of a mesh are strings; got {names!r:.100}")
     result = tuple(names)
     for name in result:
-        if not isinstance(name, str) and type(name) is not int:
+        if not isinstance(name, str):
             raise ArgumentTypeError(
                 f"the axes of a mesh are named by strings; got {type(name).__name__} {name!r:.100}"
             )

@@ -18,7 +18,7 @@ class _Unconstrained(Enum):
         return "UNCONSTRAINED"
 
 
-AxisName = str | int
+AxisName = str
 """What an axis of a mesh may be called."""
 Entry = AxisName | tuple[AxisName, ...] | _Unconstrained | None
 """What a spec says of one dimension."""
@@ -112,7 +112,7 @@ def _read_entry(entry: Any) -> Entry:
 
 
 def _read_name(name: Any) -> AxisName:
-    if isinstance(name, str) or type(name) is int:
+    if isinstance(name, str):
         return name
     raise ArgumentTypeError(
         "PartitionSpec takes, for each dimension, the name of a mesh's axis, a tuple of names, "

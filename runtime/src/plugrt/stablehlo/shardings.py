@@ -107,13 +107,7 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
     sharding = sdy.TensorShardingAttr(attribute)
     if list(sharding.unreduced_axes):
         raise Unimplemented(f"the sharding {attribute} leaves partial sums on the devices")
-    reference = sharding.mesh_or_ref
-    if isinstance(reference, ir.FlatSymbolRefAttr):
-        reference = meshes[reference.value].attributes["mesh"]
-    mesh = sdy.MeshAttr(reference)
-    sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, mesh.axes)}
-    names = list(sizes)
-    divisors = {n: math.prod(sizes[m] for m in names[i + 1 :]) for i, n in enumerate(names)}
+    sizes, divisors, devices = _read_mesh(sharding.mesh_or_ref, meshes)
 
     def axis_of(reference: Any) -> Axis:
         reference = sdy.AxisRefAttr(reference)
@@ -128,9 +122,44 @@ def read_shardy(attribute: ir.Attribute, meshes: dict[str, Any]) -> TensorShardi
         tuple(map(axis_of, dimension.axes))
         for dimension in map(sdy.DimensionShardingAttr, sharding.dimension_shardings)
     )
+    return TensorSharding(dimensions, devices)
+
+
+def _read_mesh(
+    reference: Any, meshes: dict[str, Any]
+) -> tuple[dict[str, int], dict[str, int], tuple[int, ...]]:
+    """Returns the sizes and the divisors of a mesh's axes by name, and its devices."""
+    sdy = shardy()
+    if isinstance(reference, ir.FlatSymbolRefAttr):
+        reference = meshes[reference.value].attributes["mesh"]
+    mesh = sdy.MeshAttr(reference)
+    sizes = {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, mesh.axes)}
+    names = list(sizes)
+    divisors = {n: math.prod(sizes[m] for m in names[i + 1 :]) for i, n in enumerate(names)}
     # A mesh of no axes is of any devices; with a device it is that one alone.
     every = range(math.prod(sizes.values())) if sizes else ()
-    return TensorSharding(dimensions, tuple(mesh.device_ids) or tuple(every))
+    return sizes, divisors, tuple(mesh.device_ids) or tuple(every)
+
+
+def read_peers(
+    attribute: ir.Attribute, meshes: dict[str, Any], axes: Collection[str], partitions: int
+) -> list[list[int]]:
+    """Returns for each partition those that differ from it along some axes alone, itself included.
+
+    ``attribute`` has the shardings of several values over one mesh. Without a value each is alone.
+    """
+    shardings = shardy().TensorShardingPerValueAttr(attribute).shardings
+    if not len(shardings):
+        return [[i] for i in range(partitions)]
+    first = shardy().TensorShardingAttr(shardings[0])
+    sizes, divisors, devices = _read_mesh(first.mesh_or_ref, meshes)
+    others = [n for n in sizes if n not in axes]
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for position, device in enumerate(devices):
+        at = tuple(position // divisors[n] % sizes[n] for n in others)
+        groups.setdefault(at, []).append(device)
+    peers = {device: group for group in groups.values() for device in group}
+    return [peers[i] for i in range(partitions)]
 
 
 def constrain(value: ir.Value, text: str, location: ir.Location) -> ir.Value:

@@ -1,9 +1,8 @@
-"""`shardy_text`: a sharding as Shardy's attribute, ``#sdy.sharding<…>``, with its mesh in place."""
+"""Shardings as Shardy's attributes, ``#sdy.sharding<…>``, with their meshes in place."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,18 +12,24 @@ from plugrt.execution.sharding import Sharding
 
 
 def shardy_text(sharding: Sharding, ndim: int) -> str:
-    """Returns the attribute for an array of ``ndim`` dimensions.
+    """Returns the attribute for an array of ``ndim`` dimensions; see `sharding_body`."""
+    return f"#sdy.sharding<{sharding_body(sharding, ndim)}>"
+
+
+def sharding_body(sharding: Sharding, ndim: int, is_open: bool = False) -> str:
+    """Returns what stands in the attribute for an array of ``ndim`` dimensions.
 
     Devices are numbered by their place in ``sharding.devices``. An axis of `NamedSharding` keeps
     its name; other shardings have a mesh of their own, of one axis for each divided dimension.
-    Dimensions that are left to the compiler (``UNCONSTRAINED``) are open, all others closed.
+    Dimensions that are left to the compiler (``UNCONSTRAINED``), or all if ``is_open``, may be
+    divided over further axes.
     """
     if isinstance(sharding, NamedSharding):
         spec = sharding.spec
-        axes = [(_name(name), size) for name, size in sharding.mesh.shape.items()]
-        own = [[*map(_name, spec.axes_of(i))] for i in range(ndim)]
-        is_open = [spec.is_unconstrained(i) for i in range(ndim)]
-        return _text(axes, own, is_open)
+        axes = [(str(name), size) for name, size in sharding.mesh.shape.items()]
+        own = [[*map(str, spec.axes_of(i))] for i in range(ndim)]
+        left = [is_open or spec.is_unconstrained(i) for i in range(ndim)]
+        return _text(axes, own, left)
     tiling = sharding.tiling(ndim)
     assert tiling is not None, sharding
     axes = [(f"_{i}", parts) for i, parts in enumerate(tiling.parts) if parts > 1]
@@ -36,21 +41,16 @@ def shardy_text(sharding: Sharding, ndim: int) -> str:
     return _text(axes or [("_copies", len(order))], own, [False] * ndim, devices)
 
 
-def _name(name: object) -> str:
-    return str(name)
-
-
 def _text(
     axes: Sequence[tuple[str, int]],
     own: Sequence[Sequence[str]],
     is_open: Sequence[bool],
     devices: Sequence[int] = (),
 ) -> str:
-    assert math.prod(size for _, size in axes) >= 1
     mesh = ", ".join(f"{json.dumps(name)}={size}" for name, size in axes)
     order = f", device_ids={list(devices)}" if devices else ""
     dimensions = ", ".join(
         "{" + ", ".join([*map(json.dumps, names), *["?"] * left]) + "}"
         for names, left in zip(own, is_open, strict=True)
     )
-    return f"#sdy.sharding<mesh<[{mesh}]{order}>, [{dimensions}]>"
+    return f"mesh<[{mesh}]{order}>, [{dimensions}]"

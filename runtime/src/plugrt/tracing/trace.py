@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from plugrt.errors import LeakedTracer, UnboundAxis
 from plugrt.execution.casting import cast
 from plugrt.execution.device_claims import Claim
+from plugrt.execution.mesh import AbstractMesh
 from plugrt.execution.user_frames import user_frame
 from plugrt.interface import HostCallback, TensorType
 from plugrt.stablehlo.bindings import ir, new_context
@@ -105,10 +106,14 @@ def current_trace() -> Trace | None:
 class Trace:
     """A module being built by one thread. Use it as a context manager around the traced call."""
 
-    def __init__(self, name: str, axes: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, name: str, axes: Mapping[str, int] | None = None, mesh: AbstractMesh | None = None
+    ) -> None:
         self.name = name
         self.axes: dict[str, int] = dict(axes or {})
-        """Axis names that pmap has bound, to their sizes, outermost first."""
+        """Axis names that pmap or shard_map has bound, to their sizes, outermost first."""
+        self.mesh = mesh
+        """The mesh of a surrounding shard_map, whose devices collectives number as partitions."""
         self.context = new_context()
         self._unknown = ir.Location.unknown(self.context)
         with self.context, self._unknown:
@@ -133,6 +138,8 @@ class Trace:
         self._locations: dict[tuple[CodeType, int], ir.Location] = {}
         self._outer: Trace | None = None
         self.inner_count = 0
+        self.channels = 0
+        """How many collectives of partitions there are: each has a channel."""
         self.functions: dict[int, tuple[Any, str]] = {}
         """Inner jitted functions that are in the module: what was traced, by id, and its name."""
 
@@ -256,9 +263,26 @@ class Trace:
         if name not in self.axes:
             known = ", ".join(map(repr, self.axes)) or "none"
             raise UnboundAxis(
-                f"unbound axis name: {name!r}; axes that a surrounding pmap has bound: {known}"
+                f"unbound axis name: {name!r}; axes that a surrounding pmap or shard_map has "
+                f"bound: {known}"
             )
         return self.axes[name]
+
+    @property
+    def numbered_axes(self) -> Mapping[str, int]:
+        """The axes that number devices in row-major order: those bound, or all of the mesh."""
+        return self.axes if self.mesh is None else self.mesh.shape
+
+    @contextlib.contextmanager
+    def mapped(self, mesh: AbstractMesh, names: Iterable[str]) -> Iterator[None]:
+        """Binds axes of a mesh for as long as the context lasts."""
+        outer = self.axes, self.mesh
+        self.axes = {name: mesh.shape[name] for name in mesh.axis_names if name in names}
+        self.mesh = mesh
+        try:
+            yield
+        finally:
+            self.axes, self.mesh = outer
 
 
 def leak_message(tracer: Any) -> str:

@@ -14,6 +14,7 @@ from plugrt.execution import tree
 from plugrt.execution.arguments import ParameterType
 from plugrt.execution.array import Array
 from plugrt.execution.device_claims import Claim
+from plugrt.execution.mesh import AbstractMesh
 from plugrt.execution.placement import Launch
 from plugrt.execution.plan import Plan
 from plugrt.interface import Client, HostCallback, Program, TensorType
@@ -169,29 +170,29 @@ def stage(
     *,
     name: str,
     axes: Mapping[str, int] | None = None,
+    mesh: AbstractMesh | None = None,
     keep_unused: bool = False,
     forward: bool = True,
 ) -> Staged:
     """Calls ``function`` with one tracer for each parameter and returns what it traced.
 
-    ``axes`` are axis names bound for collectives. What no output and no effect depends on is left
-    out, parameters among it unless ``keep_unused``; outputs that are arguments or what the function
-    closed over bypass the program if ``forward``.
+    ``axes`` are axis names bound for collectives, ``mesh`` the one that they are of. What no output
+    and no effect depends on is left out, parameters among it unless ``keep_unused``; outputs that
+    are arguments or what the function closed over bypass the program if ``forward``.
     Raises what the function raises, and `NotAnArray` with the path of an output that is no array.
     """
     with record_stage(monitoring.TRACE, name):
-        return _stage(function, parameters, name, axes, keep_unused, forward)
+        return _stage(function, parameters, Trace(name, axes, mesh), keep_unused, forward)
 
 
 def _stage(
     function: Callable[..., Any],
     parameters: Sequence[Parameter],
-    name: str,
-    axes: Mapping[str, int] | None,
+    trace: Trace,
     keep_unused: bool,
     forward: bool,
 ) -> Staged:
-    trace = Trace(name, axes)
+    name = trace.name
     with trace:
         types = [trace.mlir_type(p.type.shape, p.type.dtype) for p in parameters]
         main = add_main(trace, name, types)

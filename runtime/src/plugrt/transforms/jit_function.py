@@ -137,7 +137,7 @@ class JitFunction(CachedFunction[P, R]):
         types = self._widen(bound, parameter_types([*map(aval_in_trace, tracers)]))
         head: Any = (bound.spec, bound.static_key)
         if trace.axes or self._rules.donate_nums or self._rules.donate_names:
-            head = (*head, "within", *trace.axes.items())
+            head = (*head, "within", trace.mesh, *trace.axes.items())
         key = (_token().trace, head, *types)
         staged = self._pipeline.traces.get(key)
         if staged is None:
@@ -146,6 +146,7 @@ class JitFunction(CachedFunction[P, R]):
                 make_parameters(types, self._rules.names(bound)),
                 name=self._rules.title,
                 axes=trace.axes,
+                mesh=trace.mesh,
                 keep_unused=self._keep_unused,
             )
             if not any(type(constant) is Tracer for constant in staged.plan.constants):

@@ -1,7 +1,7 @@
 """Collectives that reduce: `psum`, `pmean`, `pmax`, `pmin`; `axis_index` and `axis_size`.
 
-They take and return pytrees and are used within a function that `pmap` has mapped over an axis of
-that name. A tuple of names means the product of those axes, the first the slowest.
+They take and return pytrees and are used within a function that `pmap` or `shard_map` has mapped
+over an axis of that name. A tuple of names means the product of those axes, the first the slowest.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from plugrt.array_api.elementwise import arithmetic
 from plugrt.errors import DtypeError
 from plugrt.execution import tree
 from plugrt.execution.array import Array
+from plugrt.execution.partition_spec import PartitionSpec
 from plugrt.lax.parallel.replica_groups import (
     AxisName,
     Groups,
     axis_positions,
+    channel_attributes,
     group_size,
     replica_groups,
 )
@@ -34,6 +36,8 @@ from plugrt.tracing.emit import (
     region,
     wrap,
 )
+from plugrt.tracing.manual_regions import manual_region
+from plugrt.tracing.trace import Trace
 from plugrt.tracing.tracer import Tracer
 
 T = TypeVar("T")
@@ -127,6 +131,12 @@ def groups_attribute(axis_name: AxisName, groups: Groups) -> ir.Attribute:
     return ir.DenseIntElementsAttr.get(table)
 
 
+def global_ids(trace: Trace) -> dict[str, ir.Attribute]:
+    """Returns what has the groups of a collective name devices within `shard_map`."""
+    channel = channel_attributes(trace)
+    return {**channel, "use_global_device_ids": ir.UnitAttr.get()} if channel else {}
+
+
 def _all_reduce(
     x: Tracer, axis_name: AxisName, groups: Groups, combine: Callable[..., Any]
 ) -> Tracer:
@@ -136,6 +146,7 @@ def _all_reduce(
         [x.value],
         replica_groups=groups_attribute(axis_name, groups),
         loc=trace.location(),
+        **global_ids(trace),
     )
     scalar = trace.mlir_type((), x.dtype)
     region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(combine, a, b)])
@@ -150,7 +161,7 @@ def axis_index(axis_name: AxisName) -> Array:
     Raises `UnboundAxis` outside of a function mapped over that axis. As ``jax.lax.axis_index``.
     """
     positions = axis_positions(axis_name)
-    replica = emit(hlo.replica_id)
+    replica = device_number()
     uint32 = replica.dtype
     index: Tracer | None = None
     for stride, size in positions:
@@ -162,6 +173,22 @@ def axis_index(axis_name: AxisName) -> Array:
     result: Any = convert(constant(0, uint32) if index is None else index, np.int32)
     array: Array = result  # as every traced array is one
     return array
+
+
+def device_number() -> Tracer:
+    """Returns which replica runs, or within `shard_map` which partition; a uint32 scalar.
+
+    Where some axes of the mesh are left to the compiler, only a region that has all of them can
+    ask.
+    """
+    trace = active_trace()
+    if trace.mesh is None:
+        return emit(hlo.replica_id)
+    rest = [name for name in trace.mesh.axis_names if name not in trace.axes]
+    if not rest:
+        return emit(hlo.partition_id)
+    number = lambda: [emit(hlo.partition_id)]  # noqa: E731
+    return manual_region(trace, trace.mesh, rest, [], [], number, [PartitionSpec()])[0]
 
 
 @with_argument_errors

@@ -14,8 +14,14 @@ from plugrt.argument_errors import with_argument_errors
 from plugrt.errors import ArgumentError, ShapeError
 from plugrt.execution import tree
 from plugrt.interface import TensorType
-from plugrt.lax.parallel.all_reduce import axis_size, groups_attribute
-from plugrt.lax.parallel.replica_groups import AxisName, Groups, group_size, replica_groups
+from plugrt.lax.parallel.all_reduce import axis_size, global_ids, groups_attribute
+from plugrt.lax.parallel.replica_groups import (
+    AxisName,
+    Groups,
+    channel_attributes,
+    group_size,
+    replica_groups,
+)
 from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.captures import as_tracer
 from plugrt.tracing.emit import (
@@ -64,6 +70,7 @@ def all_gather(
             all_gather_dim=at,
             replica_groups=groups_attribute(axis_name, axis_index_groups),
             loc=trace.location(),
+            **global_ids(trace),
         )
         gathered: Tracer = wrap(operation)[0]
         return gathered
@@ -92,11 +99,13 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     table = np.array([(row[s], row[t]) for row in rows for s, t in pairs], np.int64).reshape(-1, 2)
 
     def leaf(v: Tracer) -> Tracer:
-        return emit(
+        moved: Tracer = emit(
             hlo.collective_permute,
             v,
             source_target_pairs=ir.DenseIntElementsAttr.get(table),
+            **channel_attributes(active_trace()),
         )
+        return moved
 
     return _on_leaves("ppermute", leaf, x)
 
@@ -173,6 +182,7 @@ def _emit_all_to_all(
         split_count=size,
         replica_groups=groups_attribute(axis_name, groups),
         loc=active_trace().location(),
+        **channel_attributes(active_trace()),
     )
     exchanged: Tracer = wrap(operation)[0]
     return exchanged
@@ -206,6 +216,7 @@ def psum_scatter(
             scatter_dimension=at,
             replica_groups=groups_attribute(axis_name, axis_index_groups),
             loc=trace.location(),
+            **global_ids(trace),
         )
         scalar = trace.mlir_type((), v.dtype)
         region(operation.regions[0], [scalar, scalar], lambda a, b: [emit(hlo.add, a, b)])

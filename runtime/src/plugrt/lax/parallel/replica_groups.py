@@ -1,6 +1,7 @@
 """Replica groups of collectives, from axis names and ``axis_index_groups``.
 
-The axes that are bound, outermost first, number the replicas in row-major order.
+The axes that `pmap` has bound, outermost first, number the replicas in row-major order; within
+`shard_map` those of the mesh number the partitions.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from plugrt.errors import ArgumentError, ArgumentTypeError, UnboundAxis
+from plugrt.stablehlo.bindings import ir
 from plugrt.tracing.trace import Trace, current_trace
 
 AxisName: TypeAlias = str | Sequence[str]
@@ -27,10 +29,10 @@ def replica_groups(axis_name: AxisName, axis_index_groups: Groups = None) -> lis
     Raises `UnboundAxis` if an axis is not bound.
     """
     trace, names = _bound_axes(axis_name)
-    bound = list(trace.axes)
+    numbered = trace.numbered_axes
+    bound, sizes = list(numbered), list(numbered.values())
     chosen = [bound.index(name) for name in names]
     others = [i for i in range(len(bound)) if i not in chosen]
-    sizes = [trace.axes[name] for name in bound]
     ids = np.arange(math.prod(sizes)).reshape(sizes).transpose([*others, *chosen])
     rows: list[list[int]] = ids.reshape(-1, math.prod(sizes[i] for i in chosen)).tolist()
     if axis_index_groups is None:
@@ -52,7 +54,7 @@ def group_size(axis_name: AxisName, axis_index_groups: Groups = None) -> int:
 def axis_positions(axis_name: AxisName) -> list[tuple[int, int]]:
     """Returns for each axis how many replica ids apart its neighbours are, and its size."""
     trace, names = _bound_axes(axis_name)
-    bound, sizes = list(trace.axes), list(trace.axes.values())
+    bound, sizes = list(trace.numbered_axes), list(trace.numbered_axes.values())
     return [(math.prod(sizes[bound.index(name) + 1 :]), trace.axes[name]) for name in names]
 
 
@@ -68,7 +70,7 @@ def _bound_axes(axis_name: AxisName) -> tuple[Trace, tuple[str, ...]]:
     if trace is None:
         raise UnboundAxis(
             f"unbound axis name: {axis_name!r}; collectives are called within a function that "
-            "pmap maps over an axis of that name (axis_name=...)"
+            "pmap or shard_map maps over an axis of that name"
         )
     for name in names:
         trace.axis_size(name)
@@ -82,3 +84,12 @@ def _check_groups(groups: Sequence[Sequence[int]], size: int) -> None:
             f"axis_index_groups must hold each index from 0 to {size - 1} once, in groups of one "
             f"length; got {[list(g) for g in groups]}"
         )
+
+
+def channel_attributes(trace: Trace) -> dict[str, ir.Attribute]:
+    """Returns what makes a collective one of partitions: within `shard_map`, else nothing."""
+    if trace.mesh is None:
+        return {}
+    trace.channels += 1
+    text = f"#stablehlo.channel_handle<handle = {trace.channels}, type = 1>"
+    return {"channel_handle": ir.Attribute.parse(text, trace.context)}

@@ -1,0 +1,79 @@
+"""`manual_region`: a part of a program that is written for one device of a mesh."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from plugrt.execution.mesh import AbstractMesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import PartitionSpec
+from plugrt.stablehlo.bindings import ir, register_shardy, shardy
+from plugrt.tracing.shardy_text import sharding_body
+from plugrt.tracing.trace import Trace
+from plugrt.tracing.tracer import Tracer
+
+Specs = Sequence[PartitionSpec]
+
+
+def manual_region(
+    trace: Trace,
+    mesh: AbstractMesh,
+    names: Sequence[str],
+    operands: Sequence[Tracer],
+    in_specs: Specs,
+    body: Callable[..., Sequence[Tracer]],
+    out_specs: Specs,
+    check: Callable[[ir.Block, Sequence[Tracer]], None] | None = None,
+) -> list[Tracer]:
+    """Adds an ``sdy.manual_computation`` over axes of a mesh and returns its results.
+
+    ``body`` takes a tracer for each operand's part on one device, and returns parts of the results.
+    What it uses from outside is there whole. ``out_specs`` has to be complete once ``body`` has
+    returned; ``check`` looks at the region then.
+    """
+    register_shardy(trace.context)
+    location = trace.location()
+    abstract = mesh.abstract_mesh
+    ins = [NamedSharding(abstract, spec) for spec in in_specs]
+    parts = [
+        trace.mlir_type(s.shard_shape(x.shape), x.dtype) for s, x in zip(ins, operands, strict=True)
+    ]
+    holder = ir.Operation.create("builtin.unrealized_conversion_cast", regions=1, loc=location)
+    block = ir.Block.create_at_start(holder.regions[0], parts, [location] * len(parts))
+    with trace.inside(block, isolated=True) as scope:
+        values = zip(block.arguments, operands, strict=True)
+        results = [*body(*[Tracer(value, trace, weak=x.weak) for value, x in values])]
+        shardy().ReturnOp([x.value for x in results], loc=location)
+        if check is not None:
+            check(block, results)
+    # What was used from outside became parameters of the block, in the order of its first use.
+    taken = [*operands, *(tracer for tracer, _ in scope.captured.values())]
+    ins += [NamedSharding(abstract, PartitionSpec())] * (len(taken) - len(operands))
+    outs = [NamedSharding(abstract, spec) for spec in out_specs]
+    is_open = len(names) < len(mesh.axis_names)
+    axes = ", ".join(map(json.dumps, names))
+    made = shardy().ManualComputationOp(
+        [trace.mlir_type(s.whole_shape(x.shape), x.dtype) for s, x in zip(outs, results)],  # noqa: B905
+        [x.value for x in taken],
+        _per_value(trace, ins, [x.ndim for x in taken], is_open),
+        _per_value(trace, outs, [x.ndim for x in results], is_open),
+        ir.Attribute.parse(f"#sdy<manual_axes{{{axes}}}>", trace.context),
+        loc=location,
+    )
+    block.append_to(made.operation.regions[0])
+    holder.erase()
+    return [
+        Tracer(value, trace, weak=x.weak)
+        for value, x in zip(made.operation.results, results, strict=True)
+    ]
+
+
+def _per_value(
+    trace: Trace, shardings: Sequence[NamedSharding], ranks: Sequence[int], is_open: bool
+) -> ir.Attribute:
+    bodies = ", ".join(
+        f"<{sharding_body(sharding, ndim, is_open)}>"
+        for sharding, ndim in zip(shardings, ranks, strict=True)
+    )
+    return ir.Attribute.parse(f"#sdy.sharding_per_value<[{bodies}]>", trace.context)

@@ -1,0 +1,256 @@
+"""`shard_map`: functions that are written for one device's part, over axes of a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
+from typing import Any, TypeVar, overload
+
+from plugrt.argument_errors import require_flag, with_argument_errors
+from plugrt.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    InvalidArgument,
+    ShapeError,
+    StructureError,
+    Unimplemented,
+)
+from plugrt.execution import tree
+from plugrt.execution.device_claims import Claim
+from plugrt.execution.mesh import Mesh
+from plugrt.execution.named_sharding import NamedSharding
+from plugrt.execution.partition_spec import AxisName, PartitionSpec
+from plugrt.execution.user_frames import describe_call_site
+from plugrt.settings.declarations import config
+from plugrt.stablehlo.bindings import ir
+from plugrt.stablehlo.varying_axes import varying_axes
+from plugrt.tracing.captures import as_tracer
+from plugrt.tracing.emit import active_trace
+from plugrt.tracing.manual_regions import manual_region
+from plugrt.tracing.trace import Trace, current_trace
+from plugrt.tracing.tracer import Tracer
+from plugrt.transforms.call_arguments import check_function
+from plugrt.transforms.jit import jit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Omitted(Enum):
+    """The default of ``f``, for ``@shard_map(mesh=…)``."""
+
+    OMITTED = auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@overload
+def shard_map(
+    f: F,
+    /,
+    *,
+    mesh: Mesh,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Iterable[AxisName] = ...,
+    check_vma: bool = ...,
+) -> F: ...
+@overload
+def shard_map(
+    *,
+    mesh: Mesh,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Iterable[AxisName] = ...,
+    check_vma: bool = ...,
+) -> Callable[[F], F]: ...
+@with_argument_errors
+def shard_map(
+    f: Any = _Omitted.OMITTED,
+    /,
+    *,
+    mesh: Mesh,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Iterable[AxisName] = (),
+    check_vma: bool = True,
+) -> Any:
+    """Returns ``f``, which takes the parts of one device, as a function of whole arrays.
+
+    ``in_specs`` has a `PartitionSpec` for each positional argument, or a pytree prefix of them;
+    ``out_specs`` the same for the result. An axis that a spec of an argument does not name gives
+    each device along it the same part; one that a spec of a result does not name says that all
+    devices along it return the same. Within ``f`` the axes are bound: `plugrt.lax.psum` and the
+    other collectives join devices along them. With ``axis_names`` only those axes are; over the
+    others the compiler divides ``f``, and specs do not name them.
+
+    With ``check_vma``, what results are said to be the same is checked while ``f`` is traced: a
+    value is the same along an axis if it does not depend on what differs there, or was summed or
+    gathered over it. The call is a part of a traced function, or is compiled by itself, also under
+    `disable_jit`. As ``jax.shard_map``; the mesh has to be given, and shapes have to divide.
+
+    Raises `InvalidArgument` for axes that the mesh has not, `StructureError` for specs that are no
+    prefix, and, when it is called, `ShapeError` where a shape does not divide and `ArgumentError`
+    where a result differs along an axis that its spec leaves out.
+
+    >>> from plugrt.sharding import PartitionSpec as P
+    >>> mesh = plugrt.make_mesh((2,), ("x",))
+    >>> total = lambda v: lax.psum(xp.sum(v), "x")
+    >>> plugrt.shard_map(total, mesh=mesh, in_specs=P("x"), out_specs=P())(xp.arange(4.0))
+    Array(6., dtype=float32)
+    """
+    if f is _Omitted.OMITTED:
+        return functools.partial(
+            shard_map,
+            mesh=mesh,
+            in_specs=in_specs,
+            out_specs=out_specs,
+            axis_names=axis_names,
+            check_vma=check_vma,
+        )
+    check_function("shard_map", f)
+    require_flag("shard_map", "check_vma", check_vma)
+    if not isinstance(mesh, Mesh):
+        raise ArgumentTypeError(f"shard_map takes a Mesh; got {mesh!r:.100}")
+    named = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    unknown = [name for name in named if name not in mesh.axis_names]
+    if unknown:
+        raise InvalidArgument(f"axis_names of shard_map has {unknown[0]!r}; the mesh is {mesh!r}")
+    manual = tuple(name for name in mesh.axis_names if not named or name in named)
+    mapped = _Mapped(f, mesh, manual, check_vma)
+    mapped.ins = mapped.read_specs("in_specs", in_specs)
+    mapped.outs = mapped.read_specs("out_specs", out_specs)
+    return functools.wraps(f)(lambda *args: mapped(*args))
+
+
+class _Mapped:
+    """A function over a mesh: a part of what is traced, or compiled by itself."""
+
+    def __init__(
+        self, function: Callable[..., Any], mesh: Mesh, names: tuple[AxisName, ...], check: bool
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._mesh, self._names, self._check = function, mesh, names, check
+        self._alone = jit(self)
+        self.ins: Any
+        self.outs: Any
+
+    @property
+    def _title(self) -> str:
+        return repr(getattr(self._function, "__name__", self._function))
+
+    def read_specs(self, what: str, specs: Any) -> Any:
+        """Returns a pytree of specs, checked; `InvalidArgument` for axes that cannot be named."""
+        leaves, structure = tree.flatten_with_none(specs)
+        for spec in leaves:
+            if not isinstance(spec, PartitionSpec):
+                raise ArgumentTypeError(
+                    f"shard_map's {what} are PartitionSpecs; got {type(spec).__name__} {spec!r:.80}"
+                    + (": P() is what each device has whole" if spec is None else "")
+                )
+            for name in spec.axis_names:
+                if name not in self._names:
+                    raise InvalidArgument(
+                        f"shard_map's {what} has {spec!r}; the axes that it maps over are "
+                        f"{self._names}, of {self._mesh!r}"
+                    )
+            if any(map(spec.is_unconstrained, range(len(spec)))):
+                raise InvalidArgument(f"shard_map's {what} has {spec!r}, which says no part")
+        return tree.unflatten(structure, leaves)
+
+    def __call__(self, *args: Any) -> Any:
+        if current_trace() is not None:
+            return self._add(*args)
+        if not config.disable_jit:
+            return self._alone(*args)
+        # Operation by operation there are no parts. The debug checks, which look for the operation
+        # at fault so, have looked at the results of this whole.
+        with config.override(disable_jit=False, debug_nans=False, debug_infs=False):
+            return self._alone(*args)
+
+    def _add(self, *args: Any) -> Any:
+        trace = active_trace()
+        self._check_surroundings(trace)
+        leaves, structure = tree.flatten(args)
+        specs = self._spread("in_specs", self.ins, args)
+        operands = [as_tracer(x, f"an argument of shard_map of {self._title}") for x in leaves]
+        for i, (x, spec) in enumerate(zip(operands, specs, strict=True)):
+            self._check_shape(f"argument {i}", spec, x.shape)
+        trace.claims.append(
+            Claim(
+                self._mesh.flat_devices,
+                functools.partial(str, f"shard_map of {self._title}{describe_call_site()}"),
+                NamedSharding(self._mesh, PartitionSpec()),
+            )
+        )
+        found: list[Any] = []
+
+        def body(*parts: Tracer) -> Sequence[Tracer]:
+            with trace.mapped(self._mesh, self._names):
+                returned = self._function(*tree.unflatten(structure, parts))
+            outputs, out_structure = tree.flatten(returned)
+            found.extend([out_structure, self._spread("out_specs", self.outs, returned)])
+            out_specs.extend(found[1])
+            made = [as_tracer(x, f"a result of shard_map of {self._title}") for x in outputs]
+            for i, (x, spec) in enumerate(zip(made, out_specs, strict=True)):
+                if len(spec) > x.ndim:
+                    raise ShapeError(
+                        f"result {i} of shard_map of {self._title} has {x.ndim} dimensions on each "
+                        f"device; its spec {spec!r} names {len(spec)}"
+                    )
+            return made
+
+        out_specs: list[PartitionSpec] = []
+
+        def check(block: ir.Block, results: Sequence[Tracer]) -> None:
+            self._check_results(trace, block, [frozenset(s.axis_names) for s in specs], out_specs)
+
+        results = manual_region(
+            trace, self._mesh, self._names, operands, specs, body, out_specs,
+            check if self._check else None,
+        )  # fmt: skip
+        return tree.unflatten(found[0], results)
+
+    def _check_surroundings(self, trace: Trace) -> None:
+        if trace.axes:
+            within = "shard_map" if trace.mesh is not None else "pmap"
+            raise Unimplemented(
+                f"shard_map of {self._title} within {within} over {list(trace.axes)}: map once, "
+                "over all the axes"
+            )
+
+    def _check_shape(self, what: str, spec: PartitionSpec, shape: tuple[int, ...]) -> None:
+        try:
+            NamedSharding(self._mesh, spec).shard_shape(shape)
+        except ShapeError as error:
+            raise ShapeError(f"{what} of shard_map of {self._title}: {error}") from None
+
+    def _spread(self, what: str, specs: Any, full: Any) -> list[PartitionSpec]:
+        try:
+            return tree.broadcast_prefix(specs, full)
+        except ValueError as error:
+            raise StructureError(
+                f"shard_map's {what}={specs!r:.200} is no pytree prefix of the "
+                f"{'arguments' if what == 'in_specs' else 'results'} of {self._title}, "
+                f"{tree.structure(full)}: {error}"
+            ) from error
+
+    def _check_results(
+        self,
+        trace: Trace,
+        block: ir.Block,
+        arguments: list[frozenset[AxisName]],
+        out_specs: Sequence[PartitionSpec],
+    ) -> None:
+        """Raises `ArgumentError` for a result that differs along an axis that its spec lacks."""
+        found = varying_axes(trace.module, block, arguments, self._mesh.shape)
+        for i, (axes, spec) in enumerate(zip(found, out_specs, strict=True)):
+            left = [n for n in self._names if n in axes and n not in spec.axis_names]
+            if left:
+                raise ArgumentError(
+                    f"result {i} of shard_map of {self._title} differs along the axis {left[0]!r}, "
+                    f"and its spec {spec!r} says that it is the same there: name the axis in "
+                    f"out_specs, sum or gather over it (lax.psum(x, {left[0]!r})), or take "
+                    "check_vma=False, which leaves it to you"
+                )

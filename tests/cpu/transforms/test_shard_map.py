@@ -1,0 +1,226 @@
+"""shard_map: functions of one device's part, with collectives over axes of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plugrt
+from plugrt import array_api as xp
+from plugrt import lax
+from plugrt.errors import (
+    ArgumentError,
+    DeviceMismatch,
+    InvalidArgument,
+    ShapeError,
+    StructureError,
+    UnboundAxis,
+)
+from plugrt.plugins.backends import devices
+from plugrt.sharding import NamedSharding
+from plugrt.sharding import PartitionSpec as P
+from support.behaviour import behaviour
+from support.jax_oracle import jax
+
+A = np.arange(64, dtype=np.float32).reshape(8, 8)
+MESH = plugrt.make_mesh((2, 4), ("x", "y"))
+BOTH = ("x", "y")
+
+# A function of lax and one part of A, the specs of its argument and its result.
+Case = tuple[Callable[[Any, Any, Any], Any], Any, Any]
+CASES: dict[str, Case] = {
+    "each its part": (lambda m, lax, v: m.sin(v) * 2, BOTH, BOTH),
+    "the whole on each": (lambda m, lax, v: v + 1, (), ()),
+    "psum over one": (lambda m, lax, v: lax.psum(v, "y"), BOTH, ("x",)),
+    "psum over both": (lambda m, lax, v: lax.psum(v, ("y", "x")), BOTH, ()),
+    "pmean": (lambda m, lax, v: lax.pmean(v, "x"), ("x",), ()),
+    "pmax": (lambda m, lax, v: lax.pmax(v, BOTH), (BOTH,), ()),
+    "axis_index": (lambda m, lax, v: v * 0 + 4 * lax.axis_index("x") + lax.axis_index("y"), BOTH,
+                   BOTH),
+    "index over both": (lambda m, lax, v: v * 0 + lax.axis_index(("y", "x")), BOTH, BOTH),
+    "ppermute": (lambda m, lax, v: lax.ppermute(v, "y", [(0, 1), (1, 2), (3, 0)]), BOTH, BOTH),
+    "ppermute over both": (
+        lambda m, lax, v: lax.ppermute(v, BOTH, [(i, (i + 3) % 8) for i in range(8)]), (BOTH,),
+        (BOTH,),
+    ),
+    "all_to_all": (lambda m, lax, v: lax.all_to_all(v, "y", 1, 0, tiled=True), ("y",),
+                   (None, "y")),
+    "psum_scatter": (lambda m, lax, v: lax.psum_scatter(v, "y", tiled=True), (None, "y"), ("y",)),
+    "all_gather, added": (lambda m, lax, v: lax.psum(lax.all_gather(v, "y"), "y"), ("y",), ()),
+    "in a loop": (
+        lambda m, lax, v: lax.fori_loop(
+            0, 3, lambda i, c: lax.ppermute(c, "x", [(0, 1), (1, 0)]) + 1, v),
+        BOTH, BOTH,
+    ),
+    "in a scan": (
+        lambda m, lax, v: lax.scan(
+            lambda c, row: (c + lax.psum(row, "x"), row), m.zeros(8, dtype=np.float32), v)[0],
+        ("x",), (),
+    ),
+    "in a branch": (
+        lambda m, lax, v: lax.cond(
+            m.sum(lax.psum(v, BOTH)) > 0, lambda u: lax.psum(u, "y"), lambda u: u, v),
+        ("x", "y"), BOTH,
+    ),
+}  # fmt: skip
+
+
+@behaviour(106, "each device computes with its part; collectives join those along an axis")
+@pytest.mark.parametrize("name", CASES)
+def test_as_jax(name: str) -> None:
+    function, taken, given = CASES[name]
+    mapped = plugrt.shard_map(
+        lambda v: function(xp, lax, v), mesh=MESH, in_specs=P(*taken), out_specs=P(*given),
+        check_vma=name not in ("in a scan",),
+    )  # fmt: skip
+    there = jax.sharding.Mesh(np.array(jax.devices()[:8]).reshape(2, 4), BOTH)
+    spec = jax.sharding.PartitionSpec
+    expected = jax.shard_map(
+        lambda v: function(jax.numpy, jax.lax, v), mesh=there, in_specs=spec(*taken),
+        out_specs=spec(*given), check_vma=False,
+    )(A)  # fmt: skip
+    for found in (mapped(A), plugrt.jit(mapped)(plugrt.device_put(A, NamedSharding(MESH, P("y"))))):
+        np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-5)
+        assert found.sharding.devices == tuple(devices()[:8])
+
+
+@behaviour(106, "over some of the axes: the compiler divides the rest")
+def test_some_of_the_axes() -> None:
+    @plugrt.shard_map(mesh=MESH, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    def f(v: Any) -> Any:
+        inner = plugrt.jit(lambda u: u * lax.axis_index("x") + lax.psum(u, "x"))
+        return inner(v) + lax.axis_size("x")
+
+    total = A[:4] + A[4:]
+    expected = np.concatenate([total, A[4:] + total]) + 2
+    np.testing.assert_array_equal(f(A), expected)
+    over_y = plugrt.device_put(A, NamedSharding(MESH, P("x", "y")))
+    np.testing.assert_array_equal(plugrt.jit(f)(over_y), expected)
+    with pytest.raises(UnboundAxis, match="'y'"):
+        plugrt.shard_map(lambda v: lax.psum(v, "y"), mesh=MESH, in_specs=P("x"), out_specs=P("x"),
+                         axis_names="x")(A)  # fmt: skip
+    with pytest.raises(InvalidArgument, match=r"PartitionSpec\('y'\); the axes .* \('x',\)"):
+        plugrt.shard_map(f, mesh=MESH, in_specs=P("y"), out_specs=P("x"), axis_names=["x"])
+
+
+@behaviour(106, "pytrees, prefixes of specs, what is closed over, and jitted functions inside")
+def test_what_goes_in_and_out() -> None:
+    outside = xp.asarray(A)
+
+    def f(p: Any, v: Any) -> Any:
+        scale = plugrt.jit(lambda u: u + lax.psum(xp.sum(u), "y"))
+        return {"w": scale(p["w"] + p["b"]), "v": v + outside[0] + 2.5, "n": np.float32(3)}
+
+    mapped = plugrt.shard_map(
+        f, mesh=MESH, in_specs=({"w": P(None, "y"), "b": P()}, P(BOTH)),
+        out_specs={"w": P(None, "y"), "v": P(BOTH), "n": P()},
+    )  # fmt: skip
+    for call in (mapped, plugrt.jit(lambda p, v: mapped(p, v * 1))):
+        found = call({"w": A, "b": np.float32(1)}, A)
+        np.testing.assert_array_equal(found["w"], A + 1 + (A + 1).sum())
+        np.testing.assert_array_equal(found["v"], A + A[0] + 2.5)
+        assert found["n"] == 3
+    one = plugrt.shard_map(lambda p: (p[0] + p[1], p[1]), mesh=MESH, in_specs=(P("x"),),
+                           out_specs=P("x"))  # fmt: skip
+    np.testing.assert_array_equal(one((A, A))[0], 2 * A)
+    with plugrt.disable_jit():
+        np.testing.assert_array_equal(one((A, A))[0], 2 * A)
+    with plugrt.debug_nans(), pytest.raises(FloatingPointError, match="divided over devices; call"):
+        plugrt.shard_map(lambda v: xp.log(v - 1), mesh=MESH, in_specs=P("x"), out_specs=P("x"))(A)
+    scanned = lax.scan(lambda c, row: (c + mapped_sum(row), row), xp.zeros(()), xp.asarray(A))[0]
+    assert scanned == A.sum()
+
+
+def mapped_sum(v: Any) -> Any:
+    total = plugrt.shard_map(
+        lambda u: lax.psum(xp.sum(u), "y"), mesh=MESH, in_specs=P("y"), out_specs=P()
+    )
+    return total(v)
+
+
+VARIES: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
+    "what is divided": (lambda v: v, ("x",), "x"),
+    "summed over another": (lambda v: lax.psum(v, "y"), ("x", "y"), "x"),
+    "summed in groups": (
+        lambda v: lax.psum(v, "y", axis_index_groups=[[0, 1], [2, 3]]), (None, "y"), "y",
+    ),
+    "moved": (lambda v: lax.ppermute(lax.psum(v, "x"), "y", [(0, 1)]), ("x",), "y"),
+    "its index": (lambda v: v + lax.axis_index("y"), (), "y"),
+    "by way of a loop": (
+        lambda v: lax.fori_loop(0, 2, lambda i, c: (c[1], c[1] + lax.axis_index("x")), (v, v))[0],
+        (), "x",
+    ),
+    "by way of a condition": (
+        lambda v: lax.cond(lax.axis_index("y") > 1, lambda u: u, lambda u: -u, v), (), "y",
+    ),
+    "by way of a function": (lambda v: plugrt.jit(lambda u: u * lax.axis_index("y"))(v), (), "y"),
+    "by way of how often": (
+        lambda v: lax.while_loop(lambda c: c[0, 0] < lax.axis_index("x"), lambda c: c + 1, v), (),
+        "x",
+    ),
+}  # fmt: skip
+
+
+@behaviour(106, "a result that differs along an axis that its spec leaves out is refused")
+@pytest.mark.parametrize("name", VARIES)
+def test_the_replication_check(name: str) -> None:
+    function, taken, axis = VARIES[name]
+    mapped = plugrt.shard_map(function, mesh=MESH, in_specs=P(*taken), out_specs=P())
+    with pytest.raises(ArgumentError, match=f"differs along the axis '{axis}'.*check_vma=False"):
+        mapped(A)
+    unchecked = plugrt.shard_map(
+        function, mesh=MESH, in_specs=P(*taken), out_specs=P(), check_vma=False
+    )
+    assert unchecked(A).dtype == np.float32
+    summed = plugrt.shard_map(
+        lambda v: lax.pmax(function(v), BOTH), mesh=MESH, in_specs=P(*taken), out_specs=P()
+    )
+    assert summed(A).dtype == np.float32
+
+
+X = P("x")
+
+
+def _map(in_specs: Any = X, out_specs: Any = X, f: Any = lambda v: v, **more: Any) -> Any:
+    return plugrt.shard_map(f, mesh=MESH, in_specs=in_specs, out_specs=out_specs, **more)
+
+
+WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "no mesh": (lambda: plugrt.shard_map(len, mesh=None, in_specs=P(), out_specs=P()), TypeError,  # type: ignore[call-overload]
+                "takes a Mesh; got None"),
+    "no function": (lambda: _map(f=3), TypeError, "shard_map"),
+    "a string for a spec": (lambda: _map("x"), TypeError, "PartitionSpecs; got str 'x'"),
+    "None for a spec": (lambda: _map((None, P())), TypeError, r"P\(\) is what each device has"),
+    "an axis that is not there": (lambda: _map(P("z")), InvalidArgument, r"in_specs has .*'z'"),
+    "axis_names": (lambda: _map(axis_names=["w"]), InvalidArgument, "'w'; the mesh is Mesh"),
+    "an open spec": (lambda: _map(P(P.UNCONSTRAINED)), InvalidArgument, "says no part"),
+    "a flag": (lambda: _map(check_vma="no"), TypeError, "check_vma"),
+    "too many specs": (lambda: _map((X, X))(A), StructureError, "no pytree prefix of the"),
+    "specs of results": (lambda: _map(X, (X, X))(A), StructureError, "prefix of the results of"),
+    "a shape": (lambda: _map()(A[:3]), ShapeError, "argument 0 of shard_map.*3 cannot be divided"),
+    "too few dimensions": (lambda: _map()(1.0), ShapeError, "names 1 dimensions, and the"),
+    "a result of too few": (
+        lambda: _map(f=xp.sum)(A), ShapeError, r"result 0 .*has 0 dimensions on each.*names 1",
+    ),
+    "a result that is none": (lambda: _map(f=lambda v: "x")(A), TypeError, "a result of shard_map"),
+    "within another": (lambda: _map(f=_map())(A), NotImplementedError, "within shard_map over"),
+    "within pmap": (
+        lambda: plugrt.pmap(lambda v: _map()(v), "i")(A[:2, None]), NotImplementedError,
+        r"within pmap over \['i'\]",
+    ),
+    "on other devices": (
+        lambda: _map()(plugrt.device_put(A, devices()[3])), DeviceMismatch,
+        r"shard_map of '<lambda>', called at .*test_shard_map.py:\d+ on the devices \[0, 1, 2",
+    ),
+}  # fmt: skip
+
+
+@behaviour(106, "wrong specs, shapes, meshes and surroundings are refused, each by its name")
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_uses(name: str) -> None:
+    call, error, said = WRONG[name]
+    with pytest.raises(error, match=said):
+        call()
