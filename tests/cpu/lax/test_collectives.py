@@ -145,7 +145,9 @@ def test_collectives_work_within_control_flow_and_on_pytrees() -> None:
 def test_an_axis_that_is_not_bound_is_refused_with_those_that_are() -> None:
     with pytest.raises(UnboundAxis, match="unbound axis name: 'i'; collectives are called within"):
         lax.psum(X, "i")
-    with pytest.raises(UnboundAxis, match="'j'; axes that a surrounding pmap has bound: 'i'"):
+    with pytest.raises(
+        UnboundAxis, match="'j'; axes that a surrounding pmap or shard_map has bound: 'i'"
+    ):
         run_replicas(lambda x: lax.psum(x, "j"), {"i": 4}, X)
     with pytest.raises(UnboundAxis, match="bound: none"):
         jit(lambda x: lax.psum(x, "i"))(X)

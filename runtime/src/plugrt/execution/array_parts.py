@@ -37,10 +37,10 @@ def make_array_from_callback(
 
     >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
     >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
-    >>> host = np.arange(6).reshape(2, 3)
+    >>> host = np.arange(6, dtype=np.int32).reshape(2, 3)
     >>> plugrt.make_array_from_callback((2, 3), rows, lambda index: host[index])
     Array([[0, 1, 2],
-           [3, 4, 5]])
+           [3, 4, 5]], dtype=int32)
     """
     whole = _read_shape(shape, sharding)
     where = sharding.addressable_devices_indices_map(whole)
@@ -78,6 +78,12 @@ def make_array_from_single_device_arrays(
 
     Raises `ShapeError` and `DtypeError` for parts of another type, `NotAnArray` for what is none,
     and `ArgumentError` where they are not on the devices of the sharding.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    >>> parts = [plugrt.device_put(np.float32([i, i]), d) for i, d in enumerate(rows.devices)]
+    >>> plugrt.make_array_from_single_device_arrays((4,), rows, parts)
+    Array([0., 0., 1., 1.], dtype=float32)
     """
     whole = _read_shape(shape, sharding)
     expected = sharding.shard_shape(whole)
@@ -116,6 +122,11 @@ def make_array_from_process_local_data(
     processes divide it. ``local_data`` may also have the whole array, of which the parts of this
     process are taken. As ``jax.make_array_from_process_local_data``. Raises `ShapeError` where the
     data are neither.
+
+    >>> from plugrt.sharding import NamedSharding, PartitionSpec as P
+    >>> rows = NamedSharding(plugrt.make_mesh((2,), ("x",)), P("x"))
+    >>> plugrt.make_array_from_process_local_data(rows, np.float32([1, 2, 3, 4]))
+    Array([1., 2., 3., 4.], dtype=float32)
     """
     host = host_array(local_data)
     whole = (

@@ -185,11 +185,13 @@ class SingleDeviceSharding(Sharding):
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
 
+    @with_argument_errors
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
+    @with_argument_errors
     def tiling(self, ndim: int) -> Tiling:
-        return whole(ndim)
+        return whole(operator.index(ndim))
 
     def __repr__(self) -> str:
         where = f", memory_kind={self._memory_kind!r}" if self._memory_kind else ""
@@ -315,7 +317,9 @@ class PmapSharding(Sharding):
             f"NamedSharding takes memory_kind={kind!r}"
         )
 
+    @with_argument_errors
     def tiling(self, ndim: int) -> Tiling | None:
+        ndim = operator.index(ndim)
         return whole(ndim, len(self._devices)) if self._sharded_dim is None else None
 
     def __eq__(self, other: object) -> bool:

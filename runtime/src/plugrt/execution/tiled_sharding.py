@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from plugrt.argument_errors import with_argument_errors
@@ -40,7 +41,9 @@ class TiledSharding(Sharding):
         """Returns how arrays of ``ndim`` dimensions are divided; `ShapeError` if they cannot be."""
         raise NotImplementedError
 
+    @with_argument_errors
     def tiling(self, ndim: int) -> Tiling:
+        ndim = operator.index(ndim)
         found = self._tilings.get(ndim)
         if found is None:
             found = self._tilings[ndim] = self._make_tiling(ndim)

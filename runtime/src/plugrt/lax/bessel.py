@@ -33,8 +33,8 @@ def bessel_i0e(x: Tracer) -> Tracer:
     Floats (else `DtypeError`); the result has the shape of x and its dtype, and is within 4 ulps.
     Those of fewer than 32 bits are computed with as float32. As ``jax.lax.bessel_i0e``.
 
-    >>> lax.bessel_i0e(xp.asarray([0.0, 1.0]))
-    Array([1.        , 0.46575963], dtype=float32)
+    >>> round(float(lax.bessel_i0e(xp.asarray(1.0))), 5)
+    0.46576
     """
     check_dtype_kind("bessel_i0e", "x", x.dtype, "f")
     return in_wide_floats(_bessel_i0e, strong(x))

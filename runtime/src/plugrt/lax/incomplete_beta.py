@@ -26,8 +26,8 @@ def betainc(a: Tracer, b: Tracer, x: Tracer) -> Tracer:
     (scalars go with any); those of fewer than 32 bits are computed with as float32. Raises
     `DtypeError` or `ShapeError`. As ``jax.lax.betainc``, which is less exact for large a and b.
 
-    >>> lax.betainc(xp.asarray([1.0, 2.0]), 2.0, 0.25)
-    Array([0.4375 , 0.15625], dtype=float32)
+    >>> round(float(lax.betainc(xp.asarray(2.0), 2.0, 0.25)), 5)
+    0.15625
     """
     operands = same_dtype("betainc", "abx", [a, b, x])
     check_dtype_kind("betainc", "a", operands[0].dtype, "f")

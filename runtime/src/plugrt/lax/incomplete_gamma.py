@@ -41,8 +41,8 @@ def igamma(a: Tracer, x: Tracer) -> Tracer:
     As ``jax.lax.igamma``, which is less exact for a above 10 and gives NaN for a that is 0 beside
     x below 1.
 
-    >>> lax.igamma(xp.asarray([1.0, 2.0]), 1.0)
-    Array([0.63212055, 0.26424113], dtype=float32)
+    >>> round(float(lax.igamma(xp.asarray(2.0), 1.0)), 5)
+    0.26424
     """
     return in_wide_floats(_lower, *prepare_operands("igamma", a, x, "f", "ax"))
 
@@ -54,8 +54,8 @@ def igammac(a: Tracer, x: Tracer) -> Tracer:
     It keeps its digits where P is near 1, and where a is near 0. Arguments are those of `igamma`;
     raises as it does. As ``jax.lax.igammac``, which is less exact for a above 10 and x below 1.
 
-    >>> lax.igammac(xp.asarray([1.0, 2.0]), 1.0)
-    Array([0.36787948, 0.73575896], dtype=float32)
+    >>> round(float(lax.igammac(xp.asarray(2.0), 1.0)), 5)
+    0.73576
     """
     return in_wide_floats(_upper, *prepare_operands("igammac", a, x, "f", "ax"))
 
