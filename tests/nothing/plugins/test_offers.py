@@ -17,6 +17,7 @@ from plugrt.plugins.offers import Kept, collect_offers
 from plugrt.plugins.record import Record
 from plugrt.settings.declarations import Config
 from support.distributions import install
+from support.registries import registry
 
 FACTS = """
     from plugrt.plugins import hookimpl
@@ -103,7 +104,7 @@ def test_a_package_is_imported_when_it_is_asked_and_once(site: Path) -> None:
     assert kept.get(table, "lazy") == ("lazy",)
     del sys.modules["lazy_facts"].plugrt_doctor_facts
     assert kept.get(table, "lazy") == ("lazy",), "what was offered is kept"
-    backends.clear_backends()
+    backends.clear_backends(registry())
     assert kept.get(table, "lazy") == (), "until backends are cleared"
 
 

@@ -18,7 +18,7 @@ from plugrt.capi.buffer_spec import BufferSpec, make_layout
 from plugrt.capi.callback_threads import keep_forever, mark_callback
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.devices import Device
-from plugrt.errors import InvalidArgument, PjrtError
+from plugrt.errors import InvalidArgument, PjrtError, PlugrtError
 
 _keys = itertools.count(1)
 _imported: dict[int, Callable[[], None]] = {}
@@ -30,6 +30,16 @@ def import_capsule(handle: ClientHandle, capsule: Any, device: Device) -> interf
     Host memory is copied when it is not in C order, in which programs take their arguments, when
     the library wants another alignment, and when the device has a memory of its own.
     """
+    try:
+        return _import(handle, capsule, device)
+    except PlugrtError as error:
+        # The capsule ends with the error, and not while that goes through the caller's frames:
+        # what runs when a capsule ends is Python, which an exception under way disturbs.
+        error._capsule = capsule  # type: ignore[attr-defined]
+        raise
+
+
+def _import(handle: ClientHandle, capsule: Any, device: Device) -> interface.Buffer:
     tensor = dlpack.read(capsule)
     shape, dtype = tensor.shape, tensor.dtype
     on_host = tensor.device_type == dlpack.CPU

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from plugrt.argument_errors import with_checked_methods
@@ -27,6 +28,7 @@ from plugrt.interface import (
     Device,
     Executable,
     LoadedExecutable,
+    Program,
     TensorType,
 )
 from plugrt.programs.dimension_variables import explain_sizes
@@ -41,6 +43,7 @@ from plugrt.programs.exported import (
     Exported,
     ExportedProgram,
 )
+from plugrt.programs.parsing import has_bindings, parse_program
 
 if TYPE_CHECKING:
     pass
@@ -255,6 +258,7 @@ class CompiledExport(CompiledCall):
             executable,
             (),
             outputs,
+            partial(_read_module, converted.program),
         )
 
     def _check_results(self, shapes: Sequence[tuple[int, ...]]) -> None:
@@ -270,6 +274,13 @@ class CompiledExport(CompiledCall):
         gives = ", ".join(map(str, self.exported.out_avals))
         where = ", ".join(map(repr, self.devices))
         return f"<{self._title} on {where}: ({self._describe_types()}) -> ({gives})>"
+
+
+def _read_module(program: Program) -> Any:
+    """Returns the module, for the debug checks; None where it cannot be read."""
+    if program.format != "mlir" or not has_bindings():
+        return None
+    return parse_program(program)[0]
 
 
 def _name_argument(path: str) -> str:
