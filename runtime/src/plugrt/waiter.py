@@ -84,19 +84,24 @@ def _finish(awaited: Awaited) -> None:
 class ProcessWaiter:
     """The `Waiter` of this process for some purpose: a forked child begins with one of its own.
 
-    At exit the interpreter waits until everything has been finished, before it tears things down.
+    At exit the interpreter waits until everything has been finished, before it tears down what is
+    loaded by the time that the first thing is put there: handlers run in reverse order, and
+    optree's, which empties its registry of classes, is one.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._closes_at_exit = False
         self._renew()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew)
-        atexit.register(lambda: self._waiter.close())
 
     def _renew(self) -> None:
         self._waiter = Waiter(self._name)
 
     def add(self, awaited: Awaited) -> None:
         """Has ``awaited`` finished on the thread."""
+        if not self._closes_at_exit:
+            self._closes_at_exit = True
+            atexit.register(lambda: self._waiter.close())
         self._waiter.add(awaited)

@@ -192,7 +192,7 @@ def test_a_report_of_a_library_has_its_whole_provenance() -> None:
     assert {"system", "machine", "python", "plugrt", "jaxlib", "numpy"} <= report["machine"].keys()
     assert [device["kind"] for device in report["client"]["devices"]] == ["NumPy", "NumPy"]
     assert report["settings"]["seed"] == 7
-    assert report["run"]["command"].startswith("plugrt ")
+    assert report["run"]["command"].split()[0] == "plugrt"
     assert datetime.fromisoformat(report["run"]["started"]).tzinfo
     other = json.loads(json.dumps(report))
     other["plugin"]["library_sha256"] = "another"

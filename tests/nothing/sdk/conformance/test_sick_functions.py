@@ -118,7 +118,6 @@ def test_a_function_that_hangs_costs_the_limit_once(
     late = {name: result for name, result in found.items() if result.verdict is TIMEOUT}
     cut = {name: r for name, r in found.items() if r.got.startswith("it had not ended after ")}
     assert 1 <= len(late) <= 2, "of two processes each may meet it first"
-    assert next(iter(late)).partition(".")[0] == HANGS[function][0]
     assert {name.partition(".")[0] for name in late | cut} == set(HANGS[function])
     assert len(cut) <= 2 * len(HANGS[function]), "two processes may be at one chapter"
     endings = tuple(f"{name} hangs; --check ID gives it 7 s" for name in late)
