@@ -28,6 +28,7 @@ LAYERS = [
         "interface",
         "interface_checks",
         "memory_layout",
+        "thread_frames",
         "uninterrupted_imports",
         "settings",
         "monitoring",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 import time
 import weakref
@@ -15,6 +14,7 @@ from plugrt.capi.buffer import Buffer
 from plugrt.capi.callback_threads import expected
 from plugrt.capi.client_handle import ClientHandle
 from plugrt.capi.ownership import free_group, stop_freeing
+from plugrt.thread_frames import current_frames
 
 _PACKAGE = "plugrt.capi."
 _PATIENCE_SECONDS = 0.5
@@ -74,7 +74,7 @@ def _have_calls_ended() -> bool:
 def _is_called() -> bool:
     """Whether another thread may be using a handle: only functions of `capi` do."""
     here = threading.get_ident()
-    frames = [frame for thread, frame in sys._current_frames().items() if thread != here]
+    frames = [frame for thread, frame in current_frames().items() if thread != here]
     return any(_is_ours(frame) for frame in frames)
 
 

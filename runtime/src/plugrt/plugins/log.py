@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from plugrt.thread_frames import current_frames
+
 if TYPE_CHECKING:
     from plugrt.plugins.record import Record
     from plugrt.settings.declarations import Config
@@ -71,7 +73,7 @@ def _warn(what: str, seconds: float, thread: int, hint: str) -> None:
 
 def _position(thread: int) -> str:
     """Returns the function, file and line of the innermost frame outside the import system."""
-    frame = sys._current_frames().get(thread)
+    frame = current_frames().get(thread)
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith("<frozen"):
