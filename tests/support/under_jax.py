@@ -409,7 +409,7 @@ def host_functions() -> None:
 
     with pytest.raises(RuntimeError, match="INTERNAL: a callback of JAX raised Zero") as caught:
         jax.jit(lambda x: jax.pure_callback(refuse, x, x))(ONE).block_until_ready()
-    assert "plugrt" not in str(caught.value).replace(__file__, "")
+    assert "/src/plugrt" not in str(caught.value)  # none of plugrt's own frames
     np.testing.assert_array_equal(jax.jit(double)(ONE), 2 * ONE)
 
 
