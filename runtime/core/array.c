@@ -4,6 +4,7 @@
 PyTypeObject *Array_Type, *array_class;
 static allocfunc array_alloc;
 static freefunc array_free;
+static Py_ssize_t weak_offset; /* of the list of weak references to an array */
 
 PyObject *array_holding(PyObject *shards, PyObject *signature) {
   Array *made = (Array *)array_alloc(array_class, 0);
@@ -14,6 +15,10 @@ PyObject *array_holding(PyObject *shards, PyObject *signature) {
   made->shards = shards;
   made->signature = Py_NewRef(signature);
   return (PyObject *)made;
+}
+
+int array_is_observed(PyObject *array) {
+  return *(PyObject **)((char *)array + weak_offset) != NULL;
 }
 
 static int array_traverse(Array *self, visitproc visit, void *arg) {
@@ -71,6 +76,14 @@ PyObject *set_array_class(PyObject *module, PyObject *cls) {
   (void)module;
   if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, Array_Type)) {
     PyErr_SetString(PyExc_TypeError, "the class of arrays is derived from plugrt._core.Array");
+    return NULL;
+  }
+  PyObject *offset = PyObject_GetAttrString(cls, "__weakrefoffset__");
+  weak_offset = offset ? PyLong_AsSsize_t(offset) : 0;
+  Py_XDECREF(offset);
+  if (PyErr_Occurred()) return NULL;
+  if (!weak_offset) {
+    PyErr_SetString(PyExc_TypeError, "the class of arrays has no weak references");
     return NULL;
   }
   array_class = (PyTypeObject *)Py_NewRef(cls);

@@ -2,6 +2,8 @@
 
    An object of exactly that class owns the buffer and destroys it when it is freed. Those of
    derived classes have an owner in Python. */
+#include <string.h>
+
 #include "core.h"
 
 PyTypeObject *Buffer_Type, *buffer_class;
@@ -22,9 +24,31 @@ PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec) {
   return (PyObject *)made;
 }
 
-static PyObject *get_pointer(Buffer *self, void *unused) {
-  (void)unused;
-  if (!self->usable) Py_RETURN_NONE;
+int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure) {
+  Client *client = self->client;
+  if (!self->usable) return DONE; /* another thread deleted it */
+  if (!client->is_deleted) return NOT_HERE;
+  struct PJRT_Buffer_IsDeleted_Args args;
+  memset(&args, 0, sizeof args);
+  args.struct_size = SIZE_OF_Buffer_IsDeleted;
+  args.buffer = self->address;
+  PJRT_Error *error;
+  BEGIN_LIBRARY_CALL
+  error = client->is_deleted(&args);
+  END_LIBRARY_CALL
+  if (error) {
+    *failure = error;
+    return FAILED;
+  }
+  if (!args.is_deleted) return NOT_HERE; /* its memory was in use: Python deletes it */
+  self->usable = 0;
+  PyObject *old = self->reason;
+  self->reason = Py_NewRef(reason);
+  Py_XDECREF(old);
+  return DONE;
+}
+
+static PyObject *make_pointer(Buffer *self) {
   if (!self->pointer) {
     PyObject *made =
         PyObject_CallFunction(to_pointer, "K", (unsigned long long)(uintptr_t)self->address);
@@ -37,13 +61,28 @@ static PyObject *get_pointer(Buffer *self, void *unused) {
   return Py_NewRef(self->pointer);
 }
 
+static PyObject *get_pointer(Buffer *self, void *unused) {
+  (void)unused;
+  if (!self->usable) Py_RETURN_NONE;
+  return make_pointer(self);
+}
+
+static PyObject *get_dead(Buffer *self, void *unused) {
+  (void)unused;
+  return make_pointer(self);
+}
+
+static int keep_dead(Buffer *self, PyObject *value, void *unused) {
+  (void)self;
+  (void)value; /* it is the pointer, which is kept already */
+  (void)unused;
+  return 0;
+}
+
 static int set_pointer(Buffer *self, PyObject *value, void *unused) {
   (void)unused;
-  if (!value || value == Py_None) { /* deleted or donated */
+  if (!value || value == Py_None) { /* deleted or donated; what it points to is kept until then */
     self->usable = 0;
-    PyObject *old = self->pointer;
-    self->pointer = NULL;
-    Py_XDECREF(old);
     return 0;
   }
   PyObject *number = PyObject_CallFunctionObjArgs(to_address, value, NULL);
@@ -108,6 +147,7 @@ static void buffer_dealloc(PyObject *object) {
   Py_XDECREF(self->pointer);
   Py_XDECREF(self->spec);
   Py_XDECREF((PyObject *)self->client);
+  Py_XDECREF(self->reason);
   if (type == buffer_class) { /* the instance's type frees it: it may be larger than this one */
     buffer_free(object);
     Py_DECREF((PyObject *)type);
@@ -119,14 +159,20 @@ static void buffer_dealloc(PyObject *object) {
 static PyGetSetDef buffer_getset[] = {
     {"_pointer", (getter)get_pointer, (setter)set_pointer, "The PJRT_Buffer*; None once deleted.",
      NULL},
+    {"_dead", (getter)get_dead, (setter)keep_dead, "The PJRT_Buffer*, also after its deletion.", NULL},
     {"_spec", (getter)get_spec, (setter)set_spec, "Its type, device and memory.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
+};
+static PyMemberDef buffer_members[] = {
+    {"_reason", T_OBJECT_EX, offsetof(Buffer, reason), 0, "Why it is not usable, for messages."},
+    {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot buffer_slots[] = {
     {Py_tp_doc, "The base of plugrt.capi.buffer.Buffer."},
     {Py_tp_traverse, buffer_traverse},
     {Py_tp_dealloc, buffer_dealloc},
     {Py_tp_getset, buffer_getset},
+    {Py_tp_members, buffer_members},
     {0, NULL},
 };
 static PyType_Spec buffer_spec = {

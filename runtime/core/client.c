@@ -32,11 +32,11 @@ void client_destroy_buffer(Client *self, PJRT_Buffer *address) {
 }
 
 static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"execute", "destroy", "free_buffer", "log_failure", "pointer", NULL};
-  unsigned long long execute, destroy;
+  static char *names[] = {"execute", "destroy", "is_deleted", "free_buffer", "log_failure", "pointer", NULL};
+  unsigned long long execute, destroy, is_deleted;
   PyObject *free_buffer, *log_failure, *pointer;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKOOO", names, &execute, &destroy, &free_buffer,
-                                   &log_failure, &pointer))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKKOOO", names, &execute, &destroy, &is_deleted,
+                                   &free_buffer, &log_failure, &pointer))
     return -1;
   if (self->pointer) {
     PyErr_SetString(PyExc_TypeError, "a client is made once");
@@ -44,6 +44,8 @@ static int client_init(Client *self, PyObject *args, PyObject *kwargs) {
   }
   self->execute = (PJRT_Error *(*)(struct PJRT_LoadedExecutable_Execute_Args *))(uintptr_t)execute;
   self->destroy = (PJRT_Error *(*)(struct PJRT_Buffer_Destroy_Args *))(uintptr_t)destroy;
+  self->is_deleted =
+      (PJRT_Error * (*)(struct PJRT_Buffer_IsDeleted_Args *))(uintptr_t) is_deleted;
   self->free_buffer = Py_NewRef(free_buffer);
   self->log_failure = Py_NewRef(log_failure);
   self->pointer = Py_NewRef(pointer);

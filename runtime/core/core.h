@@ -12,11 +12,14 @@
 /* Calls with more arguments or results than this take memory from the heap. */
 #define ON_STACK 32
 
+enum { FAILED = -1, NOT_HERE = 0, DONE = 1 };
+
 /* ---- client.c: the functions of a library that buffers and launches need ---- */
 typedef struct {
   PyObject_HEAD
   PJRT_Error *(*execute)(struct PJRT_LoadedExecutable_Execute_Args *);
   PJRT_Error *(*destroy)(struct PJRT_Buffer_Destroy_Args *);
+  PJRT_Error *(*is_deleted)(struct PJRT_Buffer_IsDeleted_Args *);
   PyObject *pointer;     /* what owns the PJRT_Client: it outlives all that was made of it */
   PyObject *free_buffer; /* free_buffer(address): destroys one where `destroy` is NULL */
   PyObject *log_failure; /* log_failure(address of the error) */
@@ -46,10 +49,14 @@ typedef struct {
   PyObject *pointer;    /* the same as a cffi pointer, made when it is asked for */
   PyObject *spec;
   Client *client;
-  char usable; /* neither deleted nor donated */
+  PyObject *reason; /* why it is not usable, as messages say it */
+  char usable;      /* neither deleted nor donated */
 } Buffer;
 extern PyTypeObject *Buffer_Type, *buffer_class;
 PyObject *buffer_holding(Client *client, PJRT_Buffer *address, PyObject *spec);
+/* Makes it unusable for that reason, where the library says that a launch took it: DONE. FAILED with
+   the library's error; NOT_HERE if Python has to do it. */
+int buffer_donate(Buffer *self, PyObject *reason, PJRT_Error **failure);
 
 /* ---- array.c: the base of plugrt.execution.array.Array ---- */
 typedef struct {
@@ -58,6 +65,11 @@ typedef struct {
 } Array;
 extern PyTypeObject *Array_Type, *array_class;
 PyObject *array_holding(PyObject *shards, PyObject *signature); /* takes the reference to shards */
+/* Whether an object of that class is referred to weakly, as arrays are that share buffers. */
+int array_is_observed(PyObject *array);
+
+/* ---- deletion.c: the base of plugrt.execution.deletion.Deletion ---- */
+PyObject *deletion_for(PyObject *taker); /* a donation to it, in the call of the user that runs */
 
 /* ---- launcher.c: launches of one program on one device ---- */
 typedef struct {
@@ -66,16 +78,17 @@ typedef struct {
   PJRT_LoadedExecutable *address;
   PyObject *pointer; /* what owns the executable at that address */
   PyObject *specs;   /* the type of each result, a tuple */
+  PyObject *donated; /* the numbers of the arguments that a launch takes, a tuple, once known */
+  PyObject *reason;  /* what is said of those afterwards */
   int arity;         /* the number of arguments, -1 before the first launch, which Python checks */
 } Executable;
 typedef struct {
   PyObject_HEAD
   Executable *executable;
   PyObject *owner; /* the plugrt.capi.loaded_executable.LoadedExecutable */
-  PyObject *mark;  /* marks the arguments that a launch donated; NULL if it donates none */
+  PyObject *mark;  /* marks the arguments that a launch donated, as far as they are not known */
 } Launcher;
 extern PyTypeObject *Executable_Type, *Launcher_Type;
-enum { FAILED = -1, NOT_HERE = 0, DONE = 1 };
 /* Launches with `count` arguments, which the caller holds, and sets one new reference for each
    result: DONE. FAILED with an exception; NOT_HERE if Python has to do it. */
 int launcher_launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count, PyObject **results);
@@ -99,11 +112,13 @@ void raise_exception(PyObject *exception); /* takes the reference */
 int add_client(PyObject *module);
 int add_buffer(PyObject *module);
 int add_array(PyObject *module);
+int add_deletion(PyObject *module);
 int add_launcher(PyObject *module);
 int add_runner(PyObject *module);
 int add_calls(PyObject *module);
 PyObject *set_buffer_class(PyObject *module, PyObject *args);
 PyObject *set_array_class(PyObject *module, PyObject *cls);
+PyObject *set_deletion_class(PyObject *module, PyObject *args);
 PyObject *set_call_hooks(PyObject *module, PyObject *args);
 
 #endif

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 MADE = "/* Made by generate.py from plugrt.capi.abi.declarations; do not edit. */\n"
 USED = (
     "Buffer_Destroy",
+    "Buffer_IsDeleted",
     "Client_BufferFromHostBuffer",
     "Event_Destroy",
     "ExecuteOptions",

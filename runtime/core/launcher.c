@@ -41,9 +41,33 @@ static void executable_dealloc(PyObject *object) {
   Py_XDECREF((PyObject *)self->client);
   Py_XDECREF(self->pointer);
   Py_XDECREF(self->specs);
+  Py_XDECREF(self->donated);
+  Py_XDECREF(self->reason);
   free_object(object);
 }
 
+/* (numbers, reason): what launches donate from now on is known. */
+static PyObject *know_donated(Executable *self, PyObject *args) {
+  PyObject *donated, *reason;
+  if (!PyArg_ParseTuple(args, "O!U", &PyTuple_Type, &donated, &reason)) return NULL;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(donated); i++) {
+    if (PyLong_AsSsize_t(PyTuple_GetItem(donated, i)) < 0) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "arguments are numbered from 0");
+      return NULL;
+    }
+  }
+  if (!self->donated) { /* once: a launch may be reading it */
+    self->reason = Py_NewRef(reason);
+    self->donated = Py_NewRef(donated);
+  }
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef executable_methods[] = {
+    {"know_donated", (PyCFunction)know_donated, METH_VARARGS,
+     "know_donated(numbers, reason): says which arguments launches take, and why they are gone."},
+    {NULL, NULL, 0, NULL},
+};
 static PyMemberDef executable_members[] = {
     {"arity", T_INT, offsetof(Executable, arity), 0,
      "The number of arguments that launches take without a check; -1: Python launches."},
@@ -55,6 +79,7 @@ static PyType_Slot executable_slots[] = {
     {Py_tp_traverse, executable_traverse},
     {Py_tp_dealloc, executable_dealloc},
     {Py_tp_members, executable_members},
+    {Py_tp_methods, executable_methods},
     {0, NULL},
 };
 static PyType_Spec executable_spec = {"plugrt._core.Executable", sizeof(Executable), 0,
@@ -90,6 +115,32 @@ static void raise_missing_result(Launcher *self, PJRT_Buffer *const *made, Py_ss
   PyObject *found = PyObject_CallMethod(self->owner, "_missing_result", "(O)", addresses);
   Py_DECREF(addresses);
   if (found) raise_exception(found);
+}
+
+static void raise_error(Launcher *self, PJRT_Error *error) {
+  PyObject *found = PyObject_CallMethod(self->owner, "_take_error", "K",
+                                        (unsigned long long)(uintptr_t)error);
+  if (found) raise_exception(found);
+}
+
+/* Makes the donated arguments of a launch unusable: DONE, or FAILED. */
+static int mark_donated(Launcher *self, PyObject *const *arguments, Py_ssize_t count) {
+  PyObject *donated = self->executable->donated;
+  Py_ssize_t known = donated ? PyTuple_Size(donated) : 0;
+  int state = donated ? DONE : NOT_HERE;
+  for (Py_ssize_t i = 0; i < known && state == DONE; i++) {
+    Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GetItem(donated, i));
+    PJRT_Error *error = NULL;
+    if (number < count)
+      state = buffer_donate((Buffer *)arguments[number], self->executable->reason, &error);
+    if (error) raise_error(self, error);
+  }
+  if (state != NOT_HERE) return state;
+  PyObject *given = as_tuple(arguments, count);
+  PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
+  Py_XDECREF(given);
+  Py_XDECREF(done);
+  return done ? DONE : FAILED;
 }
 
 /* Makes the objects of the results; all or none. */
@@ -148,15 +199,9 @@ static int launch(Launcher *self, PyObject *const *arguments, Py_ssize_t count,
     }
   }
   if (take_results(program, made, produced, results) == FAILED) return FAILED;
-  if (self->mark) {
-    PyObject *given = as_tuple(arguments, count);
-    PyObject *done = given ? PyObject_CallFunctionObjArgs(self->mark, given, NULL) : NULL;
-    Py_XDECREF(given);
-    if (!done) {
-      for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
-      return FAILED;
-    }
-    Py_DECREF(done);
+  if (self->mark && mark_donated(self, arguments, count) == FAILED) {
+    for (Py_ssize_t i = 0; i < produced; i++) Py_DECREF(results[i]);
+    return FAILED;
   }
   return DONE;
 }

@@ -53,6 +53,8 @@ static PyMethodDef functions[] = {
     {"set_buffer_class", set_buffer_class, METH_VARARGS,
      "set_buffer_class(cls, pointer_at, address_of): what launches make of results."},
     {"set_array_class", set_array_class, METH_O, "set_array_class(cls): what calls return."},
+    {"set_deletion_class", set_deletion_class, METH_VARARGS,
+     "set_deletion_class(cls, our_files): what is kept of donations."},
     {"set_call_hooks", set_call_hooks, METH_VARARGS,
      "set_call_hooks(token, state, slowly, filter): what calls need of Python."},
     {"calls_under_way", get_calls_under_way, METH_NOARGS,
@@ -71,8 +73,8 @@ static int fill(PyObject *module) {
     PyErr_SetString(PyExc_ImportError, "plugrt._core is loaded already, once for a process");
     return -1;
   }
-  return add_client(module) || add_buffer(module) || add_array(module) || add_launcher(module) ||
-                 add_runner(module) || add_calls(module)
+  return add_client(module) || add_buffer(module) || add_array(module) || add_deletion(module) ||
+                 add_launcher(module) || add_runner(module) || add_calls(module)
              ? -1
              : 0;
 }

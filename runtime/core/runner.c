@@ -18,6 +18,9 @@ typedef struct {
   Py_ssize_t arity;     /* the number of a call's arguments */
   Py_ssize_t count;     /* the number of those that the program takes */
   Py_ssize_t *kept;     /* which these are */
+  Py_ssize_t gifts;     /* the number of those that the launch takes */
+  Py_ssize_t *donated;  /* which arguments of the call these are */
+  PyObject *taker;      /* the name of the function, for those who use them afterwards */
   int form;
 } Runner;
 
@@ -73,6 +76,29 @@ static PyObject *wrap(Runner *self, PyObject **results, Py_ssize_t count) {
   return made;
 }
 
+/* Whether a donated argument may share its buffers with another array: Python copies those. */
+static int may_share(Runner *self, PyObject *const *values) {
+  for (Py_ssize_t i = 0; i < self->gifts; i++)
+    if (array_is_observed(values[self->donated[i]])) return 1;
+  return 0;
+}
+
+/* Takes the data from the donated arrays; fails only for want of memory. */
+static int mark_donated(Runner *self, PyObject *const *values) {
+  PyObject *loss = deletion_for(self->taker);
+  if (!loss) return -1;
+  for (Py_ssize_t i = 0; i < self->gifts; i++) {
+    Array *array = (Array *)values[self->donated[i]];
+    PyObject *shards = array->shards, *extra = array->extra;
+    array->shards = NULL;
+    array->extra = Py_NewRef(loss);
+    Py_XDECREF(shards);
+    Py_XDECREF(extra);
+  }
+  Py_DECREF(loss);
+  return 0;
+}
+
 static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyObject **held,
                      PyObject **results) {
   Py_ssize_t count = 0;
@@ -82,10 +108,14 @@ static PyObject *run(Runner *self, PyObject *given, PyObject *const *values, PyO
     held[count] = Py_NewRef(((Array *)value)->shards); /* a thread may delete the array meanwhile */
   }
   int state = NOT_HERE;
-  if (count == self->count) state = launcher_launch(self->launcher, held, count, results);
+  if (count == self->count && !may_share(self, values)) state = launcher_launch(self->launcher, held, count, results);
   /* A buffer's destructor may run Python code: the exception is kept from it there. */
   while (count) Py_DECREF(held[--count]);
-  if (state == DONE) return wrap(self, results, launcher_results(self->launcher));
+  if (state == DONE) {
+    PyObject *made = wrap(self, results, launcher_results(self->launcher));
+    if (self->gifts && mark_donated(self, values)) Py_CLEAR(made);
+    return made;
+  }
   if (state == FAILED) {
     explain(self, given);
     return NULL;
@@ -135,32 +165,47 @@ static PyObject *runner_call(Runner *self, PyObject *args, PyObject *kwargs) {
   return made;
 }
 
-static int read_kept(Runner *self, PyObject *kept) {
-  self->count = PyTuple_Size(kept);
-  PyMem_Free(self->kept); /* of an earlier attempt, which was refused */
-  self->kept = PyMem_Malloc((self->count + 1) * sizeof *self->kept);
-  if (!self->kept) {
+/* Sets numbers of arguments of the call, from a tuple, and returns how many; -1: an exception. */
+static Py_ssize_t read_numbers(Runner *self, PyObject *given, Py_ssize_t **numbers) {
+  Py_ssize_t count = PyTuple_Size(given);
+  PyMem_Free(*numbers); /* of an earlier attempt, which was refused */
+  Py_ssize_t *read = *numbers = PyMem_Malloc((count + 1) * sizeof *read);
+  if (!read) {
     PyErr_NoMemory();
     return -1;
   }
-  for (Py_ssize_t i = 0; i < self->count; i++) {
-    self->kept[i] = PyLong_AsSsize_t(PyTuple_GetItem(kept, i));
+  for (Py_ssize_t i = 0; i < count; i++) {
+    read[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i));
     if (PyErr_Occurred()) return -1;
-    if (self->kept[i] < 0 || self->kept[i] >= self->arity) {
-      PyErr_SetString(PyExc_IndexError, "an argument is kept that the call does not have");
+    if (read[i] < 0 || read[i] >= self->arity) {
+      PyErr_SetString(PyExc_IndexError, "an argument is named that the call does not have");
       return -1;
     }
   }
-  return 0;
+  return count;
+}
+
+/* What is not kept is not looked at before the launch, and need not be an array. */
+static int are_kept(Runner *self) {
+  for (Py_ssize_t i = 0; i < self->gifts; i++) {
+    Py_ssize_t j = 0;
+    while (j < self->count && self->kept[j] != self->donated[i]) j++;
+    if (j == self->count) {
+      PyErr_SetString(PyExc_ValueError, "an argument is donated that is not kept");
+      return 0;
+    }
+  }
+  return 1;
 }
 
 static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"launcher", "arity", "kept", "signatures", "form",
-                          "template", "keys",  "slow", "explain",    NULL};
-  PyObject *launcher, *kept, *signatures, *template, *keys, *slow, *explain;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nO!O!iOOOO", names, Launcher_Type, &launcher,
-                                   &self->arity, &PyTuple_Type, &kept, &PyTuple_Type, &signatures,
-                                   &self->form, &template, &keys, &slow, &explain))
+  static char *names[] = {"launcher", "arity", "kept", "donated", "taker",   "signatures",
+                          "form",     "template", "keys", "slow",    "explain", NULL};
+  PyObject *launcher, *kept, *donated, *taker, *signatures, *template, *keys, *slow, *explain;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nO!O!UO!iOOOO", names, Launcher_Type, &launcher,
+                                   &self->arity, &PyTuple_Type, &kept, &PyTuple_Type, &donated,
+                                   &taker, &PyTuple_Type, &signatures, &self->form, &template,
+                                   &keys, &slow, &explain))
     return -1;
   if (self->launcher || !((Launcher *)launcher)->executable) {
     PyErr_SetString(PyExc_TypeError, "a runner is made once, of a launcher that is made");
@@ -174,7 +219,10 @@ static int runner_init(Runner *self, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_ValueError, "the results of a runner are not in that form");
     return -1;
   }
-  if (read_kept(self, kept)) return -1;
+  self->count = read_numbers(self, kept, &self->kept);
+  self->gifts = self->count < 0 ? -1 : read_numbers(self, donated, &self->donated);
+  if (self->gifts < 0 || !are_kept(self)) return -1;
+  self->taker = Py_NewRef(taker);
   self->launcher = (Launcher *)Py_NewRef(launcher);
   self->signatures = Py_NewRef(signatures);
   self->template = Py_NewRef(template);
@@ -206,7 +254,9 @@ static void runner_dealloc(PyObject *object) {
   Py_XDECREF(self->keys);
   Py_XDECREF(self->slow);
   Py_XDECREF(self->explain);
+  Py_XDECREF(self->taker);
   PyMem_Free(self->kept);
+  PyMem_Free(self->donated);
   free_object(object);
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import itertools
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +18,7 @@ import plugrt
 from plugrt.capi import create_client, load_library
 from plugrt.capi.client import Client
 from plugrt.compiled_core import core, reason
-from plugrt.errors import DeletedBuffer
+from plugrt.errors import DeletedBuffer, InvalidArgument
 from plugrt.tracing.trace import _state
 from plugrt.transforms.call_base import PythonCalls, _filter_outside_traces
 from support.xla_cpu import library_path, needs_library
@@ -72,6 +74,37 @@ def test_calls_of_arrays_are_the_cores_whatever_form_the_results_have(client: Cl
             assert [*found] == [*expected]
             found, expected = [*found.values()], [*expected.values()]
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_donated_arguments_are_taken_in_the_core_and_say_who_took_them(client: Client) -> None:
+    step = plugrt.jit(lambda a, b: (a + b, a - b), donate_argnums=0)
+    state, other = _put(client), _put(client)
+    for i in range(3):
+        taken, buffer = state, state._shards
+        state, _ = step(state, other)
+        assert (taken.is_deleted(), buffer.is_deleted()) == (True, True), i
+        assert buffer.deletion_reason == "was donated to a launch of 'jit__lambda_'"
+        with pytest.raises(DeletedBuffer, match=r"donated to '<lambda>', called at .*core\.py:\d+"):
+            step(taken, other)
+    assert type(_runner(step)) is core.Runner
+    np.testing.assert_array_equal(np.asarray(state), 4 * H)
+    with pytest.raises(InvalidArgument, match="a of '<lambda>' is donated, and the same array is"):
+        step(state, state)
+    same = plugrt.jit(lambda a: a)(state)  # it shares the buffers, which the launch must not take
+    step(state, other)
+    assert state.is_deleted()
+    np.testing.assert_array_equal(np.asarray(same), 4 * H)
+
+
+def test_a_donation_in_a_thread_without_a_frame_of_python_names_no_line(client: Client) -> None:
+    step = plugrt.jit(lambda a: a + 1, donate_argnums=0)
+    step(_put(client))
+    x = _put(client)
+    _thread.start_new_thread(step, (x,))
+    while not x.is_deleted():
+        time.sleep(0.001)
+    with pytest.raises(DeletedBuffer, match="was donated to '<lambda>', which took its memory"):
+        np.asarray(x)
 
 
 def test_what_is_unusual_is_left_to_python(client: Client) -> None:

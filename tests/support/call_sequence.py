@@ -55,7 +55,7 @@ class CallSequence:
         self.steps: list[tuple[int, Callable[[], tuple[str, list[str]]]]] = [
             (15, self.call), (20, self.call_with_arrays), (5, self.put), (3, self.delete),
             (4, self.read), (4, self.set), (2, self.unset), (2, self.listen), (1, self.clear),
-            (2, self.drop), (2, self.threads), (3, self.look_at_function),
+            (2, self.drop), (2, self.threads), (3, self.look_at_function), (6, self.donate),
         ]  # fmt: skip
 
     def step(self, number: int) -> list[str]:
@@ -122,6 +122,28 @@ class CallSequence:
         if args and self.random.random() < 0.1:
             args[-1] = self.argument()
         return self.make_calls(name, args, {})
+
+    def donate(self) -> tuple[str, list[str]]:
+        """Calls a function that takes its arguments with its results, and with what it may not."""
+        name = self.random.choice(["donate", "donate_both", "donate_name", "donate_dict"])
+        f, outcomes = self.functions[name], []
+        state, other = device_put(np.full(4, 2, "float32")), device_put(np.ones(4, "float32"))
+        kinds = self.random.choices(["", "", "twice", "shared", "seen", "again"], k=4)
+        for kind in ["", *kinds]:
+            seen = weakref.ref(state) if kind == "seen" else None
+            same = plugrt.jit(lambda a: a)(state) if kind == "shared" else None
+            buffer = state.addressable_shards[0].data
+            text, result = outcome_of(lambda s=state, o=other: f(s, o))
+            if kind == "again":
+                outcomes.append(outcome_of(lambda s=state, o=other: f(s, o))[0])
+            if kind == "twice":
+                outcomes.append(outcome_of(lambda s=state: f(s, s))[0])
+            outcomes += [kind, text, describe([state, other, same, buffer])]
+            outcomes.append(describe(seen and seen()))
+            state, other = [device_put(np.full(4, 3, "float32")) for _ in range(2)]
+            leaves = plugrt.tree.leaves(result)
+            state = leaves[0] if leaves and leaves[0] is not state else state
+        return f"donate to {name} {kinds}", outcomes
 
     def make_calls(
         self, name: str, args: list[Any], keywords: dict[str, Any]

@@ -64,6 +64,7 @@ def make_functions(devices: list[Device], notes: list[str]) -> dict[str, Callabl
         "donate": jit(lambda a, b: a + b, donate_argnums=0),
         "donate_both": jit(lambda a, b: (a + b, a - b), donate_argnums=(0, 1)),
         "donate_name": jit(lambda a, b: a - b, donate_argnames="b"),
+        "donate_dict": jit(lambda a, b: {"y": a * b, "x": b}, donate_argnums=0),
         "tree": jit(lambda t: plugrt.tree.map(lambda x: x + 1, t)),
         "sum": jit(lambda *xs: functools.reduce(lambda a, b: a + b, xs)),
         "log": jit(lambda a: xp.log(a - 1)),

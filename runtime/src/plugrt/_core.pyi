@@ -10,6 +10,7 @@ class Client:
         self,
         execute: int,
         destroy: int,
+        is_deleted: int,
         free_buffer: Callable[[int], None],
         log_failure: Callable[[int], None],
         pointer: Any,
@@ -21,16 +22,25 @@ class Buffer:
     _pointer: Any
     _spec: Any
 
+    _dead: Any
+    _reason: str
+
 class Array:
     _shards: Any
     _signature: Any
     _extra: Any
+
+class Deletion:
+    _taker: str
+    _code: Any
+    _at: int
 
 class Executable:
     arity: int
     def __init__(
         self, client: Client, address: int, pointer: Any, specs: tuple[Any, ...]
     ) -> None: ...
+    def know_donated(self, numbers: tuple[int, ...], reason: str, /) -> None: ...
 
 class Launcher:
     def __init__(
@@ -44,6 +54,8 @@ class Runner:
         launcher: Launcher,
         arity: int,
         kept: tuple[int, ...],
+        donated: tuple[int, ...],
+        taker: str,
         signatures: tuple[Any, ...],
         form: int,
         template: dict[Any, Any] | None,
@@ -61,6 +73,7 @@ def set_buffer_class(
     cls: type, pointer_at: Callable[[int], Any], address_of: Callable[[Any], int], /
 ) -> None: ...
 def set_array_class(cls: type, /) -> None: ...
+def set_deletion_class(cls: type, our_files: dict[str, bool], /) -> None: ...
 def set_call_hooks(
     token: Callable[[], Any],
     state: Any,

@@ -17,7 +17,6 @@ from plugrt.capi.buffer_base import BufferBase, as_made_by_launches
 from plugrt.capi.buffer_spec import BufferSpec
 from plugrt.capi.devices import Device, Memory
 from plugrt.capi.events import Event, await_and_destroy
-from plugrt.capi.executable import Executable
 from plugrt.capi.extensions import layouts
 from plugrt.capi.host_read import minor_to_major, read, wait_for
 from plugrt.capi.ownership import own
@@ -44,7 +43,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     the last reference to this object is dropped: another thread may be launching with it.
     """
 
-    __slots__ = ("_dead", "_owner", "_reason")
+    __slots__ = ("_owner",)
 
     def __init__(self, pointer: Any, spec: BufferSpec) -> None:
         self._pointer = pointer
@@ -177,8 +176,8 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
     def is_deleted(self) -> bool:
         return self._pointer is None
 
-    def _note_donation(self, by: Executable, known: bool) -> None:
-        """Records a donation to a launch of ``by``; if not ``known``, asks the library."""
+    def _note_donation(self, reason: str, known: bool) -> None:
+        """Records a donation, told with that ``reason``; if not ``known``, asks the library."""
         pointer = self._pointer
         if pointer is None:
             return
@@ -187,7 +186,7 @@ class Buffer(BufferBase, interface.Buffer, Sequence[interface.Buffer]):
             if not known:
                 return
             handle.delete_buffer(pointer)
-        self._retire(f"was donated to a launch of {by.name!r}")
+        self._retire(reason)
 
     def ready_event(self) -> Event:
         event = Event(self._spec.handle, self._call("Buffer_ReadyEvent").event)

@@ -22,11 +22,12 @@ class PythonBuffer:
     """
 
     if not TYPE_CHECKING:  # to mypy two bases with slots do not go together
-        __slots__ = ("_pointer", "_spec")
+        __slots__ = ("_dead", "_pointer", "_reason", "_spec")
 
     _pointer: Any
     _spec: BufferSpec
     _dead: Any
+    _reason: str
     _share: Callable[[Any], Any]
 
     # Default arguments: at exit the interpreter may have cleared this module's globals.

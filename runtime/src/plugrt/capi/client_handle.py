@@ -20,7 +20,7 @@ from plugrt.compiled_core import core
 
 _PAGE_BITS = 12
 _MAX_PAGES = 1 << 16
-_OF_CORE = ("LoadedExecutable_Execute", "Buffer_Destroy")
+_OF_CORE = ("LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_IsDeleted")
 
 
 def _do_nothing(args: Any) -> None:

@@ -31,9 +31,24 @@ class Donation:
         known = self._parameters()
         # If the parameters are unknown, the library is asked about each argument.
         taken = range(len(arguments)) if known is None else known.difference(kept)
+        reason = self.reason
         for i in taken:
             for buffer in arguments[i]:
-                buffer._note_donation(self._executable, known is not None)  # type: ignore[attr-defined]
+                buffer._note_donation(reason, known is not None)  # type: ignore[attr-defined]
+
+    @property
+    def reason(self) -> str:
+        """Why a buffer that a launch took is unusable."""
+        return f"was donated to a launch of {self._executable.name!r}"
+
+    @property
+    def known(self) -> tuple[tuple[int, ...], str] | None:
+        """The parameters that launches take, and what is said of them afterwards.
+
+        None if unknown, as before the first launch.
+        """
+        taken = None if self._taken is _UNASKED else self._taken
+        return None if taken is None else (tuple(sorted(taken)), self.reason)
 
     def mark_taken(self, arguments: Sequence[Shards]) -> bool:
         """Invalidates what a launch took before it failed; returns whether that is anything.
@@ -43,7 +58,7 @@ class Donation:
         buffers = [buffer for shards in arguments for buffer in shards]
         taken = [b for b in buffers if not b.is_deleted() and b.is_gone()]  # type: ignore[attr-defined]
         for buffer in taken:
-            buffer._retire(f"was donated to a launch of {self._executable.name!r}, which failed")  # type: ignore[attr-defined]
+            buffer._retire(f"{self.reason}, which failed")  # type: ignore[attr-defined]
         return bool(taken)
 
     def refuse_repeated(self, arguments: Sequence[Shards], kept: Collection[int] = ()) -> None:

@@ -245,6 +245,10 @@ class LoadedExecutable(interface.LoadedExecutable):
         args = new_struct("struct PJRT_LoadedExecutable_Execute_Args")
         return self._faults.missing_among(args, [made], self._specs)
 
+    def _take_error(self, error: int) -> Exception:
+        """Returns the exception for the address of an error, of another function than a launch."""
+        return self._handle.library.take_error(error)
+
     def _launch_error(self, error: Any, arguments: Sequence[Shards]) -> Exception:
         """Returns the exception of a launch; a concurrent deletion takes precedence.
 
@@ -313,8 +317,9 @@ class LoadedExecutable(interface.LoadedExecutable):
         if not all(all(launch_args.results(i)) for i in range(devices)):
             raise self._faults.missing_result(launch_args, self._specs)
         self._arity = len(arguments)
-        if self._core is not None and self._launch_ids is None:
-            self._core.arity = len(arguments)
+        core = None if self._launch_ids else self._core
+        if core is not None:
+            core.arity = len(arguments)
         made = [
             [Buffer(p, s) for p, s in zip(launch_args.results(i), self._specs[i], strict=True)]
             for i in range(devices)
@@ -323,6 +328,8 @@ class LoadedExecutable(interface.LoadedExecutable):
             self._checked_signature = [shards[0]._spec.signature for shards in arguments]  # type: ignore[attr-defined]
         if self._donation:
             self._donation.mark(arguments, kept)
+            if core is not None and (known := self._donation.known) is not None:
+                core.know_donated(*known)
         return made[0] if self._one_device else list(zip(*made, strict=True))
 
     def _argument_error(self, arguments: Sequence[Shards]) -> Exception:

@@ -340,8 +340,8 @@ class Array(ArrayBase, Conversions, metaclass=ArrayMeta):
             for other in [sharer() for sharer in [*sharers]]
         )
 
-    def _mark_donated(self, taker: str) -> None:
-        self._shards, self._extra = None, Deletion(taker)
+    def _mark_lost(self, loss: Deletion) -> None:
+        self._shards, self._extra = None, loss
 
     def __reduce__(self) -> Any:
         # Pickling is implemented in `transfer`, which can put the contents on a device again.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from plugrt.compiled_core import core
 from plugrt.execution import tree
@@ -23,12 +24,12 @@ def compile_runner(
     """Returns a runner in C that takes the calls which it can, and leaves others to ``slow``.
 
     That is ``slow`` itself where there is no core, or where a call needs more than a launch: an
-    argument is put, moved or donated, a result is an argument, data are closed over.
+    argument is put or moved, a result is an argument, data are closed over.
     """
     if core is None or program.executable is None:
         return slow
     plan, form = program.plan, _form_of(out_tree)
-    if form is None or plan.donated or plan.constants:
+    if form is None or plan.constants or not set(plan.donated) <= set(plan.kept):
         return slow
     if plan.sources != tuple(("result", i) for i in range(len(program.outputs))):
         return slow
@@ -45,13 +46,22 @@ def compile_runner(
         launcher=launcher,
         arity=len(avals),
         kept=plan.kept,
+        donated=plan.donated,
+        taker=plan.name,
         signatures=program.outputs,
         form=form,
         template=template,
         keys=keys,
         slow=slow,
-        explain=program.explain,
+        explain=partial(_explain, program),
     )
+
+
+def _explain(program: LoadedProgram, values: Sequence[Any], error: Exception) -> NoReturn:
+    try:
+        raise error  # with a frame of plugrt, by which it is known as its own, as Python's are
+    except Exception as raised:  # noqa: BLE001  # always raised again, explained
+        program.explain(values, raised)
 
 
 def _form_of(spec: tree.PyTreeSpec) -> int | None:

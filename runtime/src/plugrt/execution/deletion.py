@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from types import CodeType
+from typing import TYPE_CHECKING
 
+from plugrt.compiled_core import core
 from plugrt.execution.user_frames import user_frame
+from plugrt.traceback_filter import our_files
 
 
-class Deletion:
+class PythonDeletion:
+    """The slots of a `Deletion`."""
+
+    if not TYPE_CHECKING:
+        __slots__ = ("_at", "_code", "_taker")
+
+    _at: int
+    _code: CodeType | None
+    _taker: str
+
+
+DeletionBase = PythonDeletion
+if core is not None and not TYPE_CHECKING:
+    DeletionBase = core.Deletion
+
+
+class Deletion(DeletionBase):
     """Why an array has no data: deleted, or donated to ``taker``, and on which line of the user."""
 
-    __slots__ = ("_at", "_code", "_taker")
+    __slots__ = ()
 
     def __init__(self, taker: str = "") -> None:
         frame = user_frame()
@@ -24,6 +43,10 @@ class Deletion:
         if not self._taker:
             return f"deleted{where}"
         return f"donated to {self._taker!r}{where}, which took its memory"
+
+
+if core is not None:
+    core.set_deletion_class(Deletion, our_files)
 
 
 def _line(code: CodeType, at: int) -> int:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from plugrt.errors import InvalidArgument
 from plugrt.execution.arguments import Aval, ParameterType
 from plugrt.execution.array import Array, array_holding, blank, share_buffers
+from plugrt.execution.deletion import Deletion
 from plugrt.execution.launch_errors import raise_explained
 from plugrt.execution.placement import Launch
 from plugrt.execution.placer import Placer, find_lendable, make_placer
@@ -253,9 +254,11 @@ class LoadedProgram:
 
 
 def _mark_donated(values: Sequence[Any], donated: Sequence[int], taker: str) -> None:
-    for i in donated:
-        if type(values[i]) is Array:
-            values[i]._mark_donated(taker)
+    if donated:
+        loss = Deletion(taker)
+        for i in donated:
+            if type(values[i]) is Array:
+                values[i]._mark_lost(loss)
 
 
 def _pass_through(

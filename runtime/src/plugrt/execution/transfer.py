@@ -19,6 +19,7 @@ from plugrt.execution.agreements import agree_on_data
 from plugrt.execution.array import Array, array_on, duplicate, new_array
 from plugrt.execution.array_layouts import change_layout
 from plugrt.execution.default_device import default_device, gather_device
+from plugrt.execution.deletion import Deletion
 from plugrt.execution.divided import is_divided, replicate
 from plugrt.execution.exchanges import exchange, moved_bytes
 from plugrt.execution.format import Format
@@ -292,7 +293,7 @@ def _put_array(x: Array, to: Target, donate: bool, may_alias: bool | None) -> Ar
         result = new_array(duplicate(x)._shards or (), result._signature)
     if donate and result is not x:
         # Not deleted, since the result may share buffers; unshared ones are freed here.
-        x._mark_donated("device_put")
+        x._mark_lost(Deletion("device_put"))
     return result
 
 
