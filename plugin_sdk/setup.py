@@ -1,9 +1,12 @@
 """Builds the core in C: CPython's limited API, so that one build serves Python 3.11 and later.
 
-For Linux; elsewhere the SDK is installed without it (docs/export.md says what keeps it there).
+For Linux; elsewhere the SDK is installed without it (docs/export.md says what keeps it there), as
+it is where it cannot be built: without a compiler, or for a Python without the GIL, whose C API is
+another. What needs it says so then. The runtime's ``setup.py`` builds its own in this way.
 """
 
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -12,6 +15,8 @@ HEADERS = sorted(map(str, Path("core").glob("*.h")))
 CORE = sorted(map(str, Path("core").glob("*.c")))
 TRACER = sorted(map(str, Path("core/trace").glob("*.c")))
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
+LIMITED = "0x030B0000"
+built = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[
@@ -19,9 +24,11 @@ setup(
             "plugrt_sdk.export._core",
             CORE,
             depends=HEADERS,
+            define_macros=[("Py_LIMITED_API", LIMITED)],
             extra_compile_args=FLAGS,
             libraries=["dl", "pthread"],
             py_limited_api=True,
+            optional=True,
         ),
         # No Python module: what `plugrt export` copies. It is here because setuptools builds it.
         Extension(
@@ -31,6 +38,7 @@ setup(
             extra_compile_args=FLAGS,
             libraries=["dl"],
             py_limited_api=True,
+            optional=True,
         ),
         # Nor is this: what `plugrt trace` has loaded before a program. It knows no Python.
         Extension(
@@ -40,9 +48,10 @@ setup(
             extra_compile_args=FLAGS,
             libraries=["dl", "pthread"],
             py_limited_api=True,
+            optional=True,
         ),
     ]
-    if sys.platform == "linux"
+    if built
     else [],
-    options={"bdist_wheel": {"py_limited_api": "cp311"} if sys.platform == "linux" else {}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"} if built else {}},
 )

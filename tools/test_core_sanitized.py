@@ -21,6 +21,7 @@ BUILD = ROOT / "build/sanitized"
 FLAGS = (
     "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fno-omit-frame-pointer", "-fPIC", "-shared",
     "-fvisibility=hidden", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
+    "-DPy_LIMITED_API=0x030B0000",
 )  # fmt: skip
 PRELOADED = ("libasan.so", "libstdc++.so")  # jaxlib throws exceptions: libasan alone ends it
 
@@ -33,7 +34,6 @@ class Sanitized:
     sources: Path
     module: str
     tests: tuple[str, ...]
-    flags: tuple[str, ...] = ()
 
     def build(self) -> None:
         """Copies the package and compiles the extension beside it."""
@@ -42,7 +42,7 @@ class Sanitized:
         shutil.copytree(self.package, target)
         include = f"-I{sysconfig.get_paths()['include']}"
         sources = sorted(self.sources.glob("*.c"))
-        command = ["gcc", *FLAGS, *self.flags, include, *sources, "-o", target / self.module]
+        command = ["gcc", *FLAGS, include, *sources, "-o", target / self.module]
         subprocess.run(command, check=True)
 
 
@@ -55,7 +55,6 @@ EXTENSIONS = {
             "tests/cpu/execution/test_large_puts.py", "tests/cpu/transforms/test_jit_calls.py",
             "tests/cpu/transforms/test_jit_donation.py", "tests/cpu/transforms/test_warm_calls.py",
         ),
-        ("-DPy_LIMITED_API=0x030B0000",),
     ),
     "sdk": Sanitized(
         ROOT / "plugin_sdk/src/plugrt_sdk", ROOT / "plugin_sdk/core", "export/_core.abi3.so",

@@ -2,9 +2,6 @@
 #ifndef PLUGRT_PYTHON_H
 #define PLUGRT_PYTHON_H
 
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x030B0000
-#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h> /* before the headers of C, which it sets up */
 

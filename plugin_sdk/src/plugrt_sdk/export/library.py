@@ -26,6 +26,7 @@ from plugrt.plugins import Plugin
 from plugrt.plugins.backends import process_backends
 from plugrt.plugins.loading import load
 from plugrt.plugins.record import Record, Source
+from plugrt_sdk.absent_core import explain_absence
 from plugrt_sdk.export.capsule import export_capsule
 from plugrt_sdk.export.jax_functions import connect_functions
 from plugrt_sdk.export.plugin_client import create_client
@@ -74,10 +75,7 @@ def _template() -> bytes:
         if item.name.startswith("_library.")
     ] or [b""]
     if found.count(MARKER) != 1:
-        raise PluginBroken(
-            "plugrt-sdk was installed without the library that `plugrt export` copies; install "
-            "its wheel again (pip install --force-reinstall plugrt-sdk)"
-        )
+        raise PluginBroken(explain_absence("the library that `plugrt export` copies"))
     return found
 
 

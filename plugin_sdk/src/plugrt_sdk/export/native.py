@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+from plugrt_sdk.absent_core import explain_absence
 
 try:
     from plugrt_sdk.export._core import HostMemory, close, configure, create_table
 except ModuleNotFoundError as error:
-    why = (
-        "which its wheel brings: install that again (pip install --force-reinstall plugrt-sdk)"
-        if sys.platform == "linux"
-        else f"which is for Linux, and this is {sys.platform}. A Backend works under plugrt here"
-    )
-    raise ImportError(f"plugrt_sdk.export needs the core of plugrt-sdk in C, {why}") from error
+    raise ImportError(
+        explain_absence(
+            "plugrt-sdk's core in C, which exports a Backend to other hosts,",
+            "A Backend works under plugrt here",
+        )
+    ) from error
 
 __all__ = ["HostMemory", "close", "configure", "create_table"]

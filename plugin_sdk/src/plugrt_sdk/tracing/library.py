@@ -11,6 +11,7 @@ from plugrt.capi.abi._abi import ffi
 from plugrt.capi.capsule import capsule_of, library_in
 from plugrt.capi.loading.library import library_at
 from plugrt.errors import PluginBroken
+from plugrt_sdk.absent_core import explain_absence
 
 FOLDER = "PLUGRT_TRACE_FOLDER"
 """The variable with the folder that the tracer writes to; without it nothing is traced."""
@@ -26,10 +27,7 @@ def library_path() -> Path:
     for item in Path(__file__).parent.iterdir():
         if item.name.startswith("_tracer."):
             return item
-    raise PluginBroken(
-        "plugrt-sdk was installed without the tracer's library; install its wheel again (pip "
-        "install --force-reinstall plugrt-sdk)"
-    )
+    raise PluginBroken(explain_absence("the tracer's library"))
 
 
 def wrap_capsule(capsule: object, name: str) -> object:
