@@ -71,6 +71,10 @@ if "PLUGRT_CACHE_DIR" not in os.environ:
 settings.register_profile("plugrt", database=None, deadline=None, derandomize=True)
 settings.load_profile("plugrt")
 
+from support.absent_core import skip_without_core  # noqa: E402  # needs the path above
+
+skip_without_core()
+
 BETWEEN_HIDING = 5.0
 hidden_at = 0.0
 """What is alive is taken out of the collector's sight after so many seconds of the processor."""

@@ -426,8 +426,8 @@ except ImportError as error:
 
 @pytest.mark.parametrize(
     ("platform", "said"),
-    [("linux", "is not installed. The wheel of plugrt-sdk has it, and an installation from the sources "
-      "builds it where there is a C compiler: install one, then plugrt-sdk again (pip install"),
+    [("linux", "is not installed. The wheel of plugrt-sdk has it, and an installation from the "
+      "sources builds it where there is a C compiler: install one, then plugrt-sdk again (pip"),
      ("darwin", "it is for Linux, and this is darwin. A Backend works under plugrt here")],
 )  # fmt: skip
 def test_without_the_core_the_export_says_why(platform: str, said: str) -> None:

@@ -1,0 +1,37 @@
+"""`skip_without_core`: what imports plugrt-sdk's core in C is skipped where there is none.
+
+That is a machine without a C compiler: the reason is in the summary, and the skip is counted. A
+file that imports it first of all is one skip. In CI the import fails as it does for users.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import pytest
+
+from support.requirements import IN_CI
+
+NAME = "plugrt_sdk.export._core"
+
+
+class SkippingFinder:
+    """A finder of ``sys.meta_path`` that skips the test, or the file of them, that imports NAME."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name == NAME:
+            pytest.skip("needs plugrt-sdk's core in C (a C compiler)", allow_module_level=True)
+        return None
+
+
+def skip_without_core() -> None:
+    """Has the importing tests skipped, if the core is not installed."""
+    if importlib.util.find_spec(NAME) is None and not IN_CI:
+        sys.meta_path.insert(0, SkippingFinder)
