@@ -3,8 +3,10 @@
 For Linux; elsewhere the SDK is installed without it (docs/export.md says what keeps it there), as
 it is where it cannot be built: without a compiler, or for a Python without the GIL, whose C API is
 another. What needs it says so then. The runtime's ``setup.py`` builds its own in this way.
+``PLUGRT_BUILD_CORE=no`` leaves both out: so the pure wheels are made.
 """
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -16,7 +18,8 @@ CORE = sorted(map(str, Path("core").glob("*.c")))
 TRACER = sorted(map(str, Path("core/trace").glob("*.c")))
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 LIMITED = "0x030B0000"
-built = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no" and sys.platform == "linux"
+built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[

@@ -2,8 +2,10 @@
 
 Where it cannot be built (no compiler, a Python without the GIL, whose C API is another) plugrt is
 installed without it, and Python does the same. The SDK's ``setup.py`` builds its own in this way.
+``PLUGRT_BUILD_CORE=no`` leaves both out: so the pure wheels are made.
 """
 
+import os
 import sysconfig
 from pathlib import Path
 
@@ -13,7 +15,8 @@ CORE = sorted(map(str, Path("core").glob("*.c")))
 HEADERS = sorted(map(str, Path("core").glob("*.h")))
 FLAGS = ["-std=c11", "-O2", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"]
 LIMITED = "0x030B0000"
-built = not sysconfig.get_config_var("Py_GIL_DISABLED")
+wanted = os.environ.get("PLUGRT_BUILD_CORE") != "no"
+built = wanted and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[

@@ -10,6 +10,7 @@ dist "plugrt[cpu]"``; the last check does so, in an empty environment. Nothing i
 from __future__ import annotations
 
 import email
+import os
 import re
 import shutil
 import subprocess
@@ -25,8 +26,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 UV = Path(sys.executable).parent / "uv"
 PROJECTS = ("runtime", "plugin_sdk", "plugins/cpu", "plugins/cuda", "plugins/tpu")
+ABI = "cp311-abi3"
+PURE = "py3-none-any"
+IN_C = {
+    "plugrt": ("plugrt/_core",),
+    "plugrt-sdk": (
+        "plugrt_sdk/export/_core",
+        "plugrt_sdk/export/_library",
+        "plugrt_sdk/tracing/_tracer",
+    ),
+}
+"""What a distribution's wheel for a platform holds in C, which an installation may be without."""
 TRY = """
 import importlib.metadata, numpy, plugrt, plugrt_sdk
+import plugrt._core
 assert plugrt.__version__ == importlib.metadata.version("plugrt-cpu")
 double = plugrt.jit(lambda x: x + x)
 assert double(numpy.float32([1, 2])).tolist() == [2, 4]
@@ -53,10 +66,11 @@ def check_tag(tag: str, stated: str, changelog: str) -> None:
         raise SystemExit(f"CHANGELOG.md has no section `## {stated}`: rename *Unreleased*")
 
 
-def build(project: str, sources: Path, out: Path, *formats: str) -> None:
+def build(project: str, sources: Path, out: Path, *formats: str, pure: bool = False) -> None:
     """Builds a project from a copy in ``sources``, so that the tree and stale files play no part.
 
     ``formats`` are ``--sdist`` and ``--wheel``; setuptools is the environment's, not downloaded.
+    A ``pure`` wheel is without what is written in C.
     """
     listing = ["git", "ls-files", "-co", "--exclude-standard", project]
     listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -68,7 +82,10 @@ def build(project: str, sources: Path, out: Path, *formats: str) -> None:
         UV, "build", *formats, "--quiet", "--no-build-isolation", "--offline",
         "--python", sys.executable, "--out-dir", out, sources / project,
     ]  # fmt: skip
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    environ = {**os.environ, "PLUGRT_BUILD_CORE": "no" if pure else "yes"}
+    done = subprocess.run(
+        [*map(str, command)], env=environ, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"{project} cannot be built:\n{done.stdout}{done.stderr}")
 
@@ -91,9 +108,11 @@ def faults(distributions: list[Path], stated: str) -> Iterator[str]:
     found = {path.name: metadata(path) for path in distributions}
     names = {message["Name"] for message in found.values()}
     for name in sorted(names):
-        kinds = sorted(n.rpartition(".")[2] for n, m in found.items() if m["Name"] == name)
+        own = [path for path in distributions if found[path.name]["Name"] == name]
+        kinds = sorted(path.name.rpartition(".")[2] for path in own if not _is_spare(path, name))
         if kinds != ["gz", "whl"]:
             yield f"{name} has {kinds}, and not one wheel and one sdist"
+        yield from _faults_in_c(name, own)
     for file, message in found.items():
         if message["Version"] != stated:
             yield f"{file} has the version {message['Version']}, not {stated}"
@@ -107,6 +126,36 @@ def faults(distributions: list[Path], stated: str) -> Iterator[str]:
                 yield f"{file} requires {requirement!r}, which has no upper bound"
     if len(names) != len(PROJECTS):
         yield f"there are {sorted(names)}, and not {len(PROJECTS)} distributions"
+
+
+def _is_spare(distribution: Path, name: str) -> bool:
+    """Whether it is a pure wheel beside that of a platform: for others, and Pythons without GIL."""
+    return name in IN_C and distribution.name.endswith(f"-{PURE}.whl")
+
+
+def _faults_in_c(name: str, distributions: list[Path]) -> Iterator[str]:
+    """Yields what a distribution lacks in C: an installation without it would be slow, silently."""
+    for path in distributions:
+        if name not in IN_C:
+            continue
+        if _is_spare(path, name):
+            with zipfile.ZipFile(path) as wheel:
+                if any(file.endswith(".so") for file in wheel.namelist()):
+                    yield f"{path.name} has parts in C, which are for one kind of machine"
+        elif path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                there = wheel.namelist()
+            if f"-{ABI}-" not in path.name:
+                yield f"{path.name} is not for {ABI}, which serves Python 3.11 and later"
+            for part in IN_C[name]:
+                if f"{part}.abi3.so" not in there:
+                    yield f"{path.name} has no {part}.abi3.so: it was built without a C compiler"
+        else:
+            with tarfile.open(path) as sdist:
+                there = sdist.getnames()
+            for kind in (".c", ".h"):
+                if not any(Path(n).parent.name == "core" and n.endswith(kind) for n in there):
+                    yield f"{path.name} has no core/*{kind}: no core can be built from it"
 
 
 def try_out(index: Path) -> None:
@@ -130,6 +179,8 @@ def main(tag: str = "") -> None:
     with tempfile.TemporaryDirectory(prefix="plugrt-release-") as sources:
         for project in PROJECTS:
             build(project, Path(sources), out, "--sdist", "--wheel")
+        for project in ("runtime", "plugin_sdk"):
+            build(project, Path(sources), out, "--wheel", pure=True)
     made = sorted([*out.glob("*.whl"), *out.glob("*.tar.gz")])
     if wrong := list(faults(made, stated)):
         raise SystemExit("\n".join(wrong))

@@ -16,19 +16,30 @@ ALL = ("plugrt", "plugrt-cpu", "plugrt-cuda", "plugrt-tpu", "plugrt-sdk")
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n"
 
 
-def distribution(folder: Path, name: str, version: str, *requires: str) -> list[Path]:
-    """Makes a wheel and an sdist that hold their metadata only."""
+def distribution(
+    folder: Path, name: str, version: str, *requires: str, in_c: tuple[str, ...] | None = None
+) -> list[Path]:
+    """Makes a wheel and an sdist that hold their metadata, and files named as what is in C.
+
+    ``in_c`` are the wheel's instead; a wheel that has none is pure.
+    """
+    in_c = RELEASE.IN_C.get(name, ()) if in_c is None else in_c
     lines = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}"]
     text = "\n".join([*lines, *(f"Requires-Dist: {r}" for r in requires)]).encode() + b"\n"
     stem = f"{name.replace('-', '_')}-{version}"
-    wheel, sdist = folder / f"{stem}-py3-none-any.whl", folder / f"{stem}.tar.gz"
+    tag = "cp311-abi3-linux_x86_64" if in_c else "py3-none-any"
+    wheel, sdist = folder / f"{stem}-{tag}.whl", folder / f"{stem}.tar.gz"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{stem}.dist-info/METADATA", text)
+        for part in in_c:
+            archive.writestr(f"{part}.abi3.so", b"")
     with tarfile.open(sdist, "w:gz") as archive_of_sources:
         for file in (f"{stem}/PKG-INFO", f"{stem}/src/{stem}.egg-info/PKG-INFO"):
             entry = tarfile.TarInfo(file)
             entry.size = len(text)
             archive_of_sources.addfile(entry, io.BytesIO(text))
+        for file in ("module.c", "core.h") if in_c else ():
+            archive_of_sources.addfile(tarfile.TarInfo(f"{stem}/core/{file}"))
     return [wheel, sdist]
 
 
@@ -67,6 +78,30 @@ def test_a_distribution_that_is_missing_or_of_another_version(tmp_path: Path) ->
     assert "plugrt-sdk has ['whl']" in missing
     assert any("5 distributions" in f for f in RELEASE.faults(made[:-2], "0.2.0"))
     assert sum("0.2.0, not 0.2.1" in f for f in RELEASE.faults(made, "0.2.1")) == len(made)
+
+
+def test_a_wheel_that_lacks_what_is_in_c(tmp_path: Path) -> None:
+    """Built without a compiler, or for one Python alone: pip would install it all the same."""
+    made = release(tmp_path)
+    (tmp_path / "other").mkdir()
+    pure, bare = distribution(tmp_path / "other", "plugrt", "0.2.0", "numpy>=2", in_c=())
+    assert list(RELEASE.faults([*made, pure], "0.2.0")) == []  # beside the platform's own
+
+    assert "plugrt has ['gz']" in next(RELEASE.faults([pure, *made[1:]], "0.2.0"))
+    assert [*RELEASE.faults([made[0], bare, *made[2:]], "0.2.0")] == [
+        f"{bare.name} has no core/*{kind}: no core can be built from it" for kind in (".c", ".h")
+    ]
+    with zipfile.ZipFile(pure, "a") as archive:
+        archive.writestr("plugrt/_core.abi3.so", b"")
+    [fault] = RELEASE.faults([*made, pure], "0.2.0")
+    assert fault == f"{pure.name} has parts in C, which are for one kind of machine"
+    pure, _ = distribution(tmp_path / "other", "plugrt", "0.2.0", "numpy>=2", in_c=())
+    empty = pure.rename(pure.with_name(made[0].name))
+    [fault] = RELEASE.faults([empty, *made[1:]], "0.2.0")
+    assert fault.endswith("has no plugrt/_core.abi3.so: it was built without a C compiler")
+    one = made[0].rename(made[0].with_name(made[0].name.replace("cp311-abi3", "cp311-cp311")))
+    [fault] = RELEASE.faults([one, *made[1:]], "0.2.0")
+    assert fault == f"{one.name} is not for cp311-abi3, which serves Python 3.11 and later"
 
 
 def test_a_tag_is_the_version_and_has_a_section() -> None:
